@@ -1,0 +1,232 @@
+"""JSON in and out: strict on the way in, atomic on the way out."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from optgap.models.errors import InputError, NoQuote
+
+MAX_BYTES = 1 << 30
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    """Write `text` to `path` in one step: a reader sees the old file or the new one, never half.
+
+    ``-`` stands for standard output.
+
+    Raises
+    ------
+    InputError: when the folder is missing or may not be written to.
+    """
+    if str(path) == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    target = Path(path)
+    try:
+        if target.exists() and not target.is_file():  # /dev/null, a named pipe
+            target.write_text(text, encoding="utf-8")
+            return
+        handle, name = tempfile.mkstemp(
+            dir=target.parent, prefix=f".{target.name}.", suffix=".part"
+        )
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(name, 0o666 & ~umask)
+            os.replace(name, target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise InputError(
+            str(path), "", NoQuote(error.strerror or error), "a place that can be written to"
+        ) from None
+
+
+def dump_json(path: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
+    """Write `document` as JSON (no NaN or infinity), atomically; ``-`` is standard output."""
+    write_text(path, json.dumps(finite(document), indent=1, allow_nan=False) + "\n")
+
+
+def finite(value: Any) -> Any:
+    """`value` with every NaN and infinity replaced by None, and numpy scalars by Python's."""
+    if isinstance(value, Mapping):
+        return {str(key): finite(item) for key, item in value.items()}
+    if isinstance(value, (str, bool)) or value is None:
+        return value
+    if hasattr(value, "tolist"):
+        return finite(value.tolist())
+    if isinstance(value, Iterable):
+        return [finite(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def load_json(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises
+    ------
+    InputError: when the file is missing, too large, not UTF-8, not JSON, or not an object;
+        when a key stands twice, or a number is NaN or infinite.
+    """
+    source = str(path)
+    try:
+        size = os.stat(path).st_size
+        if size > MAX_BYTES:
+            raise InputError(source, "", NoQuote(f"{size} bytes"), f"at most {MAX_BYTES} bytes")
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
+    except UnicodeDecodeError as error:
+        raise InputError(
+            source, f"byte {error.start}", error.object[error.start : error.start + 4], "UTF-8 text"
+        ) from None
+
+    def constant(name: str) -> float:
+        raise InputError(source, "", NoQuote(name), "finite numbers only")
+
+    def number(text: str) -> float:
+        value = float(text)
+        if not math.isfinite(value):
+            raise InputError(source, "", NoQuote(text), "finite numbers only")
+        return value
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key, value in items:
+            if key in result:
+                raise InputError(source, f"field {key}", NoQuote("the field twice"), "it once")
+            result[key] = value
+        return result
+
+    try:
+        document = json.loads(
+            text, parse_constant=constant, parse_float=number, object_pairs_hook=pairs
+        )
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise InputError(source, where, NoQuote(error.msg), "valid JSON") from None
+    except RecursionError:
+        raise InputError(source, "", NoQuote("nesting too deep"), "a JSON object") from None
+    except InputError:
+        raise
+    except ValueError as error:  # an integer with more digits than Python converts
+        raise InputError(source, "", NoQuote(error), "valid JSON") from None
+    if not isinstance(document, dict):
+        raise InputError(source, "", NoQuote(type(document).__name__), "a JSON object")
+    return document
+
+
+class Fields:
+    """Typed access to a JSON object, with errors that name the field.
+
+    ``Fields(document, source).integers("tasks.cpu_milli", minimum=0)``
+    """
+
+    def __init__(self, document: Mapping[str, Any], source: str, prefix: str = "") -> None:
+        self.document = document
+        self.source = source
+        self.prefix = prefix
+
+    def fail(self, name: str, found: object, expected: str) -> InputError:
+        return InputError(self.source, f"field {self.prefix}{name}", found, expected)
+
+    def get(self, name: str, kind: type | tuple[type, ...], expected: str) -> Any:
+        if name not in self.document:
+            raise self.fail(name, NoQuote("nothing"), expected)
+        value = self.document[name]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise self.fail(name, value, expected)
+        return value
+
+    def schema(self, expected: str) -> None:
+        found = self.document.get("schema")
+        if found != expected:
+            shown = NoQuote("nothing") if found is None else found
+            raise InputError(self.source, "field schema", shown, repr(expected))
+
+    def text(self, name: str, default: str | None = None) -> str:
+        if default is not None and name not in self.document:
+            return default
+        return str(self.get(name, str, "text"))
+
+    def choice(self, name: str, choices: Iterable[str], default: str | None = None) -> str:
+        options = list(choices)
+        value = self.text(name, default)
+        if value not in options:
+            raise self.fail(name, value, "one of " + ", ".join(options))
+        return value
+
+    def integer(self, name: str, minimum: int = 0, default: int | None = None) -> int:
+        if default is not None and name not in self.document:
+            return default
+        value: int = self.get(name, int, f"an integer of at least {minimum}")
+        if not minimum <= value < 2**62:
+            raise self.fail(name, value, f"an integer of at least {minimum}")
+        return value
+
+    def number(
+        self,
+        name: str,
+        minimum: float = 0.0,
+        maximum: float = math.inf,
+        default: float | None = None,
+    ) -> float:
+        if default is not None and name not in self.document:
+            return default
+        expected = f"a number from {minimum:g} to {maximum:g}"
+        value = float(self.get(name, (int, float), expected))
+        if not minimum <= value <= maximum:
+            raise self.fail(name, value, expected)
+        return value
+
+    def object(self, name: str) -> Fields:
+        return Fields(self.get(name, dict, "an object"), self.source, f"{self.prefix}{name}.")
+
+    def array(self, name: str) -> list[Any]:
+        values: list[Any] = self.get(name, list, "a list")
+        return values
+
+    def objects(self, name: str) -> list[Fields]:
+        items = self.array(name)
+        for k, item in enumerate(items):
+            if not isinstance(item, dict):
+                raise self.fail(f"{name}[{k}]", item, "an object")
+        return [
+            Fields(item, self.source, f"{self.prefix}{name}[{k}].") for k, item in enumerate(items)
+        ]
+
+    def integers(self, name: str, minimum: int = 0) -> list[int]:
+        expected = f"an integer of at least {minimum}"
+        values = self.array(name)
+        for k, value in enumerate(values):
+            if type(value) is not int or not minimum <= value < 2**62:
+                raise self.fail(f"{name}[{k}]", value, expected)
+        return values
+
+    def numbers(self, name: str, minimum: float = 0.0, maximum: float = math.inf) -> list[float]:
+        expected = f"a number from {minimum:g} to {maximum:g}"
+        values = self.array(name)
+        for k, value in enumerate(values):
+            if type(value) not in (int, float) or not minimum <= value <= maximum:
+                raise self.fail(f"{name}[{k}]", value, expected)
+        return [float(value) for value in values]
+
+    def texts(self, name: str) -> list[str]:
+        values = self.array(name)
+        for k, value in enumerate(values):
+            if not isinstance(value, str):
+                raise self.fail(f"{name}[{k}]", value, "text")
+        return values

@@ -1,0 +1,60 @@
+"""When to stop: a time limit, an interrupt, or neither."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from optgap.models.result import Termination
+
+Progress = Callable[[str, float | None, float | None], None]
+"""``progress(phase, incumbent, bound)``; called as often as the method likes."""
+
+
+def silent(phase: str, incumbent: float | None, bound: float | None) -> None:
+    """Report nothing."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a method may run, and whether it has been asked to stop.
+
+    Parameters
+    ----------
+    time_limit: wall-clock seconds from now, or None for no limit.
+    interrupted: set from outside (a signal handler) to ask for an early, clean end.
+    progress: told the phase, the incumbent and the bound as they change.
+    """
+
+    time_limit: float | None = None
+    interrupted: threading.Event = field(default_factory=threading.Event)
+    progress: Progress = silent
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds since this limit was made."""
+        return time.monotonic() - self.started
+
+    @property
+    def remaining(self) -> float:
+        """Seconds left, never negative; infinite without a time limit."""
+        if self.time_limit is None:
+            return float("inf")
+        return max(0.0, self.time_limit - self.elapsed)
+
+    @property
+    def stop(self) -> Termination | None:
+        """Why to stop now, or None to go on."""
+        if self.interrupted.is_set():
+            return Termination.INTERRUPTED
+        if self.time_limit is not None and self.elapsed >= self.time_limit:
+            return Termination.TIME_LIMIT
+        return None
+
+    def within(self, seconds: float) -> Limits:
+        """The same limits for a part of the work that may take at most `seconds`."""
+        limit = min(seconds, self.remaining)
+        return Limits(limit, self.interrupted, self.progress)

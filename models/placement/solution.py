@@ -1,0 +1,125 @@
+"""Where every task went."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optgap.models.errors import NoQuote
+from optgap.models.placement.arrays import IntArray
+
+if TYPE_CHECKING:
+    from optgap.models.jsonio import Fields
+    from optgap.models.placement.problem import PlacementProblem
+
+SCHEMA = "optgap.placement.solution/1"
+
+
+@dataclass(frozen=True, eq=False)
+class PlacementSolution:
+    """One placement per task of the problem, in order of arrival.
+
+    Parameters
+    ----------
+    node: (T,) node index, -1 where the task was not placed.
+    gpu_mask: (T,) the GPUs used, bit g for GPU g of the node; 0 for CPU-only or failed tasks.
+    """
+
+    node: IntArray
+    gpu_mask: IntArray
+
+    @classmethod
+    def of(cls, placements: Iterable[tuple[int, Sequence[int]] | None]) -> PlacementSolution:
+        """From one (node, GPU indices) or None per task."""
+        nodes: list[int] = []
+        masks: list[int] = []
+        for placement in placements:
+            node, gpus = placement if placement is not None else (-1, ())
+            nodes.append(node)
+            masks.append(sum(1 << g for g in set(gpus)))
+        return cls.of_arrays(np.array(nodes, dtype=np.int64), np.array(masks, dtype=np.int64))
+
+    @classmethod
+    def of_arrays(cls, node: IntArray, gpu_mask: IntArray) -> PlacementSolution:
+        """From the two columns, which become read-only."""
+        node = np.asarray(node, dtype=np.int64)
+        gpu_mask = np.asarray(gpu_mask, dtype=np.int64)
+        node.flags.writeable = False
+        gpu_mask.flags.writeable = False
+        return cls(node, gpu_mask)
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PlacementSolution)
+            and np.array_equal(self.node, other.node)
+            and np.array_equal(self.gpu_mask, other.gpu_mask)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def gpus(self, k: int) -> tuple[int, ...]:
+        """The GPU indices that task `k` uses, ascending."""
+        mask = int(self.gpu_mask[k])
+        return tuple(g for g in range(mask.bit_length()) if mask >> g & 1)
+
+    def to_json(self, problem: PlacementProblem) -> dict[str, Any]:
+        """JSON form; nodes by name, null for a task that was not placed."""
+        names = problem.cluster.names
+        return {
+            "schema": SCHEMA,
+            "placements": [
+                {
+                    "seq": k,
+                    "task": problem.tasks.names[k],
+                    "node": names[int(n)] if n >= 0 else None,
+                    "gpus": list(self.gpus(k)),
+                }
+                for k, n in enumerate(self.node)
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, fields: Fields, problem: PlacementProblem) -> PlacementSolution:
+        """Read a solution of `problem`; tasks left out count as not placed.
+
+        Raises
+        ------
+        InputError: for an unknown node or arrival, an arrival given twice, or a `task` that
+            is not the name of that arrival.
+        """
+        fields.schema(SCHEMA)
+        placed: list[tuple[int, Sequence[int]] | None] = [None] * len(problem.tasks)
+        seen: set[int] = set()
+        for entry in fields.objects("placements"):
+            k = entry.integer("seq")
+            if k >= len(placed):
+                raise entry.fail("seq", k, f"an arrival below {len(placed)}")
+            if k in seen:
+                raise entry.fail("seq", NoQuote(f"arrival {k} twice"), "it once")
+            seen.add(k)
+            name = entry.text("task", problem.tasks.names[k])
+            if name != problem.tasks.names[k]:
+                raise entry.fail("task", name, f"{problem.tasks.names[k]!r} for arrival {k}")
+            gpus = entry.integers("gpus") if "gpus" in entry.document else []
+            if any(g >= 63 for g in gpus):
+                raise entry.fail("gpus", max(gpus), "GPU indices of the node")
+            if len(set(gpus)) != len(gpus):
+                raise entry.fail("gpus", gpus, "every GPU index once")
+            if entry.document.get("node") is None:
+                continue
+            node = entry.text("node")
+            if node not in problem.cluster.index:
+                raise entry.fail("node", node, "a node of the problem")
+            placed[k] = (problem.cluster.index[node], gpus)
+        return cls.of(placed)
+
+
+def no_placement(problem: PlacementProblem) -> PlacementSolution:
+    """Every task left out."""
+    return PlacementSolution.of([None] * len(problem.tasks))

@@ -1,0 +1,143 @@
+"""What came out of a solver, a bound or a policy, and how good it provably is.
+
+A result has two levels of status. `Status` says what is in hand; `Termination` says
+why the work stopped. A time-limited incumbent is ``feasible`` / ``time_limit`` and is
+never called optimal; a bound that outlived a search without an incumbent is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Literal
+
+Sense = Literal["min", "max"]
+Kind = Literal["exact", "bound", "offline", "policy"]
+
+
+class Status(StrEnum):
+    """What is in hand."""
+
+    OPTIMAL = "optimal"
+    """A solution that the referee accepts, proven best."""
+    FEASIBLE = "feasible"
+    """A solution that the referee accepts, not proven best."""
+    BOUND_ONLY = "bound_only"
+    """A proven bound and no solution."""
+    INFEASIBLE = "infeasible"
+    """A proof that there is no solution."""
+    NO_SOLUTION = "no_solution"
+    """Neither a solution nor a proof of any kind."""
+    ERROR = "error"
+    """The method failed; `Result.message` says how."""
+
+
+class Termination(StrEnum):
+    """Why the work stopped."""
+
+    COMPLETED = "completed"
+    TIME_LIMIT = "time_limit"
+    INTERRUPTED = "interrupted"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """What is optimised, in which unit and direction."""
+
+    name: str
+    unit: str
+    sense: Sense = "min"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One broken constraint, as the referee states it."""
+
+    constraint: str
+    where: str
+    found: float | int | str
+    limit: float | int | str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.constraint}: found {self.found}, limit {self.limit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The referee's own numbers for a solution."""
+
+    objective: float
+    metrics: Mapping[str, float | int]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a method or policy hands over; nothing in it is believed before the referee spoke.
+
+    Parameters
+    ----------
+    solution: the family's solution, or None.
+    status: what the method says is in hand.
+    termination: why it stopped.
+    claimed: the objective by the method's own arithmetic, compared with the referee's.
+    bound: a proven bound on the objective of every solution that serves what the problem asks.
+    bound_by: who proved it, in words a reader can follow up.
+    info: anything else worth keeping (iterations, columns, nodes of a search tree).
+    message: one line for a person, when there is something to say.
+    """
+
+    solution: Any | None
+    status: Status
+    termination: Termination = Termination.COMPLETED
+    claimed: float | None = None
+    bound: float | None = None
+    bound_by: str | None = None
+    info: Mapping[str, float | int | str] = field(default_factory=dict)
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A solution with the referee's objective and a proven bound.
+
+    `objective` is the referee's; `bound` is in the same unit and sense. `seconds` is wall
+    time of the method alone, without reading files or refereeing.
+    """
+
+    family: str
+    method: str
+    kind: Kind
+    status: Status
+    termination: Termination
+    objective: float | None
+    unit: str
+    sense: Sense
+    bound: float | None
+    bound_by: str | None
+    seconds: float
+    seed: int | None
+    versions: Mapping[str, str]
+    metrics: Mapping[str, float | int | str] = field(default_factory=dict)
+    solution: Any | None = None
+    message: str = ""
+
+    @property
+    def gap(self) -> float | None:
+        """|objective − bound| / |bound|; None when either is unknown or the bound is zero and missed."""
+        return relative_gap(self.objective, self.bound)
+
+
+def relative_gap(objective: float | None, reference: float | None) -> float | None:
+    """|objective − reference| / |reference|, or None where that is not a number."""
+    if objective is None or reference is None:
+        return None
+    if not (math.isfinite(objective) and math.isfinite(reference)):
+        return None
+    if objective == reference:
+        return 0.0
+    if reference == 0:
+        return None
+    return abs(objective - reference) / abs(reference)
