@@ -126,7 +126,7 @@ class Result:
 
     @property
     def gap(self) -> float | None:
-        """|objective − bound| / |bound|; None when either is unknown or the bound is zero and missed."""
+        """|objective − bound| / |bound|; None when one is unknown or the bound is zero and missed."""
         return relative_gap(self.objective, self.bound)
 
 

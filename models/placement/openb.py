@@ -1,0 +1,212 @@
+"""Readers for the Alibaba 2023 CSV files (``openb_*``) and for orders, ranks and device tables."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.placement.arrays import IntArray
+from optgap.models.placement.cluster import MAX_GPUS_PER_NODE, Cluster
+from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W
+from optgap.models.placement.tasks import Tasks, gpu_request_error
+from optgap.models.tables import Column, read_table
+
+Path = str | os.PathLike[str]
+Table = dict[str, list[Any]]
+
+NODE_COLUMNS = (
+    Column("sn"),
+    Column("cpu_milli", "integer"),
+    Column("memory_mib", "integer"),
+    Column("gpu", "integer"),
+    Column("model", empty=""),
+)
+TASK_COLUMNS = (
+    Column("name"),
+    Column("cpu_milli", "integer"),
+    Column("memory_mib", "integer"),
+    Column("num_gpu", "integer"),
+    Column("gpu_milli", "integer"),
+    # the multi-GPU files end after gpu_milli
+    Column("gpu_spec", required=False, empty=""),
+)
+
+
+@dataclass(frozen=True)
+class DeviceTable:
+    """Idle and full power in W by GPU model."""
+
+    idle_w: dict[str, float]
+    full_w: dict[str, float]
+
+
+def read_devices(path: Path) -> DeviceTable:
+    """Read ``model,idle_w,full_w`` (W), on top of the built-in table.
+
+    Raises
+    ------
+    InputError: naming the row of a repeated model, or one that draws less when busy.
+    """
+    table = read_table(
+        path, (Column("model"), Column("idle_w", "number"), Column("full_w", "number"))
+    )
+    _no_duplicates(table, "model", str(path))
+    devices = DeviceTable(dict(GPU_IDLE_W), dict(GPU_FULL_W))
+    rows = zip(table["model"], table["idle_w"], table["full_w"], table["#"], strict=True)
+    for model, idle, full, row in rows:
+        if full < idle:
+            raise InputError(
+                str(path), f"row {row}, column full_w", full, f"at least idle_w, {idle:g}"
+            )
+        devices.idle_w[model] = idle
+        devices.full_w[model] = full
+    return devices
+
+
+def read_nodes(path: Path, devices: DeviceTable | None = None) -> Cluster:
+    """Read a node list: ``sn,cpu_milli,memory_mib,gpu,model``.
+
+    Raises
+    ------
+    InputError: naming row and column of what is missing, malformed or repeated, of a GPU
+        model without power figures, and of a node with more GPUs than can be represented.
+    """
+    source = str(path)
+    table = read_table(path, NODE_COLUMNS)
+    _not_empty(table, source, "node")
+    _no_duplicates(table, "sn", source)
+    known = devices.full_w if devices else GPU_FULL_W
+    for gpus, model, row in zip(table["gpu"], table["model"], table["#"], strict=True):
+        if gpus > MAX_GPUS_PER_NODE:
+            raise InputError(
+                source, f"row {row}, column gpu", gpus, f"at most {MAX_GPUS_PER_NODE} GPUs"
+            )
+        if gpus and model not in known:
+            expected = "a GPU model with power figures: " + ", ".join(sorted(known))
+            raise InputError(source, f"row {row}, column model", model, expected)
+    return Cluster.of(
+        table["sn"], table["cpu_milli"], table["memory_mib"], table["gpu"], table["model"], source
+    )
+
+
+def read_tasks(path: Path, cluster: Cluster, devices: DeviceTable | None = None) -> Tasks:
+    """Read a pod list: ``name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…]``.
+
+    `gpu_milli` is per GPU. Times, phases and quality classes are passed over: the
+    simulators do not use them either.
+
+    Raises
+    ------
+    InputError: naming row and column of what is missing, malformed or repeated, of a GPU
+        request that is neither a share of one GPU nor whole GPUs, of an unknown model in
+        `gpu_spec`, and of a task that asks for more of something than any node has.
+    """
+    source = str(path)
+    table = read_table(path, TASK_COLUMNS)
+    _not_empty(table, source, "task")
+    _no_duplicates(table, "name", source)
+    known = set(devices.full_w if devices else GPU_FULL_W) | set(cluster.models)
+    largest = {
+        "cpu_milli": int(cluster.cpu_milli.max()),
+        "memory_mib": int(cluster.memory_mib.max()),
+        "num_gpu": int(cluster.gpus.max()),
+    }
+    for k, row in enumerate(table["#"]):
+        expected = gpu_request_error(table["num_gpu"][k], table["gpu_milli"][k])
+        if expected:
+            where = f"row {row}, column gpu_milli"
+            raise InputError(source, where, table["gpu_milli"][k], expected)
+        for model in filter(None, table["gpu_spec"][k].split("|")):
+            if model not in known:
+                where = f"row {row}, column gpu_spec"
+                expected = "GPU models among " + ", ".join(sorted(known - {""}))
+                raise InputError(source, where, table["gpu_spec"][k], expected)
+        for name, most in largest.items():
+            if table[name][k] > most:
+                where = f"row {row}, column {name}"
+                expected = f"at most {most}, the most that any node has"
+                raise InputError(source, where, table[name][k], expected)
+    return Tasks.of(
+        table["name"],
+        table["cpu_milli"],
+        table["memory_mib"],
+        table["num_gpu"],
+        table["gpu_milli"],
+        table["gpu_spec"],
+        source,
+    )
+
+
+def read_order(path: Path, tasks: Tasks) -> IntArray:
+    """Read an order of arrivals, ``seq,task``: indices into `tasks`, by ascending `seq`.
+
+    A task may arrive several times.
+
+    Raises
+    ------
+    InputError: naming the row of a task that is not in the trace, or of a `seq` that is not
+        the next of 0, 1, 2, ….
+    """
+    source = str(path)
+    table = read_table(path, (Column("seq", "integer"), Column("task")))
+    _not_empty(table, source, "arrival")
+    place = {name: k for k, name in enumerate(tasks.names)}
+    order: list[int] = []
+    for seq, name, row in zip(table["seq"], table["task"], table["#"], strict=True):
+        if seq != len(order):
+            raise InputError(source, f"row {row}, column seq", seq, f"{len(order)}, the next")
+        if name not in place:
+            raise InputError(source, f"row {row}, column task", name, "a task of the trace")
+        order.append(place[name])
+    return np.array(order, dtype=np.int64)
+
+
+def read_ranks(path: Path, cluster: Cluster) -> IntArray:
+    """Read tie-breaking ranks, ``rank,node``: (N,) the rank of each node.
+
+    Raises
+    ------
+    InputError: naming the row of an unknown or repeated node or rank; when a node has none.
+    """
+    source = str(path)
+    table = read_table(path, (Column("rank", "integer"), Column("node")))
+    _no_duplicates(table, "rank", source)
+    _no_duplicates(table, "node", source)
+    ranks = np.full(len(cluster), -1, dtype=np.int64)
+    for rank, name, row in zip(table["rank"], table["node"], table["#"], strict=True):
+        if name not in cluster.index:
+            raise InputError(source, f"row {row}, column node", name, "a node of the cluster")
+        if rank >= len(cluster):
+            raise InputError(
+                source, f"row {row}, column rank", rank, f"a rank below {len(cluster)}"
+            )
+        ranks[cluster.index[name]] = rank
+    missing = np.flatnonzero(ranks < 0)
+    if missing.size:
+        name = cluster.names[int(missing[0])]
+        raise InputError(source, "", NoQuote(f"no rank for node {name}"), "one for every node")
+    return ranks
+
+
+def _not_empty(table: Table, source: str, what: str) -> None:
+    if not table["#"]:
+        raise InputError(
+            source, "", NoQuote(f"no {what}s below the header"), f"at least one {what}"
+        )
+
+
+def _no_duplicates(table: Table, column: str, source: str) -> None:
+    first: dict[Any, int] = {}
+    for value, row in zip(table[column], table["#"], strict=True):
+        if value in first:
+            raise InputError(
+                source,
+                f"row {row}, column {column}",
+                value,
+                f"every {column} once (it stands in row {first[value]} too)",
+            )
+        first[value] = row

@@ -1,0 +1,252 @@
+"""Ready-made placement problems, from counts that ship with the package or from CSV files."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from itertools import chain, repeat
+from typing import get_args
+
+import numpy as np
+
+from optgap.models.errors import InputError
+from optgap.models.placement.alibaba import NODE_TYPES, TASK_CLASSES
+from optgap.models.placement.cluster import Cluster
+from optgap.models.placement.openb import (
+    read_devices,
+    read_nodes,
+    read_order,
+    read_ranks,
+    read_tasks,
+)
+from optgap.models.placement.power import CpuRule, PowerModel
+from optgap.models.placement.problem import Goal, PlacementObjective, PlacementProblem
+from optgap.models.placement.sampling import Sampling, inflate
+from optgap.models.placement.tasks import TargetWorkload, Tasks
+from optgap.models.spec import Entry, entries
+
+OBJECTIVE_PARAMS = {
+    "goal": "power",
+    "alpha": 0.5,
+    "watts_per_gpu": 120.0,
+    "cpu_rule": "packages",
+}
+HERE = "optgap.models.placement.presets"
+
+PRESETS = entries(
+    Entry(
+        "alibaba",
+        f"{HERE}:alibaba",
+        "the Alibaba 2023 cluster (size = nodes, 1,213) and its Default workload up to a load",
+        params={"size": 1213, "load": 0.7, "sampling": "monte-carlo", **OBJECTIVE_PARAMS},
+        deterministic=False,
+    ),
+    Entry(
+        "small",
+        f"{HERE}:small",
+        "eight nodes of the Alibaba types and a few of its tasks (size = tasks, 40): exact methods",
+        params={"size": 40, **OBJECTIVE_PARAMS},
+        deterministic=False,
+    ),
+)
+
+SMALL_CLUSTER = (
+    ("G2", 8, 96_000, 393_216, 3),
+    ("T4", 2, 104_000, 524_288, 2),
+    ("P100", 2, 16_000, 122_880, 1),
+    ("V100M16", 4, 32_000, 131_072, 1),
+    ("V100M32", 4, 48_000, 376_832, 1),
+)
+ORIGIN = "Alibaba cluster-trace-gpu-v2023 (counts)"
+
+
+def alibaba(
+    *,
+    seed: int,
+    size: int = 1213,
+    load: float = 0.7,
+    sampling: Sampling = "monte-carlo",
+    goal: Goal = "power",
+    alpha: float = 0.5,
+    watts_per_gpu: float = 120.0,
+    cpu_rule: CpuRule = "packages",
+) -> PlacementProblem:
+    """The Alibaba cluster with `size` nodes in its own proportions, loaded up to `load`.
+
+    Arrivals and ranks are drawn from `seed`; those up to a smaller load are a prefix of those
+    up to a larger one (with ``monte-carlo`` sampling).
+
+    Raises
+    ------
+    InputError: for a size below 1 or a parameter out of range.
+    """
+    if size < 1:
+        raise InputError("size", "", size, "at least 1 node")
+    arrivals, ranks = np.random.default_rng(seed).spawn(2)
+    cluster = cluster_of(proportional(NODE_TYPES, size))
+    trace = trace_of_classes()
+    if size != 1213:
+        trace = _that_fit(trace, cluster)
+    chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling)
+    return PlacementProblem.of(
+        cluster,
+        trace.take(chosen.tolist()),
+        TargetWorkload.from_tasks(trace_of_classes()),
+        ranks.permutation(size),
+        power_model(cpu_rule),
+        PlacementObjective(goal, alpha, watts_per_gpu),
+        f"alibaba, load {load:g}, seed {seed}" + ("" if size == 1213 else f", {size} nodes"),
+        ORIGIN,
+    )
+
+
+def small(
+    *,
+    seed: int,
+    size: int = 40,
+    goal: Goal = "power",
+    alpha: float = 0.5,
+    watts_per_gpu: float = 120.0,
+    cpu_rule: CpuRule = "packages",
+) -> PlacementProblem:
+    """Eight nodes with 38 GPUs, and `size` tasks drawn from the Default workload.
+
+    Raises
+    ------
+    InputError: for a size below 1 or a parameter out of range.
+    """
+    if size < 1:
+        raise InputError("size", "", size, "at least 1 task")
+    arrivals, ranks = np.random.default_rng(seed).spawn(2)
+    cluster = cluster_of(SMALL_CLUSTER)
+    trace = _that_fit(trace_of_classes(), cluster)
+    chosen = arrivals.integers(len(trace), size=size)
+    return PlacementProblem.of(
+        cluster,
+        trace.take(chosen.tolist()),
+        TargetWorkload.from_tasks(trace_of_classes()),
+        ranks.permutation(len(cluster)),
+        power_model(cpu_rule),
+        PlacementObjective(goal, alpha, watts_per_gpu),
+        f"small, {size} tasks, seed {seed}",
+        ORIGIN,
+    )
+
+
+def from_csv(
+    nodes: str | os.PathLike[str],
+    tasks: str | os.PathLike[str],
+    order: str | os.PathLike[str] | None = None,
+    ranks: str | os.PathLike[str] | None = None,
+    devices: str | os.PathLike[str] | None = None,
+    *,
+    seed: int,
+    load: float = 1.3,
+    sampling: Sampling = "trace-first",
+    goal: Goal = "power",
+    alpha: float = 0.5,
+    watts_per_gpu: float = 120.0,
+    cpu_rule: CpuRule = "packages",
+) -> PlacementProblem:
+    """A problem from a node list and a pod list.
+
+    Without `order` the arrivals are drawn from `seed` by `sampling` up to `load`; without
+    `ranks` these are a permutation drawn from `seed`. The target workload is that of the
+    task file as it stands. `devices` (``model,idle_w,full_w``) adds GPU models.
+
+    Raises
+    ------
+    InputError: naming file, row and column of what cannot be used.
+    """
+    arrivals, rank_rng = np.random.default_rng(seed).spawn(2)
+    table = read_devices(devices) if devices is not None else None
+    cluster = read_nodes(nodes, table)
+    trace = read_tasks(tasks, cluster, table)
+    if order is not None:
+        chosen = read_order(order, trace)
+    else:
+        chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling)
+    power = power_model(cpu_rule)
+    if table is not None:
+        power = PowerModel(table.idle_w, table.full_w, power.cpu, power.cpu_rule)
+    stem = os.path.splitext(os.path.basename(os.fspath(tasks)))[0]
+    return PlacementProblem.of(
+        cluster,
+        trace.take(chosen.tolist()),
+        TargetWorkload.from_tasks(trace),
+        rank_rng.permutation(len(cluster)) if ranks is None else read_ranks(ranks, cluster),
+        power,
+        PlacementObjective(goal, alpha, watts_per_gpu),
+        stem,
+        f"{os.path.basename(os.fspath(nodes))}, {os.path.basename(os.fspath(tasks))}",
+    )
+
+
+def power_model(cpu_rule: CpuRule = "packages") -> PowerModel:
+    """The paper's devices under one of the two CPU rules.
+
+    Raises
+    ------
+    InputError: for an unknown rule.
+    """
+    if cpu_rule not in get_args(CpuRule):
+        raise InputError("cpu_rule", "", cpu_rule, "one of " + ", ".join(get_args(CpuRule)))
+    return PowerModel(cpu_rule=cpu_rule)
+
+
+def cluster_of(types: Sequence[tuple[str, int, int, int, int]]) -> Cluster:
+    """A cluster from (model, GPUs, milli-vCPU, MiB, count) rows; nodes are named by type."""
+    rows = list(chain.from_iterable(repeat(row[:4], row[4]) for row in types))
+    counts: dict[str, int] = {}
+    names = []
+    for model, gpus, cpu, _memory in rows:
+        kind = f"{model.lower() or 'cpu'}-{gpus}g{cpu // 1000}c"
+        counts[kind] = counts.get(kind, 0) + 1
+        names.append(f"{kind}-{counts[kind]:04d}")
+    return Cluster.of(
+        names,
+        [row[2] for row in rows],
+        [row[3] for row in rows],
+        [row[1] for row in rows],
+        [row[0] for row in rows],
+    )
+
+
+def proportional(
+    types: Sequence[tuple[str, int, int, int, int]], size: int
+) -> tuple[tuple[str, int, int, int, int], ...]:
+    """The same types with `size` nodes in all, by largest remainders."""
+    total = sum(row[4] for row in types)
+    shares = [size * row[4] / total for row in types]
+    counts = [int(share) for share in shares]
+    by_remainder = sorted(range(len(types)), key=lambda k: (counts[k] - shares[k], k))
+    for k in by_remainder[: size - sum(counts)]:
+        counts[k] += 1
+    return tuple((*row[:4], count) for row, count in zip(types, counts, strict=True) if count)
+
+
+def trace_of_classes() -> Tasks:
+    """The Default workload, one row per task, grouped by class."""
+    rows = list(chain.from_iterable(repeat(row[:4], row[4]) for row in TASK_CLASSES))
+    return Tasks.of(
+        [f"default-{k:04d}" for k in range(len(rows))],
+        [row[2] for row in rows],
+        [row[3] for row in rows],
+        [row[0] for row in rows],
+        [row[1] for row in rows],
+        [""] * len(rows),
+    )
+
+
+def _that_fit(tasks: Tasks, cluster: Cluster) -> Tasks:
+    """The tasks that at least one empty node could take."""
+    fits = {
+        c: any(
+            task.cpu_milli <= node.cpu_milli
+            and task.memory_mib <= node.memory_mib
+            and task.num_gpu <= node.gpus
+            for node in cluster.types
+        )
+        for c, task in enumerate(tasks.classes)
+    }
+    return tasks.take(k for k, c in enumerate(tasks.class_of) if fits[int(c)])
