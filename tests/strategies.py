@@ -1,0 +1,161 @@
+"""Hypothesis strategies for small problems, nasty on purpose.
+
+Amounts come from short lists, so that ties, zeros, exact fits and identical items are common
+rather than rare; a plain draw from a wide range would almost never produce them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from optgap.models.placement import (
+    Cluster,
+    CpuProfile,
+    PlacementObjective,
+    PlacementProblem,
+    PowerModel,
+    TargetWorkload,
+    Tasks,
+)
+from optgap.models.placement.problem import Goal
+
+GOALS: tuple[Goal, ...] = ("power", "fragmentation", "weighted", "accepted_gpu")
+MODELS = ("G2", "T4", "P100")
+SPECS = ("G2", "T4", "G2|T4", "P100|P100|T4", "V100M16")
+CPU_SIZES = (0, 1000, 2000, 3152, 8000, 16000, 31000, 32000, 33000)
+NODE_CPUS = (0, 8000, 31999, 32000, 32000, 48000, 64000, 96000)
+MEMORY_SIZES = (0, 1024, 4096, 7000)
+NODE_MEMORIES = (4096, 8192, 16384)
+SHARES = (1, 100, 250, 333, 500, 501, 810, 999)
+
+# One node type (cpu_milli, memory_mib, gpus, model), one task class
+# (cpu_milli, memory_mib, num_gpu, gpu_milli, gpu_spec).
+NodeRow = tuple[int, int, int, str]
+TaskRow = tuple[int, int, int, int, str]
+
+
+@st.composite
+def clusters(draw: st.DrawFn, max_nodes: int = 3, max_gpus: int = 4) -> Cluster:
+    """Up to `max_nodes` nodes, often identical, some without GPUs."""
+    kinds = draw(st.lists(_node_rows(max_gpus), min_size=1, max_size=2))
+    rows = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=max_nodes))
+    return Cluster.of(
+        [f"node-{k}" for k in range(len(rows))],
+        [row[0] for row in rows],
+        [row[1] for row in rows],
+        [row[2] for row in rows],
+        [row[3] for row in rows],
+    )
+
+
+@st.composite
+def _node_rows(draw: st.DrawFn, max_gpus: int) -> NodeRow:
+    gpus = draw(st.integers(0, max_gpus))
+    model = draw(st.sampled_from(MODELS)) if gpus else draw(st.sampled_from(("", "G2")))
+    return (
+        draw(st.sampled_from(NODE_CPUS)),
+        draw(st.sampled_from(NODE_MEMORIES)),
+        gpus,
+        model,
+    )
+
+
+@st.composite
+def _task_rows(draw: st.DrawFn, cluster: Cluster) -> TaskRow:
+    # No single request may exceed the largest node: the problem refuses those at the door.
+    most_gpus = int(cluster.gpus.max())
+    num_gpu = draw(st.sampled_from([k for k in (0, 1, 1, 1, 1, 2, 3, 4) if k <= most_gpus]))
+    share = draw(st.sampled_from((*SHARES, 1000, 1000)))
+    milli = {0: 0, 1: share}.get(num_gpu, 1000)
+    # Mostly a model that is there, else most problems would be infeasible.
+    there = sorted({model for model in cluster.models if model})
+    spec = draw(st.sampled_from(["", "", "", "", *there, *there, draw(st.sampled_from(SPECS))]))
+    return (
+        min(draw(st.sampled_from(CPU_SIZES)), int(cluster.cpu_milli.max())),
+        min(draw(st.sampled_from(MEMORY_SIZES)), int(cluster.memory_mib.max())),
+        num_gpu,
+        milli,
+        spec,
+    )
+
+
+def tasks_of(rows: Sequence[TaskRow]) -> Tasks:
+    """Tasks named by their place, one per row."""
+    return Tasks.of(
+        [f"task-{k}" for k in range(len(rows))],
+        [row[0] for row in rows],
+        [row[1] for row in rows],
+        [row[2] for row in rows],
+        [row[3] for row in rows],
+        [row[4] for row in rows],
+    )
+
+
+@st.composite
+def workloads(draw: st.DrawFn, cluster: Cluster) -> TargetWorkload:
+    """A target workload that need not resemble the tasks, with plain float popularities."""
+    classes = {
+        (row[0], row[3], row[2], row[4])
+        for row in draw(st.lists(_task_rows(cluster), min_size=1, max_size=5))
+    }
+    ordered = sorted(classes, reverse=True)
+    weights = draw(
+        st.lists(
+            st.floats(0.01, 10, allow_nan=False),
+            min_size=len(ordered),
+            max_size=len(ordered),
+        )
+    )
+    return TargetWorkload.of(
+        [key[0] for key in ordered],
+        [key[1] for key in ordered],
+        [key[2] for key in ordered],
+        [key[3] for key in ordered],
+        [weight / sum(weights) for weight in weights],
+    )
+
+
+@st.composite
+def power_models(draw: st.DrawFn) -> PowerModel:
+    """Both CPU rules; sometimes other packages than the paper's, or idle and full power alike."""
+    rule = draw(st.sampled_from(("packages", "eq1")))
+    if draw(st.booleans()):
+        return PowerModel(cpu_rule=rule)
+    cpu = draw(
+        st.sampled_from((CpuProfile(4, 7.5, 33.25), CpuProfile(1, 0.0, 10.0), CpuProfile(16, 5, 5)))
+    )
+    full = draw(st.sampled_from((30.0, 41.7, 150.0)))
+    idle = {"G2": 30.0, "T4": 0.1, "P100": 0.0, "V100M16": 30.0}
+    return PowerModel(idle, dict.fromkeys(idle, full), cpu, rule)
+
+
+@st.composite
+def placement_problems(
+    draw: st.DrawFn,
+    *,
+    goals: Sequence[Goal] = GOALS,
+    max_nodes: int = 3,
+    max_tasks: int = 6,
+    max_gpus: int = 4,
+) -> PlacementProblem:
+    """Small placement problems: ties, zeros, identical items; tight, infeasible, memory-bound."""
+    cluster = draw(clusters(max_nodes, max_gpus))
+    kinds = draw(st.lists(_task_rows(cluster), min_size=1, max_size=4))
+    rows = draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=max_tasks))
+    objective = PlacementObjective(
+        draw(st.sampled_from(list(goals))),
+        draw(st.sampled_from((0.5, 0.05, 0.0, 1.0))),
+        draw(st.sampled_from((120.0, 1.0, 0.0))),
+    )
+    return PlacementProblem.of(
+        cluster,
+        tasks_of(rows),
+        draw(st.none() | workloads(cluster)),
+        draw(st.permutations(range(len(cluster)))),
+        draw(power_models()),
+        objective,
+        name="random",
+        origin="synthetic",
+    )
