@@ -29,17 +29,27 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         sys.stdout.write(text)
         sys.stdout.flush()
         return
+    write_bytes(path, text.encode("utf-8"))
+
+
+def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write `content` to `path` in one step, as `write_text` does.
+
+    Raises
+    ------
+    InputError: when the folder is missing or may not be written to.
+    """
     target = Path(path)
     try:
         if target.exists() and not target.is_file():  # /dev/null, a named pipe
-            target.write_text(text, encoding="utf-8")
+            target.write_bytes(content)
             return
         handle, name = tempfile.mkstemp(
             dir=target.parent, prefix=f".{target.name}.", suffix=".part"
         )
         try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
             umask = os.umask(0)
             os.umask(umask)
             os.chmod(name, 0o666 & ~umask)

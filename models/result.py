@@ -8,10 +8,15 @@ never called optimal; a bound that outlived a search without an incumbent is kep
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+if TYPE_CHECKING:
+    from optgap.models.jsonio import Fields
+
+SCHEMA = "optgap.result/1"
 
 Sense = Literal["min", "max"]
 Kind = Literal["exact", "bound", "offline", "policy"]
@@ -104,7 +109,8 @@ class Result:
     """A solution with the referee's objective and a proven bound.
 
     `objective` is the referee's; `bound` is in the same unit and sense. `seconds` is wall
-    time of the method alone, without reading files or refereeing.
+    time of the method alone, without reading files or refereeing. `problem` is what was
+    solved, where that is known: the JSON form needs it to name things.
     """
 
     family: str
@@ -123,11 +129,86 @@ class Result:
     metrics: Mapping[str, float | int | str] = field(default_factory=dict)
     solution: Any | None = None
     message: str = ""
+    problem: Any | None = field(default=None, repr=False, compare=False)
 
     @property
     def gap(self) -> float | None:
-        """|objective − bound| / |bound|; None when one is unknown or the bound is zero and missed."""
+        """|objective − bound| / |bound|; None when one is unknown, or the bound is 0 and missed."""
         return relative_gap(self.objective, self.bound)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.result/1``."""
+        solution = self.solution
+        if solution is not None and not isinstance(solution, Mapping):
+            solution = solution.to_json(self.problem)
+        return {
+            "schema": SCHEMA,
+            "family": self.family,
+            "method": self.method,
+            "kind": self.kind,
+            "status": str(self.status),
+            "termination": str(self.termination),
+            "objective": self.objective,
+            "unit": self.unit,
+            "sense": self.sense,
+            "bound": self.bound,
+            "bound_by": self.bound_by,
+            "gap": self.gap,
+            "seconds": self.seconds,
+            "seed": self.seed,
+            "message": self.message,
+            "versions": dict(self.versions),
+            "metrics": dict(self.metrics),
+            "solution": solution,
+        }
+
+    @classmethod
+    def from_json(
+        cls,
+        fields: Fields,
+        decode: Callable[[Fields], Any] | None = None,
+        problem: Any | None = None,
+    ) -> Result:
+        """Read the JSON form.
+
+        `decode` turns the JSON form of the solution into the family's own; without it the
+        solution stays a plain dictionary.
+
+        Raises
+        ------
+        InputError: naming the field that is missing or not what it should be.
+        """
+        fields.schema(SCHEMA)
+
+        def known(name: str) -> bool:
+            return fields.document.get(name) is not None
+
+        def number(name: str) -> float | None:
+            return fields.number(name, minimum=-math.inf) if known(name) else None
+
+        solution: Any | None = None
+        if known("solution"):
+            inner = fields.object("solution")
+            solution = decode(inner) if decode else dict(inner.document)
+        return cls(
+            family=fields.text("family"),
+            method=fields.text("method"),
+            kind=fields.choice("kind", get_args(Kind)),  # type: ignore[arg-type]  # checked
+            status=Status(fields.choice("status", list(Status))),
+            termination=Termination(fields.choice("termination", list(Termination))),
+            objective=number("objective"),
+            unit=fields.text("unit"),
+            sense=fields.choice("sense", get_args(Sense)),  # type: ignore[arg-type]  # checked
+            bound=number("bound"),
+            bound_by=fields.text("bound_by") if known("bound_by") else None,
+            seconds=fields.number("seconds"),
+            seed=fields.integer("seed", minimum=-(2**62)) if known("seed") else None,
+            versions=dict(fields.object("versions").document),
+            metrics=dict(fields.object("metrics").document),
+            solution=solution,
+            message=fields.text("message", ""),
+            problem=problem,
+        )
 
 
 def relative_gap(objective: float | None, reference: float | None) -> float | None:

@@ -1,3 +1,87 @@
-"""optgap: how far is a GPU-cluster scheduler from optimal?"""
+"""optgap: how far is a GPU-cluster scheduler from optimal?
+
+>>> import optgap
+>>> problem = optgap.generate("placement", "small", seed=1)  # doctest: +SKIP
+>>> print(optgap.compare(problem))  # doctest: +SKIP
+
+Nothing heavy is imported before it is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from optgap.api import Verdict, bound, check, generate, run, solve
+    from optgap.comparison import Comparison, ComparisonSet, compare, sweep
+    from optgap.documents import load, save
+    from optgap.models.errors import InputError, RefereeError
+    from optgap.models.limits import Limits
+    from optgap.models.result import Result, Status, Termination
+    from optgap.plotting import plot_gaps
+    from optgap.registry import families
+    from optgap.versions import show_versions
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "Comparison",
+    "ComparisonSet",
+    "InputError",
+    "Limits",
+    "RefereeError",
+    "Result",
+    "Status",
+    "Termination",
+    "Verdict",
+    "__version__",
+    "bound",
+    "check",
+    "compare",
+    "families",
+    "generate",
+    "load",
+    "plot_gaps",
+    "run",
+    "save",
+    "show_versions",
+    "solve",
+    "sweep",
+]
+
+_HOME = {
+    "Comparison": "comparison",
+    "ComparisonSet": "comparison",
+    "InputError": "models.errors",
+    "Limits": "models.limits",
+    "RefereeError": "models.errors",
+    "Result": "models.result",
+    "Status": "models.result",
+    "Termination": "models.result",
+    "Verdict": "api",
+    "bound": "api",
+    "check": "api",
+    "compare": "comparison",
+    "families": "registry",
+    "generate": "api",
+    "load": "documents",
+    "plot_gaps": "plotting",
+    "run": "api",
+    "save": "documents",
+    "show_versions": "versions",
+    "solve": "api",
+    "sweep": "comparison",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'optgap' has no attribute {name!r}")
+    value = getattr(import_module(f"optgap.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

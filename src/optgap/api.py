@@ -1,0 +1,340 @@
+"""Solve, bound, run and check: every answer goes through the referee."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from optgap.contract import Problem
+from optgap.models.errors import InputError, NoQuote, RefereeError
+from optgap.models.limits import Limits
+from optgap.models.result import (
+    Evaluation,
+    Objective,
+    Outcome,
+    Result,
+    Status,
+    Violation,
+)
+from optgap.parameters import split_call, typed
+from optgap.registry import Runnable, family
+from optgap.registry import method as find_method
+from optgap.registry import policy as find_policy
+from optgap.versions import versions
+
+TOLERANCE = 1e-6
+"""Relative to the larger of 1 and the value: what floating point may make of equal numbers."""
+
+
+def generate(family_name: str, preset: str | None = None, *, seed: int = 0, **params: Any) -> Any:
+    """A ready-made problem; the family's first preset unless `preset` names another.
+
+    Raises
+    ------
+    InputError: for an unknown family, preset or parameter, or a value of the wrong type.
+    """
+    presets = family(family_name).presets
+    name, given = split_call(preset or next(iter(presets)), "--preset")
+    if name not in presets:
+        raise InputError("--preset", "", name, "one of " + ", ".join(presets))
+    entry = presets[name]
+    values = typed({**given, **params}, entry.params, name, "--set")
+    return entry.load()(seed=seed, **values)
+
+
+def solve(
+    problem: Problem,
+    method: str = "auto",
+    *,
+    time_limit: float | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    **params: Any,
+) -> Result:
+    """Solve `problem` with one exact or bounding method.
+
+    Parameters
+    ----------
+    method: a name that ``optgap families`` lists; ``auto`` goes by the size of the problem.
+    time_limit: wall-clock seconds; without it the method runs to its end.
+    limits: instead of `time_limit`, limits that can be interrupted and that report progress.
+    params: the method's own parameters.
+
+    Raises
+    ------
+    InputError: for an unknown method or parameter, or a method that does not treat the
+        problem's objective.
+    RefereeError: when the method's own claims do not hold.
+    """
+    runnable = choose_method(problem, method, params)
+    return execute(problem, runnable, limits or Limits(time_limit), seed)
+
+
+def bound(
+    problem: Problem,
+    method: str = "auto",
+    *,
+    time_limit: float | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    **params: Any,
+) -> Result:
+    """A proven bound on `problem`, and no solution; parameters and errors as for `solve`."""
+    runnable = choose_method(problem, method, params, bounding=True)
+    return execute(problem, runnable, limits or Limits(time_limit), seed, bound_only=True)
+
+
+def run(
+    problem: Problem,
+    policy: str | Callable[..., Any],
+    *,
+    seed: int = 0,
+    time_limit: float | None = None,
+    limits: Limits | None = None,
+    **params: Any,
+) -> Result:
+    """Run one online policy on `problem`.
+
+    Parameters
+    ----------
+    policy: a name that ``optgap families`` lists, ``module:attribute`` or
+        ``path/to/file.py:attribute`` for one of your own, or the function itself.
+    params: the policy's own parameters.
+
+    Raises
+    ------
+    InputError: for an unknown policy or parameter; when a policy of your own breaks a
+        constraint.
+    RefereeError: when a policy of the package does.
+    """
+    runnable = choose_policy(problem, policy, params)
+    return execute(problem, runnable, limits or Limits(time_limit), seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the referee says of a solution.
+
+    `objective` and `metrics` mean nothing where there are violations, and are left out.
+    """
+
+    family: str
+    violations: tuple[Violation, ...]
+    objective: float | None
+    unit: str
+    sense: str
+    serves_all: bool
+    metrics: Mapping[str, float | int]
+
+    @property
+    def feasible(self) -> bool:
+        """Whether no constraint is broken."""
+        return not self.violations
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.check/1``."""
+        return {
+            "schema": "optgap.check/1",
+            "family": self.family,
+            "feasible": self.feasible,
+            "serves_all": self.serves_all,
+            "violations": [
+                {"constraint": v.constraint, "where": v.where, "found": v.found, "limit": v.limit}
+                for v in self.violations
+            ],
+            "objective": self.objective,
+            "unit": self.unit,
+            "sense": self.sense,
+            "metrics": dict(self.metrics),
+        }
+
+
+def check(problem: Problem, solution: Any) -> Verdict:
+    """The referee's verdict on a solution, whoever made it."""
+    goal = problem.objective.described
+    violations = tuple(problem.check(solution))
+    evaluation = None if violations else problem.evaluate(solution)
+    return Verdict(
+        problem.family,
+        violations,
+        evaluation.objective if evaluation else None,
+        goal.unit,
+        goal.sense,
+        not violations and problem.serves_all(solution),
+        dict(evaluation.metrics) if evaluation else {},
+    )
+
+
+# -- from names to what runs -------------------------------------------------------------
+
+
+def choose_method(
+    problem: Problem,
+    text: str = "auto",
+    params: Mapping[str, Any] | None = None,
+    *,
+    bounding: bool = False,
+) -> Runnable:
+    """The method that `text` names; ``auto`` goes by the size of the problem.
+
+    With `bounding`, ``auto`` picks the method with the best bound rather than one that also
+    looks for a solution.
+
+    Raises
+    ------
+    InputError: for an unknown method or parameter, or a value of the wrong type.
+    """
+    spec = family(problem.family)
+    name, given = split_call(text, "--method")
+    if name == "auto":
+        name = spec.auto_bound(problem) if bounding else spec.auto(problem)
+    return find_method(spec, name, {**given, **(params or {})})
+
+
+def choose_policy(
+    problem: Problem, policy: str | Callable[..., Any], params: Mapping[str, Any] | None = None
+) -> Runnable:
+    """The policy of this name, or a user's own.
+
+    Raises
+    ------
+    InputError: for an unknown policy or parameter, or a value of the wrong type.
+    """
+    return find_policy(family(problem.family), policy, params)
+
+
+# -- from what a method claims to what is true -------------------------------------------
+
+
+def execute(
+    problem: Problem, runnable: Runnable, limits: Limits, seed: int, bound_only: bool = False
+) -> Result:
+    """Run a method or policy, and have the referee look at what it returns.
+
+    With `bound_only`, a solution is refereed, too, and then left out.
+    """
+    runnable.require_goal(problem, "--policy" if runnable.entry.kind == "policy" else "--method")
+    function = runnable.entry.load()
+    started = time.perf_counter()
+    outcome = function(problem, limits=limits, seed=seed, **runnable.params)
+    result = refereed(problem, runnable, outcome, time.perf_counter() - started, seed)
+    if not bound_only or result.status is Status.INFEASIBLE:
+        return result
+    return replace(
+        result,
+        status=Status.NO_SOLUTION if result.bound is None else Status.BOUND_ONLY,
+        objective=None,
+        solution=None,
+        metrics=dict(outcome.info),
+    )
+
+
+def refereed(
+    problem: Problem, runnable: Runnable, outcome: Outcome, seconds: float, seed: int
+) -> Result:
+    """The result that an outcome amounts to once the referee has spoken.
+
+    Raises
+    ------
+    RefereeError: for a solution that breaks a constraint, a claimed objective that is not the
+        referee's, a bound better than a solution that does everything asked for, or a
+        solution together with a proof that there is none.
+    InputError: when a user's own policy breaks a constraint.
+    """
+    goal = problem.objective.described
+    evaluation = None
+    status, proof, message = outcome.status, _finite(outcome.bound), outcome.message
+    if outcome.solution is not None:
+        evaluation = _evaluated(problem, runnable, outcome)
+        status, proof, note = _confronted(problem, runnable, outcome, evaluation, goal)
+        message = "; ".join(filter(None, (message, note)))
+    elif status in (Status.OPTIMAL, Status.FEASIBLE):
+        raise RefereeError(f"{runnable.label}: says {status} and returns no solution")
+    if status is Status.BOUND_ONLY and proof is None:
+        status = Status.NO_SOLUTION
+    metrics: dict[str, float | int | str] = dict(evaluation.metrics) if evaluation else {}
+    return Result(
+        family=problem.family,
+        method=runnable.label,
+        kind=runnable.entry.kind,
+        status=status,
+        termination=outcome.termination,
+        objective=evaluation.objective if evaluation else None,
+        unit=goal.unit,
+        sense=goal.sense,
+        bound=proof,
+        bound_by=(outcome.bound_by or runnable.label) if proof is not None else None,
+        seconds=seconds,
+        seed=seed,
+        versions=versions(),
+        metrics={**metrics, **outcome.info},
+        solution=outcome.solution,
+        message=message,
+        problem=problem,
+    )
+
+
+def _evaluated(problem: Problem, runnable: Runnable, outcome: Outcome) -> Evaluation:
+    violations = problem.check(outcome.solution)
+    if violations:
+        first, more = violations[0], len(violations) - 1
+        tail = f" (and {more} more)" if more else ""
+        if runnable.own:
+            raise InputError(
+                runnable.label,
+                first.where,
+                NoQuote(f"{first.constraint}: {first.found}{tail}"),
+                f"at most {first.limit}",
+            )
+        raise RefereeError(f"{runnable.label} returned a solution with {first}{tail}")
+    evaluation = problem.evaluate(outcome.solution)
+    claimed = outcome.claimed
+    if claimed is not None and not _close(claimed, evaluation.objective):
+        raise RefereeError(
+            f"{runnable.label} claims an objective of {claimed!r}, "
+            f"the referee finds {evaluation.objective!r}"
+        )
+    return evaluation
+
+
+def _confronted(
+    problem: Problem,
+    runnable: Runnable,
+    outcome: Outcome,
+    evaluation: Evaluation,
+    goal: Objective,
+) -> tuple[Status, float | None, str]:
+    """Status, bound and a note, once objective and bound have been held side by side."""
+    if outcome.status is Status.INFEASIBLE:
+        raise RefereeError(f"{runnable.label}: says infeasible and returns a solution")
+    objective, proof = evaluation.objective, _finite(outcome.bound)
+    if goal.sense == "min" and not problem.serves_all(outcome.solution):
+        # The bound holds for solutions that do everything asked for: this one may be below it.
+        note = "serves only part of what is asked: bounds for all of it do not apply"
+        return Status.FEASIBLE, None, note
+    if proof is not None:
+        ahead = proof - objective if goal.sense == "min" else objective - proof
+        if ahead > 0 and not _close(proof, objective):
+            raise RefereeError(
+                f"{runnable.label}: the bound {proof!r} is better than the solution {objective!r}"
+            )
+        if ahead > 0:  # equal but for rounding
+            proof = objective
+    proven = proof is not None and _close(proof, objective)
+    if outcome.status is Status.OPTIMAL and not proven:
+        shown = "no bound" if proof is None else f"the bound {proof:g}"
+        return Status.FEASIBLE, proof, f"not counted as optimal: {shown} proves less"
+    if outcome.status is Status.OPTIMAL:
+        return Status.OPTIMAL, proof, ""
+    return Status.FEASIBLE, proof, ""
+
+
+def _close(a: float, b: float) -> bool:
+    return math.isfinite(a) and abs(a - b) <= TOLERANCE * max(1.0, abs(a), abs(b))
+
+
+def _finite(value: float | None) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None

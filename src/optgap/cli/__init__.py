@@ -1,0 +1,118 @@
+"""The command line: a table of commands, each in a module of its own, loaded on use."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from optgap.models.errors import InputError, NoQuote, shorten
+
+COMMANDS = {
+    "info": "versions of everything, and which back ends are usable",
+    "families": "the problem families with their policies, methods and presets",
+    "generate": "write a problem file from a preset or from CSV files",
+    "solve": "solve a problem with an exact or bounding method",
+    "bound": "prove a bound, without a solution",
+    "run": "run one online policy",
+    "check": "the referee's verdict on a solution",
+}
+"""Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""
+
+DONE, FAILED, BAD_INPUT, PARTIAL = 0, 1, 2, 3
+"""Exit codes."""
+
+# ClickException, wherever this version of typer keeps it
+UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
+
+
+@dataclass
+class Session:
+    """What one call of the command line has been told."""
+
+    verbose: bool = False
+
+
+class LazyGroup(TyperGroup):
+    """Shows every command's summary, and loads only the module of the one that is called."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        if name in COMMANDS:
+            command = load_command(name)
+        return name, command, rest
+
+
+def load_command(name: str) -> Any:
+    """The real command: the function `command` of the module `optgap.cli.<name>`."""
+    app = typer.Typer(add_completion=False)
+    function = import_module(f"optgap.cli.{name}").command
+    app.command(name, help=COMMANDS[name])(function)
+    return typer.main.get_command(app)
+
+
+def group() -> LazyGroup:
+    """The whole command line."""
+    return LazyGroup(
+        name="optgap",
+        help="How far is a GPU-cluster scheduler from optimal?",
+        commands={name: TyperCommand(name=name, help=text) for name, text in COMMANDS.items()},
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code and never lets an exception through."""
+    session = Session()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if given == ["--version"]:
+        given = ["info", "--short"]
+    try:
+        code = group().main(
+            given or ["--help"], prog_name="optgap", standalone_mode=False, obj=session
+        )
+        sys.stdout.flush()
+        return int(code or DONE)
+    except InputError as error:
+        if session.verbose and error.__cause__ is not None:
+            traceback.print_exception(error.__cause__)
+        return complain(str(error), BAD_INPUT)
+    except UsageProblem as error:
+        return complain(shorten_usage(error), BAD_INPUT)
+    except BrokenPipeError:
+        # the reader of our output has gone: nothing is left to say to it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except (KeyboardInterrupt, typer.Abort):
+        return complain("interrupted", PARTIAL)
+    except Exception as error:
+        if session.verbose:
+            traceback.print_exc()
+            return FAILED
+        return complain(f"{type(error).__name__}: {error} (-v shows where)", FAILED)
+
+
+def complain(message: str, code: int) -> int:
+    """One line on standard error."""
+    print("optgap: " + " ".join(message.split()), file=sys.stderr)
+    return code
+
+
+def shorten_usage(error: Any) -> str:
+    """A usage error in one line."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path.removeprefix("optgap").strip() if context else ""
+    text = shorten(NoQuote(error.format_message()), 300)
+    return f"{path}: {text}" if path else text

@@ -1,0 +1,47 @@
+"""``optgap check``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from optgap.cli import options as opt
+
+
+def command(
+    problem_file: opt.ProblemFile,
+    solution_file: Annotated[
+        str, typer.Argument(metavar="SOLUTION.json", help="a solution, or a result with one in it")
+    ],
+    strict: Annotated[
+        bool, typer.Option("--strict", help="exit 2 when a constraint is broken")
+    ] = False,
+    json: opt.JsonFile = None,
+    seed: opt.UnusedSeed = 0,
+    time_limit: opt.UnusedTimeLimit = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+) -> int:
+    from optgap.api import check
+    from optgap.cli import BAD_INPUT, DONE
+    from optgap.cli.work import Output
+    from optgap.documents import load_problem, load_solution
+    from optgap.render import number
+
+    opt.require_writable(json)
+    problem = load_problem(problem_file)
+    verdict = check(problem, load_solution(solution_file, problem))
+    out = Output(json, quiet)
+    rows = [("problem", str(problem)), ("violations", str(len(verdict.violations)))]
+    shown = verdict.violations if verbose else verdict.violations[:20]
+    rows += [("", str(violation)) for violation in shown]
+    if len(shown) < len(verdict.violations):
+        rows.append(("", "… (-v shows all)"))
+    if verdict.objective is not None:
+        rows.append(("objective", f"{number(verdict.objective)} {verdict.unit}"))
+        rows.append(("serves all", "yes" if verdict.serves_all else "no"))
+    rows += [(key, number(value)) for key, value in verdict.metrics.items()]
+    out.pairs(rows)
+    out.document(verdict)
+    return BAD_INPUT if strict and not verdict.feasible else DONE

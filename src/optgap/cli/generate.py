@@ -1,0 +1,103 @@
+"""``optgap generate``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from optgap.cli import options as opt
+
+Csv = str | None
+
+
+def command(
+    name: Annotated[str, typer.Argument(metavar="FAMILY", help="the problem family")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="the problem file; - is stdout")
+    ] = "-",
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="NAME", help="see `optgap families`")
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")
+    ] = None,
+    settings: opt.Settings = None,
+    nodes: Annotated[Csv, typer.Option("--nodes", metavar="CSV", help="node list")] = None,
+    tasks: Annotated[Csv, typer.Option("--tasks", metavar="CSV", help="task list")] = None,
+    order: Annotated[Csv, typer.Option("--order", metavar="CSV", help="arrivals: seq,task")] = None,
+    ranks: Annotated[
+        Csv, typer.Option("--ranks", metavar="CSV", help="tie-breaking: rank,node")
+    ] = None,
+    devices: Annotated[
+        Csv, typer.Option("--devices", metavar="CSV", help="power: model,idle_w,full_w")
+    ] = None,
+    json: opt.JsonFile = None,
+    seed: opt.Seed = 0,
+    time_limit: opt.UnusedTimeLimit = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+) -> int:
+    from optgap.models.jsonio import dump_json
+    from optgap.parameters import assignments
+    from optgap.registry import family
+
+    target = output if json is None else json
+    opt.require_writable(output, target)
+    given: dict[str, Any] = dict(assignments(settings or [], "--set"))
+    spec = family(name, "FAMILY")
+    files = {
+        key: path
+        for key, path in (
+            ("nodes", nodes),
+            ("tasks", tasks),
+            ("order", order),
+            ("ranks", ranks),
+            ("devices", devices),
+        )
+        if path is not None
+    }
+    problem = _from_files(spec, files, given, preset, size, seed) if files else None
+    if problem is None:
+        problem = _from_preset(spec, preset, size, given, seed)
+    for path in dict.fromkeys((output, target) if output != "-" else (target,)):
+        dump_json(path, problem.to_json())
+    if not quiet and target != "-" and output != "-":
+        print(problem)
+    return 0
+
+
+def _from_preset(
+    spec: Any, preset: str | None, size: int | None, given: dict[str, Any], seed: int
+) -> Any:
+    from optgap.api import generate
+    from optgap.models.errors import InputError, NoQuote
+
+    if size is not None:
+        if "size" in given:
+            raise InputError("--set", "size", NoQuote("it and --size"), "one of them")
+        given["size"] = size
+    return generate(spec.name, preset, seed=seed, **given)
+
+
+def _from_files(
+    spec: Any,
+    files: dict[str, str],
+    given: dict[str, Any],
+    preset: str | None,
+    size: int | None,
+    seed: int,
+) -> Any:
+    from optgap.models.errors import InputError, NoQuote
+
+    for option, value in (("--preset", preset), ("--size", size)):
+        if value is not None:
+            raise InputError(option, "", NoQuote("it beside CSV files"), "one or the other")
+    for key in files:
+        if key not in spec.files:
+            expected = f"files of {spec.name}: " + ", ".join(f"--{key}" for key in spec.files)
+            raise InputError(f"--{key}", "", files[key], expected)
+    for key in spec.files[: spec.needed]:
+        if key not in files:
+            raise InputError(f"--{key}", "", NoQuote("nothing"), "a CSV file")
+    return spec.from_tables(files, given, seed)

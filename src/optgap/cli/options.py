@@ -1,0 +1,83 @@
+"""Options that commands share, so that they read the same everywhere."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from optgap.models.errors import InputError, NoQuote
+
+
+def _remember_verbose(ctx: typer.Context, value: bool) -> bool:
+    if value and ctx.obj is not None:
+        ctx.obj.verbose = True
+    return value
+
+
+def _positive(value: float | None) -> float | None:
+    if value is not None and not (0 < value < math.inf):
+        raise typer.BadParameter("expected a positive number of seconds")
+    return value
+
+
+ProblemFile = Annotated[str, typer.Argument(metavar="PROBLEM.json", help="the problem")]
+JsonFile = Annotated[
+    str | None, typer.Option("--json", metavar="FILE", help="write JSON here; - is standard output")
+]
+Seed = Annotated[
+    int,
+    typer.Option("--seed", metavar="N", min=0, help="where randomness starts", show_default=True),
+]
+UnusedSeed = Annotated[int, typer.Option("--seed", metavar="N", min=0, hidden=True)]
+TimeLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        callback=_positive,
+        help="stop after so many seconds",
+    ),
+]
+UnusedTimeLimit = Annotated[
+    float | None, typer.Option("--time-limit", metavar="SECONDS", callback=_positive, hidden=True)
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no tables and no progress")]
+Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose",
+        "-v",
+        callback=_remember_verbose,
+        is_eager=True,
+        help="where an error comes from; versions",
+    ),
+]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="set a parameter; repeatable")
+]
+PlotFile = Annotated[
+    str | None, typer.Option("--plot", metavar="PNG", help="draw the picture here")
+]
+
+
+def require_writable(*paths: str | None) -> None:
+    """Refuse output that cannot be written before any work goes into it.
+
+    Raises
+    ------
+    InputError: for a directory, or a file in a folder that is missing or not writable.
+    """
+    for path in paths:
+        if path is None or path == "-":
+            continue
+        target = Path(path)
+        if target.is_dir():
+            raise InputError(path, "", NoQuote("a directory"), "a file to write to")
+        if not target.parent.is_dir():
+            raise InputError(path, "", NoQuote("no such folder"), "a place that can be written to")
+        if not os.access(target.parent, os.W_OK):
+            raise InputError(path, "", NoQuote("no permission"), "a place that can be written to")

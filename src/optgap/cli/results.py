@@ -1,0 +1,45 @@
+"""How results are shown and written: shared by solve, bound and run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from optgap.cli.work import Output, exit_code
+from optgap.models.jsonio import dump_json
+from optgap.models.result import Result
+from optgap.render import duration, number, percent
+
+
+def show(result: Result, problem: Any, out: Output, verbose: bool) -> None:
+    """The result as names and values."""
+    unit = result.unit
+    rows = [
+        ("problem", str(problem)),
+        (result.kind if result.kind == "policy" else "method", result.method),
+        ("status", f"{result.status} ({result.termination})"),
+    ]
+    if result.objective is not None:
+        rows.append(("objective", f"{number(result.objective)} {unit}"))
+    if result.bound is not None:
+        rows.append(("bound", f"{number(result.bound)} {unit}, by {result.bound_by}"))
+    if result.gap is not None:
+        rows.append(("gap", percent(result.gap, 3)))
+    rows.append(("time", duration(result.seconds)))
+    if result.message:
+        rows.append(("note", result.message))
+    for key, value in result.metrics.items():
+        rows.append((key, value if isinstance(value, str) else number(value)))
+    if verbose:
+        rows += [(f"version of {key}", value) for key, value in result.versions.items()]
+    out.pairs(rows)
+
+
+def deliver(
+    result: Result, problem: Any, out: Output, solution_file: str | None, verbose: bool
+) -> int:
+    """Show and write a result; returns the exit code."""
+    show(result, problem, out, verbose)
+    out.document(result)
+    if solution_file is not None and result.solution is not None:
+        dump_json(solution_file, result.solution.to_json(problem))
+    return exit_code([result.termination])

@@ -1,0 +1,45 @@
+"""``optgap solve``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from optgap.cli import options as opt
+
+Method = Annotated[
+    str, typer.Option("--method", metavar="M", help="see `optgap families`; auto goes by size")
+]
+SolutionFile = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here")
+]
+
+
+def command(
+    problem_file: opt.ProblemFile,
+    method: Method = "auto",
+    settings: opt.Settings = None,
+    output: SolutionFile = None,
+    json: opt.JsonFile = None,
+    seed: opt.Seed = 0,
+    time_limit: opt.TimeLimit = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+) -> int:
+    from optgap.api import choose_method, execute
+    from optgap.cli.results import deliver
+    from optgap.cli.work import Output, interruptible
+    from optgap.documents import load_problem
+    from optgap.parameters import assignments
+
+    opt.require_writable(json, output)
+    params = assignments(settings or [], "--set")
+    problem = load_problem(problem_file)
+    runnable = choose_method(problem, method, params)
+    result = interruptible(
+        lambda limits: execute(problem, runnable, limits, seed),
+        time_limit,
+        quiet,
+    )
+    return deliver(result, problem, Output(json, quiet), output, verbose)

@@ -1,0 +1,150 @@
+"""What commands do around the work itself: progress, interrupts, tables, exit codes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, TypeVar
+
+from optgap.cli import DONE, PARTIAL
+from optgap.models.jsonio import dump_json
+from optgap.models.limits import Limits, Progress, silent
+from optgap.models.result import Termination
+from optgap.render import Row, number, rich_table, text_table
+
+Answer = TypeVar("Answer")
+
+
+def interruptible(
+    work: Callable[[Limits], Answer], time_limit: float | None = None, quiet: bool = False
+) -> Answer:
+    """Do the work; the first Ctrl-C asks it to end with what it has, the second aborts.
+
+    The work runs beside the main thread, which alone hears signals: a solver that is busy
+    outside Python would otherwise keep it from hearing any.
+    """
+    done = threading.Event()
+    answers: list[Answer] = []
+    failures: list[BaseException] = []
+
+    with _progress(quiet) as progress:
+        limits = Limits(time_limit, progress=progress)
+
+        def body() -> None:
+            try:
+                answers.append(work(limits))
+            except BaseException as error:
+                failures.append(error)
+            finally:
+                done.set()
+
+        with _signals(limits):
+            threading.Thread(target=body, daemon=True).start()
+            while not done.wait(0.2):
+                pass
+    if failures:
+        raise failures[0]
+    return answers[0]
+
+
+@contextmanager
+def _signals(limits: Limits) -> Iterator[None]:
+    def stop(signum: int, frame: FrameType | None) -> None:
+        if limits.interrupted.is_set():
+            # solver threads are still at work: leave without the interpreter's farewell
+            os.write(2, b"optgap: aborted\n")
+            os._exit(PARTIAL)
+        limits.interrupted.set()
+        os.write(2, b"optgap: stopping with what there is; once more aborts\n")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Progress]:
+    """One line on standard error that changes, where that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield silent
+        return
+    from rich.console import Console
+
+    latest = 0.0
+    started = time.monotonic()
+    with Console(stderr=True).status("…") as status:
+
+        def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
+            nonlocal latest
+            now = time.monotonic()
+            if now - latest < 0.1:
+                return
+            latest = now
+            parts = [f"{now - started:.0f} s", phase]
+            if incumbent is not None:
+                parts.append(f"best {number(incumbent)}")
+            if bound is not None:
+                parts.append(f"bound {number(bound)}")
+            status.update(" · ".join(parts).replace("[", r"\["))
+
+        yield tell
+
+
+class Output:
+    """Where a command's answer goes: tables to a person, JSON to a file.
+
+    Parameters
+    ----------
+    json: the JSON file, ``-`` for standard output, which then carries nothing else.
+    quiet: no tables.
+    """
+
+    def __init__(self, json: str | None, quiet: bool) -> None:
+        self.json = json
+        self.talk = not quiet and json != "-"
+
+    def line(self, text: str = "") -> None:
+        """One line for a person."""
+        if self.talk:
+            print(text)
+
+    def table(self, header: Row, rows: Sequence[Row], right: Sequence[int] = ()) -> None:
+        """A table: rich's on a terminal, aligned text in a pipe."""
+        if not self.talk:
+            return
+        if sys.stdout.isatty():
+            from rich.console import Console
+
+            Console().print(rich_table(header, rows, right))
+        else:
+            print(text_table(header, rows, right))
+
+    def pairs(self, rows: Sequence[Row]) -> None:
+        """Names and values, without a header."""
+        if self.talk:
+            width = max(len(row[0]) for row in rows)
+            for name, value in rows:
+                print(f"{name.ljust(width)}  {value}".rstrip())
+
+    def document(self, item: Any) -> None:
+        """The JSON form, when it was asked for."""
+        if self.json is not None:
+            dump_json(self.json, item if isinstance(item, dict) else item.to_json())
+
+
+def exit_code(terminations: Iterable[Termination]) -> int:
+    """`PARTIAL` when anything was stopped by a limit or an interrupt."""
+    stopped = {Termination.TIME_LIMIT, Termination.INTERRUPTED}
+    return PARTIAL if stopped & set(terminations) else DONE

@@ -1,0 +1,319 @@
+"""The families, and where their parts are: nothing is imported before it is asked for."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module, util
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from optgap.contract import Problem, ProblemClass, SolutionClass
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.spec import Entry
+from optgap.parameters import call_text, split_call, typed
+
+POLICY_GROUP = "optgap.policies"
+
+
+def imported(target: str) -> Any:
+    """The object that ``module:attribute`` names."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
+
+
+@dataclass(frozen=True, slots=True)
+class FamilySpec:
+    """One problem family, as ``module:attribute`` texts.
+
+    Parameters
+    ----------
+    name: the family's name, the same in every folder.
+    question: what is decided and what is optimised, in one line.
+    problem, solution: the classes.
+    tables: a function that makes a problem from CSV files, ``f(**files, seed, **params)``.
+    files: the CSV files that `tables` takes, needed ones first.
+    needed: how many of `files` must be given.
+    tables_out: functions ``f(problem, solution) -> CSV text``, by the option that asks for them.
+    """
+
+    name: str
+    question: str
+    problem: str
+    solution: str
+    tables: str
+    files: tuple[str, ...] = ()
+    needed: int = 0
+    tables_out: Mapping[str, str] = field(default_factory=dict)
+
+    def from_tables(self, files: Mapping[str, str], given: Mapping[str, Any], seed: int) -> Problem:
+        """A problem from CSV files and parameters as text.
+
+        Raises
+        ------
+        InputError: for an unknown parameter, or what the files hold.
+        """
+        function = imported(self.tables)
+        values = typed(given, _keywords(function, skip=self.files), "CSV files", "--set")
+        problem: Problem = function(**files, seed=seed, **values)
+        return problem
+
+    def export(self, name: str, problem: Problem, solution: Any) -> str:
+        """One of `tables_out` for a solution, as CSV text."""
+        text: str = imported(self.tables_out[name])(problem, solution)
+        return text
+
+    @property
+    def problem_class(self) -> ProblemClass:
+        cls: ProblemClass = imported(self.problem)
+        return cls
+
+    @property
+    def solution_class(self) -> SolutionClass:
+        cls: SolutionClass = imported(self.solution)
+        return cls
+
+    @property
+    def methods(self) -> Mapping[str, Entry]:
+        """Exact methods and bounds, by name."""
+        table: Mapping[str, Entry] = imported(f"optgap.solvers.{self.name}:METHODS")
+        return table
+
+    @property
+    def policies(self) -> Mapping[str, Entry]:
+        """Online policies, by name."""
+        table: Mapping[str, Entry] = imported(f"optgap.heuristics.{self.name}:POLICIES")
+        return table
+
+    @property
+    def presets(self) -> Mapping[str, Entry]:
+        """Ready-made problems, by name; the first is the default."""
+        table: Mapping[str, Entry] = imported(f"optgap.models.{self.name}.presets:PRESETS")
+        return table
+
+    def auto(self, problem: Problem) -> str:
+        """The method for a problem of this size."""
+        return str(imported(f"optgap.solvers.{self.name}:auto")(problem))
+
+    def auto_bound(self, problem: Problem) -> str:
+        """The bound for a problem of this size."""
+        return str(imported(f"optgap.solvers.{self.name}:auto_bound")(problem))
+
+
+FAMILIES: Mapping[str, FamilySpec] = {
+    spec.name: spec
+    for spec in (
+        FamilySpec(
+            "placement",
+            "which node and which GPU does each arriving task get?",
+            problem="optgap.models.placement.problem:PlacementProblem",
+            solution="optgap.models.placement.solution:PlacementSolution",
+            tables="optgap.models.placement.presets:from_csv",
+            files=("nodes", "tasks", "order", "ranks", "devices"),
+            needed=2,
+            tables_out={
+                "placements": "optgap.models.placement.csvout:placements",
+                "series": "optgap.models.placement.csvout:series",
+            },
+        ),
+    )
+}
+
+
+def families() -> tuple[str, ...]:
+    """The names of the problem families."""
+    return tuple(FAMILIES)
+
+
+def family(name: str, source: str = "family") -> FamilySpec:
+    """The family of this name.
+
+    Raises
+    ------
+    InputError: when there is none, listing those there are.
+    """
+    if name not in FAMILIES:
+        raise InputError(source, "", name, "one of " + ", ".join(FAMILIES))
+    return FAMILIES[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """A method or policy with its parameters, ready to run on a problem.
+
+    Parameters
+    ----------
+    entry: the row of the family's table; for a user's own policy that of the adapter.
+    label: as the user named it, parameters included.
+    params: its parameters.
+    own: a user's own policy, outside this package.
+    """
+
+    entry: Entry
+    label: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    own: bool = False
+
+    def require_goal(self, problem: Problem, source: str) -> None:
+        """Raise InputError when the method does not treat the problem's objective."""
+        goal = problem.objective.described.name
+        if self.entry.goals and goal not in self.entry.goals:
+            raise InputError(
+                source,
+                self.label,
+                NoQuote(f"a problem whose objective is {goal}"),
+                "one of " + ", ".join(self.entry.goals),
+            )
+
+
+def method(
+    spec: FamilySpec, text: str, given: Mapping[str, Any] | None = None, source: str = "--method"
+) -> Runnable:
+    """The method that ``name(key=value, …)`` names, with `given` parameters on top.
+
+    Raises
+    ------
+    InputError: for an unknown name or parameter, or a value of the wrong type.
+    """
+    return _from_table(spec.methods, text, given, source, spec.name)
+
+
+def policy(
+    spec: FamilySpec,
+    text: str | Callable[..., Any],
+    given: Mapping[str, Any] | None = None,
+    source: str = "--policy",
+) -> Runnable:
+    """The policy of this name, or a user's own.
+
+    `text` is the name of a policy of the family or of an entry point in the group
+    ``optgap.policies``; or ``module:attribute`` or ``path/to/file.py:attribute``; each with
+    ``(key=value, …)`` behind it if need be. A function or class itself will do, too.
+
+    Raises
+    ------
+    InputError: for an unknown name or parameter, a value of the wrong type, or a module that
+        cannot be imported.
+    """
+    if not isinstance(text, str):
+        return _own(spec, text, getattr(text, "__name__", type(text).__name__), given, source)
+    name, params = split_call(text, source)
+    points = installed_policies(spec.name)
+    if name in spec.policies:
+        return _from_table(spec.policies, text, given, source, spec.name)
+    if name in points:
+        return _own(spec, _loaded(points[name], source), name, {**params, **(given or {})}, source)
+    if ":" in name:
+        return _own(spec, user_object(name, source), name, {**params, **(given or {})}, source)
+    known = ", ".join([*spec.policies, *points])
+    raise InputError(source, "", name, f"one of {known}, or module:attribute")
+
+
+def _from_table(
+    table: Mapping[str, Entry],
+    text: str,
+    given: Mapping[str, Any] | None,
+    source: str,
+    where: str,
+) -> Runnable:
+    name, params = split_call(text, source)
+    if name not in table:
+        raise InputError(source, "", name, f"one of {', '.join(table)} ({where})")
+    entry = table[name]
+    values = typed({**params, **(given or {})}, entry.params, name, source)
+    return Runnable(entry, call_text(name, values), values)
+
+
+def _own(
+    spec: FamilySpec,
+    target: Callable[..., Any],
+    name: str,
+    given: Mapping[str, Any] | None,
+    source: str,
+) -> Runnable:
+    if not callable(target):
+        raise InputError(source, name, target, "a function or a class")
+    adapter: Entry = imported(f"optgap.heuristics.{spec.name}:CUSTOM")
+    values = typed(given or {}, _keywords(target), name, source)
+    return Runnable(
+        adapter, call_text(name, values), {"policy": target, "policy_params": values}, own=True
+    )
+
+
+def _keywords(target: Callable[..., Any], skip: Sequence[str] = ()) -> dict[str, Any]:
+    """The parameters that have a default, with it."""
+    return {
+        name: parameter.default
+        for name, parameter in inspect.signature(target).parameters.items()
+        if parameter.default is not inspect.Parameter.empty and name not in skip
+    }
+
+
+@cache
+def installed_policies(family_name: str) -> dict[str, EntryPoint]:
+    """Policies that other packages offer, as ``family.name`` or ``name`` in `POLICY_GROUP`."""
+    found = {}
+    for point in entry_points(group=POLICY_GROUP):
+        prefix, dot, name = point.name.partition(".")
+        if dot and prefix in FAMILIES:
+            if prefix == family_name:
+                found[name] = point
+        else:
+            found[point.name] = point
+    return dict(sorted(found.items()))
+
+
+def _loaded(point: EntryPoint, source: str) -> Any:
+    try:
+        return point.load()
+    except Exception as error:
+        raise InputError(
+            source, point.name, NoQuote(f"{type(error).__name__}: {error}"), "an entry point"
+        ) from error
+
+
+def user_object(target: str, source: str) -> Any:
+    """What ``module:attribute`` or ``path/to/file.py:attribute`` names.
+
+    Modules are looked for in the current directory first.
+
+    Raises
+    ------
+    InputError: when the module cannot be imported or has no such attribute.
+    """
+    place, _, attribute = target.rpartition(":")
+    module = _user_module(place, source)
+    if not hasattr(module, attribute):
+        shown = ", ".join(name for name in vars(module) if not name.startswith("_"))
+        raise InputError(source, target, NoQuote(f"no {attribute}"), f"one of: {shown}")
+    return getattr(module, attribute)
+
+
+def _user_module(place: str, source: str) -> Any:
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        if not place.endswith(".py"):
+            return import_module(place)
+        path = Path(place)
+        if not path.is_file():
+            raise InputError(source, place, NoQuote("no such file"), "a Python file")
+        name = f"optgap_user_{path.stem}"
+        spec = util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise InputError(source, place, NoQuote("no Python module"), "a Python file")
+        module = util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses in the file look their module up
+        spec.loader.exec_module(module)
+        return module
+    except InputError:
+        raise
+    except Exception as error:  # whatever a user's file may raise
+        found = NoQuote(f"{type(error).__name__}: {error}")
+        raise InputError(source, place, found, "a module that can be imported") from error
+    finally:
+        sys.path.remove(here)

@@ -1,0 +1,68 @@
+"""Tables for people: aligned text, HTML, and rich's where there is a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Any
+
+Row = Sequence[str]
+
+
+def text_table(header: Row, rows: Sequence[Row], right: Sequence[int] = ()) -> str:
+    """An aligned table in plain text; columns with an index in `right` are right-aligned."""
+    widths = [max(len(row[k]) for row in (header, *rows)) for k in range(len(header))]
+
+    def line(cells: Row) -> str:
+        padded = [
+            cell.rjust(width) if k in right else cell.ljust(width)
+            for k, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "  ".join(padded).rstrip()
+
+    rule = "  ".join("-" * width for width in widths)
+    return "\n".join([line(header), rule, *(line(row) for row in rows)])
+
+
+def html_table(header: Row, rows: Sequence[Row], caption: str = "") -> str:
+    """The same as an HTML table."""
+    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def rich_table(header: Row, rows: Sequence[Row], right: Sequence[int] = ()) -> Any:
+    """The same as a rich table."""
+    from rich import box
+    from rich.markup import escape as plain
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for k, cell in enumerate(header):
+        table.add_column(plain(cell), justify="right" if k in right else "left")
+    for row in rows:
+        table.add_row(*(plain(cell) for cell in row))
+    return table
+
+
+def number(value: float | int | None, digits: int = 6) -> str:
+    """A number with thousands separators and at most `digits` significant ones; "" for None."""
+    if value is None:
+        return ""
+    if isinstance(value, int):
+        return f"{value:,}"
+    magnitude = len(str(int(abs(value))))
+    return f"{value:,.{max(0, digits - magnitude)}f}"
+
+
+def percent(share: float | None, digits: int = 2) -> str:
+    """A share as a percentage; "" for None."""
+    return "" if share is None else f"{100 * share:.{digits}f} %"
+
+
+def duration(seconds: float) -> str:
+    """Seconds, short."""
+    return f"{seconds:.2f} s" if seconds < 100 else f"{seconds:,.0f} s"

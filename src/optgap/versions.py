@@ -1,0 +1,48 @@
+"""Which versions of what: part of every result and of every bug report."""
+
+from __future__ import annotations
+
+import platform
+from functools import cache
+from importlib import metadata
+
+from optgap import __version__
+
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "pandas",
+    "numba",
+    "ortools",
+    "highspy",
+    "pulp",
+    "cbcbox",
+    "cvxpy",
+    "typer",
+    "rich",
+    "matplotlib",
+)
+
+
+@cache
+def _block() -> tuple[tuple[str, str], ...]:
+    rows = [("optgap", __version__), ("python", platform.python_version())]
+    for name in PACKAGES:
+        try:
+            rows.append((name, metadata.version(name)))
+        except metadata.PackageNotFoundError:
+            continue
+    rows.append(("platform", platform.platform()))
+    return tuple(rows)
+
+
+def versions() -> dict[str, str]:
+    """Versions of optgap, Python, the solvers and the platform, without importing any of them."""
+    return dict(_block())
+
+
+def show_versions() -> None:
+    """Print what a bug report needs."""
+    from optgap.render import text_table
+
+    print(text_table(("package", "version"), list(_block())))
