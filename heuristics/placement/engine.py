@@ -1,0 +1,172 @@
+"""From a problem and a rule to an outcome: sets the compiled event loop up and drives it."""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+
+import numpy as np
+
+from optgap.heuristics.placement.kernels import (
+    ARRIVAL,
+    CANDIDATE,
+    NONE,
+    REQUEST,
+    SCORES,
+    STATE,
+    Rule,
+    Run,
+    place_arrivals,
+    refresh_all,
+)
+from optgap.models.limits import Limits
+from optgap.models.placement import PlacementProblem, PlacementSolution
+from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.models.placement.kernels import (
+    PROFILE,
+    Table,
+    accepts,
+    idle_gpus,
+    model_names,
+    node_table,
+    workload_table,
+)
+from optgap.models.result import Outcome, Status, Termination
+
+CHUNK = 500_000
+"""Node visits between two looks at the limits: some milliseconds."""
+
+CACHE_CELLS = 8_000_000
+"""Most cached scores, 20 bytes each; classes beyond it are scored anew at every arrival."""
+
+
+def simulate(
+    problem: PlacementProblem, rule: Rule, *, limits: Limits, seed: int, label: str
+) -> Outcome:
+    """Run a policy over all arrivals, or until `limits` say stop.
+
+    A run that was stopped returns the placements so far, with the other tasks not placed.
+    """
+    order = np.argsort(problem.ranks)
+    run = set_up(problem, rule, order, seed)
+    total = len(problem.tasks)
+    rank = np.full(total, -1, dtype=np.int64)
+    mask = np.zeros(total, dtype=np.int64)
+    step = max(1, CHUNK // len(order))
+    termination, done = Termination.COMPLETED, 0
+    for start in range(0, total, step):
+        stopped = limits.stop
+        if stopped is not None:
+            termination = stopped
+            break
+        limits.progress(f"{label}: arrival {start} of {total}", None, None)
+        done = min(total, start + step)
+        place_arrivals(run, start, done, rank, mask)
+    node = np.where(rank >= 0, order[rank], -1)
+    return Outcome(
+        PlacementSolution.of_arrays(node, mask),
+        Status.FEASIBLE,
+        termination,
+        claimed=_claim(problem, run.state, rank),
+        info={"arrivals": done},
+        message="" if done == total else f"stopped after {done} of {total} arrivals",
+    )
+
+
+def set_up(problem: PlacementProblem, rule: Rule, order: IntArray, seed: int) -> Run:
+    """An idle cluster, nodes in the given order, and the arrivals as tables."""
+    nodes = node_table(problem, order)
+    workload = workload_table(problem)
+    arrivals, requests, specs = _arrivals(problem, rule, seed)
+    state = np.zeros(len(nodes), dtype=STATE)
+    state["free_cpu"] = nodes["cpu_milli"]
+    state["free_memory"] = nodes["memory_mib"]
+    cache = np.zeros((int(requests["cached"].max()) + 1, len(nodes)), dtype=SCORES)
+    cache["stamp"] = -1
+    run = Run(
+        rule,
+        arrivals,
+        requests,
+        accepts(specs, model_names(problem)),
+        workload,
+        nodes,
+        state,
+        idle_gpus(nodes["gpus"]),
+        cache,
+        np.zeros(len(problem.workload), dtype=PROFILE),
+        np.zeros(len(nodes), dtype=CANDIDATE),
+    )
+    refresh_all(run)
+    return run
+
+
+def _arrivals(
+    problem: PlacementProblem, rule: Rule, seed: int
+) -> tuple[Table, Table, tuple[str, ...]]:
+    """The arrivals, the distinct requests among them, and each one's GPU constraint.
+
+    A CPU-only task may use any node, whatever its constraint says.
+    """
+    tasks = problem.tasks
+    columns = (tasks.cpu_milli.tolist(), tasks.num_gpu.tolist(), tasks.gpu_milli.tolist())
+    place: dict[tuple[int, int, int, str], int] = {}
+    arrivals = np.zeros(len(tasks), dtype=ARRIVAL)
+    arrivals["request"] = [
+        place.setdefault(key, len(place)) for key in zip(*columns, tasks.gpu_specs, strict=True)
+    ]
+    arrivals["memory_mib"] = tasks.memory_mib
+    if rule.random_node:
+        rng = np.random.default_rng(seed)
+        arrivals["node_draw"] = rng.random(len(tasks))
+        arrivals["gpu_draw"] = rng.random(len(tasks))
+    requests = np.zeros(len(place), dtype=REQUEST)
+    requests["cpu_milli"] = [key[0] for key in place]
+    requests["num_gpu"] = [key[1] for key in place]
+    requests["gpu_milli"] = [key[2] for key in place]
+    requests["kind"] = [
+        0 if count == 0 else 1 if milli < 1000 else 1 << count for _, count, milli, _ in place
+    ]
+    requests["cached"] = _cache_rows(arrivals["request"], len(problem.cluster), rule)
+    return arrivals, requests, tuple(key[3] if key[1] else "" for key in place)
+
+
+def _cache_rows(request: IntArray, size: int, rule: Rule) -> IntArray:
+    """Cache rows: the most frequent requests, if they come more than once, while they fit."""
+    counts = np.bincount(request)
+    rows = np.full(len(counts), -1, dtype=np.int64)
+    if rule.first != NONE:
+        frequent = np.argsort(-counts, kind="stable")[: CACHE_CELLS // size]
+        frequent = frequent[counts[frequent] > 1]
+        rows[frequent] = np.arange(len(frequent))
+    return rows
+
+
+def _claim(problem: PlacementProblem, state: Table, rank: IntArray) -> float:
+    goal = problem.objective
+    if goal.goal == "accepted_gpu":
+        return float(problem.tasks.demand_milli[rank >= 0].sum())
+    per_watt, per_milli = goal.weights
+    return per_watt * math.fsum(state["power"]) + per_milli * math.fsum(state["fragment"])
+
+
+@lru_cache(maxsize=1)
+def sigmoid_steps() -> FloatArray:
+    """(100,) the smallest x with trunc(100·sigmoid(x)) ≥ 1, 2, …, 100, by bisection.
+
+    FGD's points are a step function of the fragment change, and one wrong point alters every
+    later placement. With the steps found once by Python's `math.exp`, no other exponential
+    decides on which side of a step a change falls.
+    """
+    return np.array([_step(points) for points in range(1, 101)])
+
+
+def _step(points: int) -> float:
+    low, high = -64.0, 64.0
+    while True:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            return high
+        if math.trunc(100 * (1 / (1 + math.exp(-middle)))) >= points:
+            high = middle
+        else:
+            low = middle

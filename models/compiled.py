@@ -1,0 +1,27 @@
+"""Compiled functions: numba with the one set of options that keeps floating point as written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from numba import njit
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """Compile `function` on its first call, and keep the machine code for the next process.
+
+    Never ``fastmath``: it would let sums be reordered and products fused, and truncated scores
+    hang on the last bit. The lock on the interpreter is released, so threads may run runs side
+    by side.
+
+    The kept code of a function is renewed when its own file changes, not when a file does
+    whose functions it calls: after editing those, delete ``__pycache__``.
+    """
+    try:
+        result: F = njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # no folder to keep machine code in: compile in every process
+        result = njit(nogil=True)(function)
+    return result
