@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from numba import njit
 
@@ -21,7 +21,6 @@ def compiled(function: F) -> F:
     whose functions it calls: after editing those, delete ``__pycache__``.
     """
     try:
-        result: F = njit(cache=True, nogil=True)(function)
+        return cast(F, njit(cache=True, nogil=True)(function))
     except RuntimeError:  # no folder to keep machine code in: compile in every process
-        result = njit(nogil=True)(function)
-    return result
+        return cast(F, njit(nogil=True)(function))

@@ -1,0 +1,321 @@
+"""A policy of your own, run through the same cycle as the built-in ones.
+
+A policy is a class with a method ``place(task, state)``, or just such a function. It returns
+a node (index or name), a node and the GPUs to use, or None to turn the task away:
+
+>>> import numpy as np
+>>> class Spread:
+...     "The feasible node with the most CPU left, after `reserve` milli-vCPU were set aside."
+...     def __init__(self, reserve=0):
+...         self.reserve = reserve
+...     def place(self, task, state):
+...         nodes = state.feasible(task)
+...         left = state.free_cpu_milli[nodes] - task.cpu_milli
+...         nodes, left = nodes[left >= self.reserve], left[left >= self.reserve]
+...         return nodes[np.argmax(left)] if nodes.size else None
+
+>>> from optgap.models.limits import Limits
+>>> from optgap.models.placement.presets import small
+>>> problem = small(seed=1)
+>>> outcome = run(problem, limits=Limits(), seed=0, policy=Spread, policy_params={"reserve": 1000})
+>>> problem.check(outcome.solution)
+[]
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from traceback import walk_tb
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.limits import Limits
+from optgap.models.placement import Cluster, PlacementProblem, PlacementSolution
+from optgap.models.placement.arrays import IntArray
+from optgap.models.placement.cluster import TASKS_PER_NODE
+from optgap.models.result import Outcome, Status, Termination
+
+Answer = int | str | tuple[int | str, Iterable[int]] | None
+Decision = tuple[int, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a policy gets to know about the arriving task.
+
+    Parameters
+    ----------
+    name: its name in the trace; a re-sampled task has its original's.
+    cpu_milli: request in milli-vCPU.
+    memory_mib: request in MiB.
+    num_gpu: number of GPUs, 0 for a CPU-only task.
+    gpu_milli: request per GPU in milli-GPU, below 1000 for a share of one GPU.
+    gpu_spec: accepted GPU models separated by ``|``, "" for any.
+    """
+
+    name: str
+    cpu_milli: int
+    memory_mib: int
+    num_gpu: int
+    gpu_milli: int
+    gpu_spec: str
+
+
+class State:
+    """What a policy sees of the cluster, read-only.
+
+    Parameters
+    ----------
+    problem: the problem, with cluster, power model, target workload and ranks.
+    rng: the run's own random numbers, made from its seed.
+    """
+
+    def __init__(self, problem: PlacementProblem, rng: np.random.Generator) -> None:
+        cluster = problem.cluster
+        self.problem = problem
+        self.rng = rng
+        self._by_rank = np.argsort(problem.ranks)
+        self._cpu = np.array(cluster.cpu_milli)
+        self._memory = np.array(cluster.memory_mib)
+        index = np.arange(max(1, int(cluster.gpus.max())))
+        self._gpus: IntArray = np.where(index < cluster.gpus[:, None], 1000, -1)
+        self._most_free: IntArray = self._gpus.max(axis=1)
+        self._idle: IntArray = (self._gpus == 1000).sum(axis=1)
+        self._tasks = np.zeros(len(cluster), dtype=np.int64)
+        self._accepting: dict[str, npt.NDArray[np.bool_]] = {}
+        self._views = tuple(_read_only(a) for a in (self._cpu, self._memory, self._gpus))
+
+    @property
+    def cluster(self) -> Cluster:
+        """The nodes as they are when idle."""
+        return self.problem.cluster
+
+    @property
+    def free_cpu_milli(self) -> IntArray:
+        """(N,) free milli-vCPU of each node."""
+        return self._views[0]
+
+    @property
+    def free_memory_mib(self) -> IntArray:
+        """(N,) free MiB of each node."""
+        return self._views[1]
+
+    @property
+    def gpu_free_milli(self) -> IntArray:
+        """(N, most GPUs of a node) free milli-GPU of each GPU; -1 where a node has no such GPU."""
+        return self._views[2]
+
+    def feasible(self, task: Task) -> IntArray:
+        """Indices of the nodes that could take `task` now, lowest rank first."""
+        fits = (self._cpu >= task.cpu_milli) & (self._memory >= task.memory_mib)
+        fits &= self._tasks < TASKS_PER_NODE
+        if task.num_gpu:
+            enough = (
+                self._most_free >= task.gpu_milli
+                if task.gpu_milli < 1000
+                else self._idle >= task.num_gpu
+            )
+            fits &= enough
+            if task.gpu_spec:
+                fits &= self._accepts(task.gpu_spec)
+        found: IntArray = self._by_rank[fits[self._by_rank]]
+        return found
+
+    def gpus_for(self, task: Task, node: int) -> tuple[int, ...]:
+        """The GPUs used when a policy names only the node.
+
+        Whole GPUs: the lowest idle ones. A share: the GPU with the least free that suffices,
+        the lowest of equals.
+        """
+        free = self._gpus[node]
+        fitting = np.flatnonzero(free >= max(1, task.gpu_milli))
+        if task.num_gpu and task.gpu_milli < 1000:
+            fitting = fitting[np.argsort(free[fitting], kind="stable")]
+        return tuple(fitting[: task.num_gpu].tolist())
+
+    def _accepts(self, spec: str) -> npt.NDArray[np.bool_]:
+        if spec not in self._accepting:
+            models = spec.split("|")
+            self._accepting[spec] = np.array([m in models for m in self.cluster.models])
+        return self._accepting[spec]
+
+    def _why_not(self, task: Task, node: int) -> tuple[str, str] | None:
+        """What node `node` has and what `task` would need; None when it fits."""
+        cpu, memory = int(self._cpu[node]), int(self._memory[node])
+        if cpu < task.cpu_milli:
+            return f"{cpu} milli-vCPU free", f"at least {task.cpu_milli}"
+        if memory < task.memory_mib:
+            return f"{memory} MiB free", f"at least {task.memory_mib}"
+        if self._tasks[node] >= TASKS_PER_NODE:
+            return f"{TASKS_PER_NODE} tasks", "fewer"
+        if task.num_gpu and task.gpu_spec and not self._accepts(task.gpu_spec)[node]:
+            return f"GPU model {self.cluster.models[node] or 'none'}", task.gpu_spec
+        if len(self.gpus_for(task, node)) < task.num_gpu:
+            fitting = int((self._gpus[node] >= task.gpu_milli).sum())
+            wanted = f"{task.num_gpu} with {task.gpu_milli} milli-GPU free"
+            return f"{fitting} fitting GPUs", wanted
+        return None
+
+    def _commit(self, task: Task, node: int, gpus: tuple[int, ...]) -> None:
+        self._cpu[node] -= task.cpu_milli
+        self._memory[node] -= task.memory_mib
+        self._gpus[node, list(gpus)] -= task.gpu_milli
+        self._tasks[node] += 1
+        self._most_free[node] = self._gpus[node].max()
+        self._idle[node] = (self._gpus[node] == 1000).sum()
+
+
+def run(
+    problem: PlacementProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    policy: Any,
+    policy_params: Mapping[str, Any] | None = None,
+) -> Outcome:
+    """Run a policy from outside the package.
+
+    Parameters
+    ----------
+    policy: a class that is made with `policy_params` and has ``place(task, state)``; or a
+        function ``place(task, state)``, which gets `policy_params` by keyword. It may return
+        a node index, a node name, ``(node, gpu_indices)``, or None to turn the task away.
+        Where only a node is named, GPUs are picked as `State.gpus_for` says.
+
+    Raises
+    ------
+    InputError: naming the policy, the arrival and what was wrong, for an answer that is none
+        of these or that does not fit, and for a policy that raises.
+    """
+    name = f"policy {getattr(policy, '__name__', type(policy).__name__)}"
+    place = _place_of(policy, dict(policy_params or {}), name)
+    state = State(problem, np.random.default_rng(seed))
+    placements: list[Decision | None] = [None] * len(problem.tasks)
+    termination, done = Termination.COMPLETED, 0
+    for k, task in enumerate(_tasks(problem)):
+        stopped = limits.stop
+        if stopped is not None:
+            termination = stopped
+            break
+        if k % 500 == 0:
+            limits.progress(f"{name}: arrival {k} of {len(placements)}", None, None)
+        where = f"arrival {k} (task {task.name})"
+        decision = _decide(place, task, state, name, where)
+        if decision is not None:
+            state._commit(task, *decision)
+        placements[k], done = decision, k + 1
+    return Outcome(
+        PlacementSolution.of(placements),
+        Status.FEASIBLE,
+        termination,
+        info={"arrivals": done},
+        message=""
+        if done == len(placements)
+        else f"stopped after {done} of {len(placements)} arrivals",
+    )
+
+
+def _read_only(array: IntArray) -> IntArray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _tasks(problem: PlacementProblem) -> Iterable[Task]:
+    tasks = problem.tasks
+    columns = (tasks.cpu_milli, tasks.memory_mib, tasks.num_gpu, tasks.gpu_milli)
+    return map(Task, tasks.names, *(column.tolist() for column in columns), tasks.gpu_specs)
+
+
+def _place_of(policy: Any, params: dict[str, Any], name: str) -> Callable[[Task, State], Any]:
+    if inspect.isclass(policy):
+        try:
+            policy, params = policy(**params), {}
+        except Exception as error:
+            raise InputError(
+                name, "constructor", _shown(error), "parameters that it takes"
+            ) from error
+    place = getattr(policy, "place", None)
+    if place is None and not inspect.isclass(policy) and callable(policy):
+        place = partial(policy, **params) if params else policy
+    if not callable(place):
+        raise InputError(
+            name, "", NoQuote("no method place"), "a class with place(task, state), or a function"
+        )
+    found: Callable[[Task, State], Any] = place
+    return found
+
+
+def _decide(
+    place: Callable[[Task, State], Any], task: Task, state: State, name: str, where: str
+) -> Decision | None:
+    try:
+        answer: Answer = place(task, state)
+    except Exception as error:
+        raise InputError(name, where, _shown(error), "a node, or None") from error
+    if answer is None:
+        return None
+    chosen: Any = answer
+    gpus: Any = None
+    if isinstance(answer, tuple):
+        if len(answer) != 2:
+            raise InputError(name, where, answer, "a node, (node, gpu_indices), or None")
+        chosen, gpus = answer
+    node = _node(chosen, state, name, where)
+    misfit = state._why_not(task, node)
+    if misfit:
+        found = NoQuote(f"node {state.cluster.names[node]} with {misfit[0]}")
+        raise InputError(name, where, found, f"a node that fits the task: {misfit[1]}")
+    if gpus is None:
+        return node, state.gpus_for(task, node)
+    return node, _gpus(gpus, task, node, state, name, where)
+
+
+def _node(chosen: Any, state: State, name: str, where: str) -> int:
+    size = len(state.cluster)
+    if isinstance(chosen, str):
+        if chosen not in state.cluster.index:
+            raise InputError(name, where, chosen, "the name of a node")
+        return state.cluster.index[chosen]
+    if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)):
+        raise InputError(name, where, chosen, "a node index or name, (node, gpu_indices), or None")
+    if not 0 <= chosen < size:
+        raise InputError(name, where, int(chosen), f"a node index from 0 to {size - 1}")
+    return int(chosen)
+
+
+def _gpus(gpus: Any, task: Task, node: int, state: State, name: str, where: str) -> tuple[int, ...]:
+    try:
+        chosen = list(gpus)
+    except TypeError:
+        raise InputError(name, where, gpus, "a sequence of GPU indices") from None
+    count = int(state.cluster.gpus[node])
+    for g in chosen:
+        if isinstance(g, bool) or not isinstance(g, (int, np.integer)) or not 0 <= g < count:
+            raise InputError(name, where, g, f"GPU indices from 0 to {count - 1}")
+        free = int(state.gpu_free_milli[node, g])
+        if free < task.gpu_milli:
+            found = NoQuote(f"GPU {g} with {free} milli-GPU free")
+            raise InputError(name, where, found, f"at least {task.gpu_milli}")
+    if len(chosen) != task.num_gpu or len(set(chosen)) != len(chosen):
+        raise InputError(name, where, gpus, f"{task.num_gpu} different GPU indices")
+    return tuple(int(g) for g in chosen)
+
+
+def _shown(error: Exception) -> NoQuote:
+    """A user's exception in one line, with the last line of the user's own file on its way."""
+    steps = [
+        (frame.f_code.co_filename, line)
+        for frame, line in walk_tb(error.__traceback__)
+        if frame.f_code.co_filename != __file__
+    ]
+    own = [line for file, line in steps if file == steps[0][0]]
+    place = f" ({os.path.basename(steps[0][0])}, line {own[-1]})" if own else ""
+    return NoQuote(f"{type(error).__name__}: {error}{place}")
