@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from optgap.api import Verdict, bound, check, generate, run, solve
-    from optgap.comparison import Comparison, ComparisonSet, compare, sweep
+    from optgap.comparison import Comparison, ComparisonSet
     from optgap.documents import load, save
+    from optgap.gaps import compare, sweep
     from optgap.models.errors import InputError, RefereeError
     from optgap.models.limits import Limits
     from optgap.models.result import Result, Status, Termination
@@ -62,7 +63,7 @@ _HOME = {
     "Verdict": "api",
     "bound": "api",
     "check": "api",
-    "compare": "comparison",
+    "compare": "gaps",
     "families": "registry",
     "generate": "api",
     "load": "documents",
@@ -71,7 +72,7 @@ _HOME = {
     "save": "documents",
     "show_versions": "versions",
     "solve": "api",
-    "sweep": "comparison",
+    "sweep": "gaps",
 }
 
 

@@ -19,6 +19,7 @@ from optgap.models.result import (
     Status,
     Violation,
 )
+from optgap.models.spec import Entry
 from optgap.parameters import split_call, typed
 from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
@@ -36,13 +37,23 @@ def generate(family_name: str, preset: str | None = None, *, seed: int = 0, **pa
     ------
     InputError: for an unknown family, preset or parameter, or a value of the wrong type.
     """
+    entry, given = preset_entry(family_name, preset)
+    values = typed({**given, **params}, entry.params, entry.name, "--set")
+    return entry.load()(seed=seed, **values)
+
+
+def preset_entry(family_name: str, preset: str | None) -> tuple[Entry, dict[str, str]]:
+    """The row of a preset, and the parameters that stand in parentheses behind its name.
+
+    Raises
+    ------
+    InputError: for an unknown family or preset.
+    """
     presets = family(family_name).presets
     name, given = split_call(preset or next(iter(presets)), "--preset")
     if name not in presets:
         raise InputError("--preset", "", name, "one of " + ", ".join(presets))
-    entry = presets[name]
-    values = typed({**given, **params}, entry.params, name, "--set")
-    return entry.load()(seed=seed, **values)
+    return presets[name], given
 
 
 def solve(
@@ -219,7 +230,15 @@ def execute(
     runnable.require_goal(problem, "--policy" if runnable.entry.kind == "policy" else "--method")
     function = runnable.entry.load()
     started = time.perf_counter()
-    outcome = function(problem, limits=limits, seed=seed, **runnable.params)
+    try:
+        outcome = function(problem, limits=limits, seed=seed, **runnable.params)
+    except (InputError, RefereeError):
+        raise
+    except Exception as error:
+        if not runnable.own:
+            raise
+        found = NoQuote(f"{type(error).__name__}: {error}")
+        raise InputError(runnable.label, "", found, "a policy that runs") from error
     result = refereed(problem, runnable, outcome, time.perf_counter() - started, seed)
     if not bound_only or result.status is Status.INFEASIBLE:
         return result
@@ -292,7 +311,7 @@ def _evaluated(problem: Problem, runnable: Runnable, outcome: Outcome) -> Evalua
         raise RefereeError(f"{runnable.label} returned a solution with {first}{tail}")
     evaluation = problem.evaluate(outcome.solution)
     claimed = outcome.claimed
-    if claimed is not None and not _close(claimed, evaluation.objective):
+    if claimed is not None and not close(claimed, evaluation.objective):
         raise RefereeError(
             f"{runnable.label} claims an objective of {claimed!r}, "
             f"the referee finds {evaluation.objective!r}"
@@ -317,13 +336,13 @@ def _confronted(
         return Status.FEASIBLE, None, note
     if proof is not None:
         ahead = proof - objective if goal.sense == "min" else objective - proof
-        if ahead > 0 and not _close(proof, objective):
+        if ahead > 0 and not close(proof, objective):
             raise RefereeError(
                 f"{runnable.label}: the bound {proof!r} is better than the solution {objective!r}"
             )
         if ahead > 0:  # equal but for rounding
             proof = objective
-    proven = proof is not None and _close(proof, objective)
+    proven = proof is not None and close(proof, objective)
     if outcome.status is Status.OPTIMAL and not proven:
         shown = "no bound" if proof is None else f"the bound {proof:g}"
         return Status.FEASIBLE, proof, f"not counted as optimal: {shown} proves less"
@@ -332,7 +351,8 @@ def _confronted(
     return Status.FEASIBLE, proof, ""
 
 
-def _close(a: float, b: float) -> bool:
+def close(a: float, b: float) -> bool:
+    """Whether two numbers are equal up to `TOLERANCE`."""
     return math.isfinite(a) and abs(a - b) <= TOLERANCE * max(1.0, abs(a), abs(b))
 
 

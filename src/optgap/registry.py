@@ -150,22 +150,27 @@ class Runnable:
     entry: the row of the family's table; for a user's own policy that of the adapter.
     label: as the user named it, parameters included.
     params: its parameters.
+    known: the parameters it has, with their defaults.
     own: a user's own policy, outside this package.
     """
 
     entry: Entry
     label: str
     params: Mapping[str, Any] = field(default_factory=dict)
+    known: Mapping[str, Any] = field(default_factory=dict)
     own: bool = False
+
+    def treats(self, problem: Problem) -> bool:
+        """Whether the problem's objective is one of the method's."""
+        return not self.entry.goals or problem.objective.described.name in self.entry.goals
 
     def require_goal(self, problem: Problem, source: str) -> None:
         """Raise InputError when the method does not treat the problem's objective."""
-        goal = problem.objective.described.name
-        if self.entry.goals and goal not in self.entry.goals:
+        if not self.treats(problem):
             raise InputError(
                 source,
                 self.label,
-                NoQuote(f"a problem whose objective is {goal}"),
+                NoQuote(f"a problem whose objective is {problem.objective.described.name}"),
                 "one of " + ", ".join(self.entry.goals),
             )
 
@@ -225,7 +230,7 @@ def _from_table(
         raise InputError(source, "", name, f"one of {', '.join(table)} ({where})")
     entry = table[name]
     values = typed({**params, **(given or {})}, entry.params, name, source)
-    return Runnable(entry, call_text(name, values), values)
+    return Runnable(entry, call_text(name, values), values, entry.params)
 
 
 def _own(
@@ -238,10 +243,10 @@ def _own(
     if not callable(target):
         raise InputError(source, name, target, "a function or a class")
     adapter: Entry = imported(f"optgap.heuristics.{spec.name}:CUSTOM")
-    values = typed(given or {}, _keywords(target), name, source)
-    return Runnable(
-        adapter, call_text(name, values), {"policy": target, "policy_params": values}, own=True
-    )
+    known = _keywords(target)
+    values = typed(given or {}, known, name, source)
+    params = {"policy": target, "policy_params": values}
+    return Runnable(adapter, call_text(name, values), params, known, own=True)
 
 
 def _keywords(target: Callable[..., Any], skip: Sequence[str] = ()) -> dict[str, Any]:

@@ -23,6 +23,7 @@ COMMANDS = {
     "bound": "prove a bound, without a solution",
     "run": "run one online policy",
     "check": "the referee's verdict on a solution",
+    "compare": "every policy's gap to the best proven bound",
 }
 """Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""
 

@@ -18,7 +18,8 @@ def _remember_verbose(ctx: typer.Context, value: bool) -> bool:
     return value
 
 
-def _positive(value: float | None) -> float | None:
+def positive(value: float | None) -> float | None:
+    """Refuse a time limit that is no positive, finite number."""
     if value is not None and not (0 < value < math.inf):
         raise typer.BadParameter("expected a positive number of seconds")
     return value
@@ -38,12 +39,12 @@ TimeLimit = Annotated[
     typer.Option(
         "--time-limit",
         metavar="SECONDS",
-        callback=_positive,
+        callback=positive,
         help="stop after so many seconds",
     ),
 ]
 UnusedTimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", metavar="SECONDS", callback=_positive, hidden=True)
+    float | None, typer.Option("--time-limit", metavar="SECONDS", callback=positive, hidden=True)
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no tables and no progress")]
 Verbose = Annotated[

@@ -127,7 +127,7 @@ class Output:
         if sys.stdout.isatty():
             from rich.console import Console
 
-            Console().print(rich_table(header, rows, right))
+            Console(highlight=False).print(rich_table(header, rows, right))
         else:
             print(text_table(header, rows, right))
 

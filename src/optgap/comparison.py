@@ -1,0 +1,239 @@
+"""The gap table: methods and policies on one problem, or on several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from optgap.models.result import Result, Sense, Status, Termination, relative_gap
+from optgap.render import Row, duration, html_table, number, percent, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALL, ACCEPTED = "all", "accepted"
+Failure = Literal["", "objective", "input", "fault"]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonRow:
+    """One method or policy, and its gaps.
+
+    Parameters
+    ----------
+    result: as the referee saw it. A policy's `bound` and `bound_by` are those that its gap is
+        measured against; a method keeps the bound that it proved itself.
+    bound_scope: ``all`` when `gap_to_bound` is against the best bound for everything that the
+        problem asks; ``accepted`` when the policy turned some of it down, and the bound is one
+        for what it accepted; None without a gap.
+    gap_to_bound: |objective − best bound| / |best bound| in that scope.
+    gap_to_best: |objective − best known| / |best known| in that scope.
+    failure: why there is no result: the method does not treat this ``objective``, its
+        ``input`` (a user's own policy, say) was at fault, or the method itself (``fault``).
+    """
+
+    result: Result
+    bound_scope: str | None = None
+    gap_to_bound: float | None = None
+    gap_to_best: float | None = None
+    failure: Failure = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The result's keys less ``solution``, and the gaps."""
+        document = replace(self.result, solution=None).to_json()
+        del document["solution"]
+        return {
+            **document,
+            "bound_scope": self.bound_scope,
+            "gap_to_bound": self.gap_to_bound,
+            "gap_to_best": self.gap_to_best,
+        }
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The gap table of one problem.
+
+    `best_bound` and `best_known` hold for everything that the problem asks; None where no
+    method proved, or nobody found, one.
+    """
+
+    family: str
+    problem_name: str
+    problem_summary: str
+    unit: str
+    sense: Sense
+    best_bound: float | None
+    bound_by: str | None
+    best_known: float | None
+    known_by: str | None
+    rows: tuple[ComparisonRow, ...]
+    termination: Termination = Termination.COMPLETED
+
+    @property
+    def gap(self) -> float | None:
+        """Between the best known solution and the best bound."""
+        return relative_gap(self.best_known, self.best_bound)
+
+    def row(self, method: str) -> ComparisonRow:
+        """The row of this method or policy; raises KeyError when there is none."""
+        for row in self.rows:
+            if row.result.method == method:
+                return row
+        raise KeyError(method)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.compare/1``."""
+        return {
+            "schema": "optgap.compare/1",
+            "family": self.family,
+            "problem": {"name": self.problem_name, "summary": self.problem_summary},
+            "unit": self.unit,
+            "sense": self.sense,
+            "best_bound": self.best_bound,
+            "bound_by": self.bound_by,
+            "best_known": self.best_known,
+            "known_by": self.known_by,
+            "gap": self.gap,
+            "termination": str(self.termination),
+            "rows": [row.to_json() for row in self.rows],
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line per row, nested fields left out, metrics as columns of their own."""
+        import pandas as pd
+
+        lines = []
+        for row in self.rows:
+            document = row.to_json()
+            flat = {k: v for k, v in document.items() if not isinstance(v, Mapping)}
+            lines.append({**flat, **document["metrics"]})
+        return pd.DataFrame(lines)
+
+    def head(self) -> list[str]:
+        """Problem, best bound and best known solution, one line each."""
+        lines = [f"{self.problem_name}: {self.problem_summary}"]
+        bound = "none" if self.best_bound is None else f"{number(self.best_bound)} {self.unit}"
+        known = "none" if self.best_known is None else f"{number(self.best_known)} {self.unit}"
+        lines.append(f"best bound {bound}" + (f", by {self.bound_by}" if self.bound_by else ""))
+        lines.append(f"best known {known}" + (f", by {self.known_by}" if self.known_by else ""))
+        return lines
+
+    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
+        """Header, rows and right-aligned columns, as text."""
+        header = ["", "kind", "status", f"objective ({self.unit})", f"bound ({self.unit})"]
+        header += ["gap to bound", "gap to best", "bound for", "time"]
+        rows: list[Row] = []
+        for row in self.rows:
+            result = row.result
+            status = f"{result.status}"
+            if result.termination not in (Termination.COMPLETED, Termination.ERROR):
+                status += f" ({result.termination})"
+            rows.append(
+                (
+                    result.method,
+                    result.kind,
+                    status,
+                    number(result.objective),
+                    number(result.bound),
+                    percent(row.gap_to_bound),
+                    percent(row.gap_to_best),
+                    row.bound_scope or "",
+                    duration(result.seconds),
+                )
+            )
+        return tuple(header), rows, (3, 4, 5, 6, 8)
+
+    def notes(self) -> list[str]:
+        """What rows have to say beside numbers."""
+        said = ((row.result.method, row.result.message) for row in self.rows)
+        return [f"{method}: {message}" for method, message in said if message]
+
+    def __str__(self) -> str:
+        parts = ["\n".join(self.head()), text_table(*self.table())]
+        if self.notes():
+            parts.append("\n".join(self.notes()))
+        return "\n\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        header, rows, _ = self.table()
+        return html_table(header, rows, " · ".join(self.head()))
+
+
+@dataclass(frozen=True)
+class ComparisonSet:
+    """The same comparison for several values of one parameter of the problem."""
+
+    parameter: str
+    values: tuple[Any, ...]
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Every row name, in order of first appearance."""
+        names = (row.result.method for c in self.comparisons for row in c.rows)
+        return tuple(dict.fromkeys(names))
+
+    def gaps(self, method: str) -> list[float | None]:
+        """The gaps to the bound of one row name, one per value."""
+        found: list[float | None] = []
+        for comparison in self.comparisons:
+            rows = [row for row in comparison.rows if row.result.method == method]
+            found.append(rows[0].gap_to_bound if rows else None)
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.compare-set/1``."""
+        return {
+            "schema": "optgap.compare-set/1",
+            "parameter": self.parameter,
+            "values": list(self.values),
+            "comparisons": [comparison.to_json() for comparison in self.comparisons],
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """The frames of all comparisons, with the parameter's value in front."""
+        import pandas as pd
+
+        frames = []
+        for value, comparison in zip(self.values, self.comparisons, strict=True):
+            frame = comparison.to_frame()
+            frame.insert(0, self.parameter, [value] * len(frame))
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
+        """Gap to the bound: one line per method or policy, one column per value."""
+        header = ("gap to bound", *(f"{self.parameter}={value}" for value in self.values))
+        rows: list[Row] = [
+            (method, *(self._cell(method, k) for k in range(len(self.values))))
+            for method in self.methods
+        ]
+        return header, rows, tuple(range(1, len(header)))
+
+    def _cell(self, method: str, k: int) -> str:
+        rows = [row for row in self.comparisons[k].rows if row.result.method == method]
+        if not rows:
+            return ""
+        mark = "*" if rows[0].bound_scope == ACCEPTED else ""
+        return percent(rows[0].gap_to_bound) + mark
+
+    def notes(self) -> list[str]:
+        """What the marks in the table mean, and what rows have to say."""
+        marked = any(row.bound_scope == ACCEPTED for c in self.comparisons for row in c.rows)
+        lines = ["* against a bound for the part that was accepted"] if marked else []
+        for value, comparison in zip(self.values, self.comparisons, strict=True):
+            lines += [
+                f"{self.parameter}={value}: {row.result.method}: {row.result.message}"
+                for row in comparison.rows
+                if row.result.status is Status.ERROR
+            ]
+        return lines
+
+    def __str__(self) -> str:
+        return "\n\n".join(filter(None, (text_table(*self.table()), "\n".join(self.notes()))))
+
+    def _repr_html_(self) -> str:
+        header, rows, _ = self.table()
+        return html_table(header, rows, "; ".join(self.notes()))

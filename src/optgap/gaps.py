@@ -1,0 +1,358 @@
+"""Run methods and policies on one problem, and measure how far each is from optimal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from optgap.api import choose_method, choose_policy, close, execute, generate, preset_entry
+from optgap.comparison import ACCEPTED, ALL, Comparison, ComparisonRow, ComparisonSet, Failure
+from optgap.contract import Problem
+from optgap.models.errors import InputError, NoQuote, RefereeError
+from optgap.models.limits import Limits, Progress, silent
+from optgap.models.result import Result, Status, Termination, relative_gap
+from optgap.parameters import call_text, split_call, split_list, typed
+from optgap.registry import Runnable, family
+from optgap.registry import method as find_method
+from optgap.registry import policy as find_policy
+from optgap.versions import versions
+
+Policies = str | Sequence[str | Callable[..., Any]]
+Methods = str | Sequence[str]
+
+
+def compare(
+    problem: Problem,
+    policies: Policies = "all",
+    methods: Methods = "auto",
+    *,
+    time_limit: float | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+) -> Comparison:
+    """Run methods and policies on one problem and measure every gap.
+
+    A policy that serves all that is asked is measured against the best bound that the methods
+    prove. One that turns some of it down (tasks that it could not place, say) may well be
+    below that bound; it is measured against a bound for the part that it did serve, proved by
+    the same methods on ``problem.restrict(solution)``.
+
+    Parameters
+    ----------
+    policies: ``all``, names separated by commas, or a sequence of names and functions.
+    methods: ``auto``, ``all``, names separated by commas, or a sequence of names.
+    time_limit: wall-clock seconds for each single run of a method or policy.
+    limits: an interrupt to listen to, and progress to report.
+    progress: instead of `limits`, what is told the phase, the incumbent and the bound.
+
+    Raises
+    ------
+    InputError: for an unknown name or parameter. A method that does not treat the problem's
+        objective is no error: its row says so.
+    RefereeError: when a bound is better than a solution that serves everything.
+    """
+    bench = _Bench(time_limit, seed, limits or Limits(progress=progress))
+    names = method_names(problem.family, methods)
+    own = [choose_policy(problem, policy) for policy in policy_names(problem.family, policies)]
+    full = _Scope(problem, ALL)
+    lines = [bench.run(problem, choose_method(problem, name), full) for name in names]
+    lines += [bench.run(problem, runnable) for runnable in own]
+    parts: dict[str, _Scope] = {}
+    for line in lines:
+        line.scope = line.scope or _scope_of(line.result, full, parts)
+    for part in parts.values():
+        for name in names:
+            proof = bench.run(part.problem, choose_method(part.problem, name), part)
+            part.add(proof.result, serves=True)
+    for line in lines:
+        if line.scope is not None:
+            line.scope.add(line.result, serves=line.scope.label == ACCEPTED or _serves(line.result))
+    for scope in (full, *parts.values()):
+        scope.confront()
+    return _comparison(problem, full, lines, bench)
+
+
+def sweep(
+    family_name: str,
+    parameter: str,
+    values: Iterable[Any],
+    *,
+    preset: str | None = None,
+    policies: Policies = "all",
+    methods: Methods = "auto",
+    time_limit: float | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+    **params: Any,
+) -> ComparisonSet:
+    """Compare on a preset made anew for each value of one of its parameters.
+
+    Raises
+    ------
+    InputError: as `compare` and `generate` do, before anything runs.
+    """
+    limits = limits or Limits(progress=progress)
+    entry = preset_entry(family_name, preset)[0]
+    wanted = [typed({parameter: v}, entry.params, entry.name, "--sweep")[parameter] for v in values]
+    problems = [
+        generate(family_name, preset, seed=seed, **{**params, parameter: value}) for value in wanted
+    ]
+    done: list[Comparison] = []
+    for problem in problems:
+        if done and limits.interrupted.is_set():
+            break
+        done.append(
+            compare(problem, policies, methods, time_limit=time_limit, seed=seed, limits=limits)
+        )
+    return ComparisonSet(parameter, tuple(wanted[: len(done)]), tuple(done))
+
+
+def method_names(family_name: str, methods: Methods) -> list[str]:
+    """The methods that a text such as ``auto``, ``all`` or ``a,b(key=1)`` stands for.
+
+    Raises
+    ------
+    InputError: for a text that is no list of names.
+    """
+    if methods == "all":
+        return list(family(family_name).methods)
+    return split_list(methods, "--methods") if isinstance(methods, str) else list(methods)
+
+
+def policy_names(family_name: str, policies: Policies) -> list[str | Callable[..., Any]]:
+    """The same for policies; functions stay as they are."""
+    if policies == "all":
+        return list(family(family_name).policies)
+    if isinstance(policies, str):
+        return list(split_list(policies, "--policies"))
+    return list(policies)
+
+
+def chosen(
+    family_name: str, policies: str, methods: str, given: Mapping[str, str]
+) -> tuple[list[str], list[str]]:
+    """Policies and methods by name, each with those of the `given` parameters that it has.
+
+    Raises
+    ------
+    InputError: for an unknown name, or a parameter that none of them has.
+    """
+    spec = family(family_name)
+    taken: set[str] = set()
+
+    def dressed(text: str, find: Callable[..., Runnable]) -> str:
+        name, own = split_call(text, "--set")
+        if name == "auto" or not given:
+            return text
+        known = find(spec, text).known
+        extra = {key: value for key, value in given.items() if key in known}
+        taken.update(extra)
+        return call_text(name, {**extra, **own})
+
+    own = [dressed(str(name), find_policy) for name in policy_names(family_name, policies)]
+    exact = [dressed(name, find_method) for name in method_names(family_name, methods)]
+    for key in given:
+        if key not in taken:
+            expected = "a parameter of the preset, or of a policy or method named here"
+            raise InputError("--set", "", NoQuote(key), expected)
+    return own, exact
+
+
+# -- one run, and what it is measured against --------------------------------------------
+
+
+@dataclass
+class _Line:
+    """One row in the making."""
+
+    result: Result
+    scope: _Scope | None
+    failure: Failure = ""
+
+
+@dataclass
+class _Scope:
+    """What may be held against one another: results that serve the same demand."""
+
+    problem: Problem
+    label: str
+    bounds: list[Result] = field(default_factory=list)
+    known: list[Result] = field(default_factory=list)
+    infeasible: list[Result] = field(default_factory=list)
+    trouble: list[str] = field(default_factory=list)
+
+    def add(self, result: Result, serves: bool) -> None:
+        """Take in a result of this scope; `serves` when it does all that is asked in it."""
+        if result.bound is not None and result.bound_by is not None:
+            self.bounds.append(result)
+        if result.objective is not None and serves:
+            self.known.append(result)
+        if result.status is Status.INFEASIBLE:
+            self.infeasible.append(result)
+        if result.status is Status.ERROR:
+            self.trouble.append(f"{result.method}: {result.message}")
+
+    @property
+    def sign(self) -> int:
+        return 1 if self.problem.objective.described.sense == "min" else -1
+
+    @property
+    def best_bound(self) -> Result | None:
+        return max(self.bounds, key=lambda r: self.sign * _value(r.bound), default=None)
+
+    @property
+    def best_known(self) -> Result | None:
+        return min(self.known, key=lambda r: self.sign * _value(r.objective), default=None)
+
+    def confront(self) -> None:
+        """Raise RefereeError when a bound and a solution contradict one another."""
+        bound, known = self.best_bound, self.best_known
+        if known is None:
+            return
+        if self.infeasible:
+            raise RefereeError(
+                f"{self.infeasible[0].method} proves that there is no solution, "
+                f"{known.method} has one"
+            )
+        if bound is None:
+            return
+        ahead = self.sign * (_value(bound.bound) - _value(known.objective))
+        if ahead > 0 and not close(_value(bound.bound), _value(known.objective)):
+            raise RefereeError(
+                f"{bound.method} proves {bound.bound!r}, {known.method} reaches "
+                f"{known.objective!r}: one of them is wrong"
+            )
+
+
+def _value(number: float | None) -> float:
+    if number is None:
+        raise ValueError("a result without the number it was chosen for")
+    return number
+
+
+def _serves(result: Result) -> bool:
+    problem: Any = result.problem
+    if result.solution is None:
+        return False
+    return result.sense == "max" or bool(problem.serves_all(result.solution))
+
+
+def _scope_of(result: Result, full: _Scope, parts: dict[str, _Scope]) -> _Scope | None:
+    """The scope in which a policy's objective means something."""
+    if result.solution is None or _serves(result):
+        return full if result.solution is not None else None
+    try:
+        part = full.problem.restrict(result.solution)
+    except InputError:  # nothing served at all: no problem is left
+        return None
+    key = hashlib.sha256(json.dumps(part.to_json()).encode()).hexdigest()
+    return parts.setdefault(key, _Scope(part, ACCEPTED))
+
+
+class _Bench:
+    """Runs one method or policy after another; a failure of one is its own."""
+
+    def __init__(self, time_limit: float | None, seed: int, limits: Limits) -> None:
+        self.time_limit = time_limit
+        self.seed = seed
+        self.limits = limits
+        self.terminations: set[Termination] = set()
+
+    def run(self, problem: Problem, runnable: Runnable, scope: _Scope | None = None) -> _Line:
+        def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
+            self.limits.progress(f"{runnable.label}: {phase}", incumbent, bound)
+
+        failure: Failure = ""
+        self.limits.progress(runnable.label, None, None)
+        try:
+            if self.limits.interrupted.is_set():
+                result = self.empty(problem, runnable, "not started", Termination.INTERRUPTED)
+            else:
+                limits = Limits(self.time_limit, self.limits.interrupted, tell)
+                result = execute(problem, runnable, limits, self.seed)
+        except InputError as error:
+            treats = runnable.treats(problem)
+            failure = "input" if treats else "objective"
+            result = self.empty(problem, runnable, str(error))
+        except Exception as error:
+            failure = "fault"
+            result = self.empty(problem, runnable, f"{type(error).__name__}: {error}")
+        self.terminations.add(result.termination)
+        return _Line(result, scope, failure)
+
+    def empty(
+        self,
+        problem: Problem,
+        runnable: Runnable,
+        message: str,
+        termination: Termination = Termination.ERROR,
+    ) -> Result:
+        """The result of a run that gave none."""
+        failed = termination is Termination.ERROR
+        goal = problem.objective.described
+        return Result(
+            family=problem.family,
+            method=runnable.label,
+            kind=runnable.entry.kind,
+            status=Status.ERROR if failed else Status.NO_SOLUTION,
+            termination=termination,
+            objective=None,
+            unit=goal.unit,
+            sense=goal.sense,
+            bound=None,
+            bound_by=None,
+            seconds=0.0,
+            seed=self.seed,
+            versions=versions(),
+            message=" ".join(message.split()),
+            problem=problem,
+        )
+
+
+def _comparison(
+    problem: Problem, full: _Scope, lines: Sequence[_Line], bench: _Bench
+) -> Comparison:
+    stops = (Termination.INTERRUPTED, Termination.TIME_LIMIT)
+    stopped = next((t for t in stops if t in bench.terminations), Termination.COMPLETED)
+    bound, known = full.best_bound, full.best_known
+    goal = problem.objective.described
+    return Comparison(
+        family=problem.family,
+        problem_name=problem.name,
+        problem_summary=problem.summary,
+        unit=goal.unit,
+        sense=goal.sense,
+        best_bound=bound.bound if bound else None,
+        bound_by=bound.bound_by if bound else None,
+        best_known=known.objective if known else None,
+        known_by=known.method if known else None,
+        rows=tuple(_row(line) for line in lines),
+        termination=stopped,
+    )
+
+
+def _row(line: _Line) -> ComparisonRow:
+    result, scope = line.result, line.scope
+    if scope is None:
+        return ComparisonRow(result, failure=line.failure)
+    bound, known = scope.best_bound, scope.best_known
+    serves = scope.label == ACCEPTED or _serves(result)
+    objective = result.objective if serves else None
+    gap = relative_gap(objective, bound.bound) if bound else None
+    if result.kind in ("policy", "offline") and bound is not None and gap is not None:
+        result = replace(result, bound=bound.bound, bound_by=bound.bound_by)
+    if scope.label == ACCEPTED and bound is None:
+        note = "; ".join(["no bound for the part that it serves", *scope.trouble])
+        result = replace(result, message="; ".join(filter(None, (result.message, note))))
+    return ComparisonRow(
+        result,
+        bound_scope=scope.label if gap is not None else None,
+        gap_to_bound=gap,
+        gap_to_best=relative_gap(objective, known.objective) if known else None,
+        failure=line.failure,
+    )

@@ -1,0 +1,161 @@
+"""Pictures of gaps: data in, axes drawn on."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from optgap.comparison import ACCEPTED, Comparison, ComparisonSet
+from optgap.models.result import Status
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours, told apart with any colour vision; yellow is too pale for a line.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
+GREY = "#666666"
+
+
+def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes | None = None) -> Axes:
+    """Draw gaps to the best proven bound, in percent.
+
+    One comparison gives one dot per policy or method, sorted, with its value beside it; a set
+    gives one line per policy over the parameter's values, labelled at its end. Hollow marks
+    are gaps against a bound for the accepted part alone.
+
+    Parameters
+    ----------
+    ax: where to draw; a new figure without it.
+    """
+    if ax is None:
+        from matplotlib import pyplot
+
+        _, ax = pyplot.subplots(figsize=figure_size(comparison), layout="constrained")
+    if isinstance(comparison, ComparisonSet):
+        return _lines(comparison, ax)
+    return _dots(comparison, ax)
+
+
+def figure_size(comparison: Comparison | ComparisonSet) -> tuple[float, float]:
+    """Width and height in inches that give every label room."""
+    if isinstance(comparison, ComparisonSet):
+        return 8.0, max(4.5, 0.32 * len(comparison.methods))
+    return 8.0, 1.6 + 0.32 * len(comparison.rows)
+
+
+def gaps_png(comparison: Comparison | ComparisonSet) -> bytes:
+    """The picture as a PNG file, without touching pyplot's state."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=figure_size(comparison), layout="constrained")
+    plot_gaps(comparison, figure.subplots())
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=150)
+    return buffer.getvalue()
+
+
+def _dots(comparison: Comparison, ax: Axes) -> Axes:
+    rows = [row for row in comparison.rows if row.gap_to_bound is not None]
+    rows.sort(key=lambda row: -(row.gap_to_bound or 0.0))
+    for place, row in enumerate(rows):
+        gap = 100 * (row.gap_to_bound or 0.0)
+        proven = row.result.status is Status.OPTIMAL
+        colour = COLOURS[2] if proven else COLOURS[0 if row.result.kind == "policy" else 1]
+        ax.hlines(place, 0, gap, color=colour, linewidth=1, alpha=0.5)
+        hollow = row.bound_scope == ACCEPTED
+        face = "white" if hollow else colour
+        ax.plot([gap], [place], "o", color=colour, markerfacecolor=face, markersize=7)
+        text = f"{gap:.2f} %" + (", proven optimal" if proven else "")
+        text += ", accepted part" if hollow else ""
+        ax.annotate(
+            text, (gap, place), xytext=(8, 0), textcoords="offset points", va="center", fontsize=9
+        )
+    ax.set_yticks(range(len(rows)), [row.result.method for row in rows])
+    ax.set_ylim(-0.7, max(0.3, len(rows) - 0.3))
+    ax.set_xlim(left=0)
+    ax.margins(x=0.25)
+    ax.set_xlabel(f"gap to the best proven bound (%), {comparison.unit}")
+    ax.set_title(comparison.problem_name, loc="left", fontsize=10)
+    _plain(ax)
+    return ax
+
+
+def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
+    numeric = all(isinstance(value, (int, float)) for value in comparisons.values)
+    places: Sequence[Any] = comparisons.values if numeric else range(len(comparisons.values))
+    ends: list[tuple[float, float, str, str]] = []
+    for k, method in enumerate(comparisons.methods):
+        points = [
+            (x, 100 * gap)
+            for x, gap in zip(places, comparisons.gaps(method), strict=True)
+            if gap is not None
+        ]
+        if not points:
+            continue
+        colour = COLOURS[k % len(COLOURS)]
+        xs, ys = zip(*points, strict=True)
+        ax.plot(xs, ys, color=colour, linewidth=1.5, linestyle="-" if k < len(COLOURS) else "--")
+        _marks(comparisons, method, places, colour, MARKERS[k % len(MARKERS)], ax)
+        ends.append((float(ys[-1]), float(xs[-1]), method, colour))
+    if not numeric:
+        ax.set_xticks(places, [str(value) for value in comparisons.values])
+    elif len(places) <= 8:
+        ax.set_xticks(places)
+    ax.set_xlabel(comparisons.parameter)
+    ax.set_ylabel("gap to the best proven bound (%)")
+    ax.set_ylim(bottom=0)
+    _plain(ax)
+    _end_labels(ends, ax)
+    return ax
+
+
+def _marks(
+    comparisons: ComparisonSet,
+    method: str,
+    places: Sequence[Any],
+    colour: str,
+    marker: str,
+    ax: Axes,
+) -> None:
+    for x, comparison in zip(places, comparisons.comparisons, strict=True):
+        for row in comparison.rows:
+            if row.result.method == method and row.gap_to_bound is not None:
+                face = "white" if row.bound_scope == ACCEPTED else colour
+                y = 100 * row.gap_to_bound
+                ax.plot([x], [y], marker, color=colour, markerfacecolor=face, markersize=6)
+
+
+def _end_labels(ends: list[tuple[float, float, str, str]], ax: Axes) -> None:
+    """Names at the ends of lines, pushed apart where they would overlap."""
+    if not ends:
+        return
+    low, high = ax.get_ylim()
+    step = (high - low) / 26
+    right = max(end[1] for end in ends)
+    previous = low - step
+    for y, x, method, colour in sorted(ends):
+        place = max(y, previous + step)
+        previous = place
+        ax.annotate(
+            method,
+            xy=(x, y),
+            xytext=(1.03, place),
+            textcoords=("axes fraction", "data"),
+            color=colour,
+            fontsize=9,
+            va="center",
+            annotation_clip=False,
+            arrowprops=_leader(colour) if x < right or abs(place - y) > step / 2 else None,
+        )
+
+
+def _leader(colour: str) -> dict[str, Any]:
+    return {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.6}
+
+
+def _plain(ax: Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis="both", color=GREY, alpha=0.15)
+    ax.set_axisbelow(True)
