@@ -235,13 +235,13 @@ def _from_table(
 
 def _own(
     spec: FamilySpec,
-    target: Callable[..., Any],
+    target: Any,
     name: str,
     given: Mapping[str, Any] | None,
     source: str,
 ) -> Runnable:
-    if not callable(target):
-        raise InputError(source, name, target, "a function or a class")
+    if not callable(target) and not hasattr(target, "place"):
+        raise InputError(source, name, target, "a function, or a class with a method place")
     adapter: Entry = imported(f"optgap.heuristics.{spec.name}:CUSTOM")
     known = _keywords(target)
     values = typed(given or {}, known, name, source)
@@ -249,8 +249,10 @@ def _own(
     return Runnable(adapter, call_text(name, values), params, known, own=True)
 
 
-def _keywords(target: Callable[..., Any], skip: Sequence[str] = ()) -> dict[str, Any]:
+def _keywords(target: Any, skip: Sequence[str] = ()) -> dict[str, Any]:
     """The parameters that have a default, with it."""
+    if not callable(target):
+        return {}
     return {
         name: parameter.default
         for name, parameter in inspect.signature(target).parameters.items()

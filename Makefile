@@ -1,0 +1,45 @@
+# Needs Python 3.11 or later, make and git; everything else goes into .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+PYTEST_ARGS ?= -n 2
+
+.PHONY: help setup test lint format types compare bench notebooks clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(STAMP) ## make .venv with the package, editable, and the developers' tools
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "optgap needs Python 3.11 or later, $(PYTHON) is $$($(PYTHON) -V)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+test: lint ## lint, types, layers and the whole test suite
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP) ## ruff, mypy and import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP) ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+compare: $(STAMP) ## the gap table of the small preset
+	$(BIN)/optgap compare placement --preset small
+
+bench: $(STAMP) ## every benchmark, ours and the rival in one run
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean: ## remove everything that is made
+	rm -rf $(VENV) build dist ./*.egg-info .mypy_cache .ruff_cache .pytest_cache \
+	  .hypothesis .import_linter_cache .coverage out
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
