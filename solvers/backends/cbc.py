@@ -1,0 +1,124 @@
+"""CBC: the problem is written by PuLP and solved by the executable that cbcbox carries."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import signal
+import subprocess
+import tempfile
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.models.result import Termination
+from optgap.solvers.backends.linear import FloatArray, LinearModel, Options, Solved, normalised
+from optgap.solvers.backends.watch import watch
+
+BOUND = re.compile(r"^Lower bound:\s+(\S+)", re.MULTILINE)
+
+
+def probe() -> None:
+    """Import what it needs."""
+    import cbcbox  # noqa: F401
+    import pulp  # noqa: F401
+
+
+def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
+    """Solve with the CBC executable, in a folder of its own."""
+    from cbcbox import cbc_bin_path
+
+    from optgap.solvers.backends.pulp_model import write_mps
+
+    solver = f"CBC (cbcbox {version('cbcbox')})"
+    with tempfile.TemporaryDirectory(prefix="optgap-cbc-") as name:
+        folder = Path(name)
+        write_mps(model, folder / "model.mps")
+        if options.start is not None:
+            _write_start(folder / "start.sol", model, options.start)
+        command = [cbc_bin_path(), "model.mps", *_arguments(limits, options)]
+        with open(folder / "log", "w") as log:
+            process = subprocess.Popen(
+                command, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
+            try:
+                watch(process.wait, limits, lambda: _stop(process))
+            finally:
+                if process.poll() is None:
+                    process.kill()
+                    process.wait()
+        return _read(model, folder, process.returncode, limits, solver)
+
+
+def _arguments(limits: Limits, options: Options) -> list[str]:
+    arguments = ["-timeMode", "elapsed"]
+    if math.isfinite(limits.remaining):
+        arguments += ["-sec", f"{limits.remaining:.3f}"]
+    arguments += ["-ratioGap", str(options.gap), "-allowableGap", "1e-9"]
+    arguments += ["-randomCbcSeed", str(options.seed % 2**31)]
+    if options.workers > 1:
+        arguments += ["-threads", str(options.workers)]
+    if options.start is not None:
+        arguments += ["-mipstart", "start.sol"]
+    return [*arguments, "-solve", "-printingOptions", "all", "-solution", "solution.txt"]
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    # CBC takes SIGINT as "finish now and write what you have".
+    if process.poll() is None:
+        if os.name == "nt":
+            process.terminate()
+        else:
+            process.send_signal(signal.SIGINT)
+
+
+def _write_start(path: Path, model: LinearModel, start: FloatArray) -> None:
+    lines = ["Stopped on time - objective value 0"]
+    lines += [f"{j} x{j} {float(value)!r} 0" for j, value in enumerate(start)]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def _read(
+    model: LinearModel, folder: Path, code: int | None, limits: Limits, solver: str
+) -> Solved:
+    """CBC's solution file says why it stopped; the log alone knows the bound."""
+    log = (folder / "log").read_text(errors="replace")
+    path = folder / "solution.txt"
+    head, *lines = path.read_text().splitlines() if path.exists() else [""]
+    optimal = head.startswith("Optimal")
+    infeasible = head.startswith(("Infeasible", "Integer infeasible"))
+    stopped = head.startswith("Stopped") and "no integer solution" not in head
+    sign = 1.0 if model.sense == "min" else -1.0
+    values = _values(model, lines) if optimal or stopped else None
+    found = BOUND.search(log)
+    bound = sign * float(found.group(1)) + model.offset if found else None
+    if optimal and values is not None and bound is None:
+        bound = model.objective(model.rounded(values))
+    termination = Termination.COMPLETED if optimal or infeasible else Termination.ERROR
+    if not (optimal or infeasible) and (head.startswith("Stopped") or limits.stop is not None):
+        termination = limits.stop or Termination.TIME_LIMIT
+    return normalised(
+        model,
+        solver=solver,
+        proven=optimal,
+        infeasible=infeasible,
+        values=values,
+        bound=bound,
+        termination=termination,
+        message=(head.strip() or f"CBC ended with code {code}")
+        if termination is Termination.ERROR
+        else "",
+    )
+
+
+def _values(model: LinearModel, lines: list[str]) -> FloatArray:
+    """The columns' values; a variable in no row and without cost was not written."""
+    values: FloatArray = np.clip(np.zeros(model.variables), model.lower, model.upper)
+    for line in lines:
+        cells = line.replace("**", " ").split()
+        if len(cells) >= 3 and cells[1].startswith("x"):
+            values[int(cells[1][1:])] = float(cells[2])
+    return values

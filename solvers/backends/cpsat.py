@@ -1,0 +1,178 @@
+"""CP-SAT through ortools: for integer linear models, and for formulations of its own."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.models.result import Termination
+from optgap.solvers.backends.linear import LinearModel, Options, Solved, normalised
+from optgap.solvers.backends.watch import watch
+
+LARGEST = 2**60
+"""Stands for infinity in row limits; CP-SAT wants 64-bit integers."""
+
+
+def probe() -> None:
+    """Import it."""
+    from ortools.sat.python import cp_model  # noqa: F401
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS and Windows
+        return os.cpu_count() or 1
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of CP-SAT.
+
+    Parameters
+    ----------
+    solver: holds the values, when there are any.
+    status: `cp_model.OPTIMAL` and so on.
+    bound: in the model's integers; None when none was proven.
+    """
+
+    solver: Any
+    status: int
+    bound: float | None
+
+
+def run(
+    model: Any,
+    limits: Limits,
+    *,
+    workers: int = 0,
+    seed: int = 0,
+    phase: str = "CP-SAT",
+    scale: Callable[[float], float] = float,
+    settings: Callable[[Any], None] | None = None,
+) -> Run:
+    """Run CP-SAT on a `cp_model.CpModel` within the limits.
+
+    Parameters
+    ----------
+    workers: threads; 0 for one per core.
+    phase, scale: how progress is told, and how CP-SAT's integers become the objective's unit.
+    settings: changes CP-SAT's parameters before the run.
+    """
+    from ortools.sat.python import cp_model
+
+    solver = cp_model.CpSolver()
+    if limits.stop is not None:
+        return Run(solver, int(cp_model.UNKNOWN), None)
+    solver.parameters.num_workers = workers or cores()
+    solver.parameters.random_seed = seed % 2**31
+    if math.isfinite(limits.remaining):
+        solver.parameters.max_time_in_seconds = limits.remaining
+    if settings is not None:
+        settings(solver.parameters)
+    told: dict[str, float | None] = {"found": None, "bound": None}
+
+    def tell() -> None:
+        shown = [None if told[key] is None else scale(float(told[key] or 0)) for key in told]
+        limits.progress(phase, *shown)
+
+    class Found(cp_model.CpSolverSolutionCallback):
+        def on_solution_callback(self) -> None:
+            told["found"] = self.objective_value
+            told["bound"] = self.best_objective_bound
+            tell()
+
+    def improved(bound: float) -> None:
+        told["bound"] = bound
+        tell()
+
+    if model.has_objective():
+        solver.best_bound_callback = improved
+    back = watch(lambda: int(solver.solve(model, Found())), limits, solver.stop_search)
+    status = int(cp_model.UNKNOWN) if back is None else back
+    if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        return Run(solver, status, float(solver.best_objective_bound))
+    # Stopped early, the response holds a bound of 0 that nobody proved: only what the
+    # callback was told counts.
+    return Run(solver, status, told["bound"])
+
+
+def terminated(status: int, limits: Limits) -> Termination:
+    """Why a run that ended with `status` ended."""
+    from ortools.sat.python import cp_model
+
+    if status in (cp_model.OPTIMAL, cp_model.INFEASIBLE):
+        return Termination.COMPLETED
+    if status == cp_model.MODEL_INVALID:
+        return Termination.ERROR
+    return limits.stop or Termination.TIME_LIMIT
+
+
+def solver_name() -> str:
+    """Name and version."""
+    return f"CP-SAT {version('ortools')}"
+
+
+def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
+    """Solve an integer program whose data are integers."""
+    from ortools.sat.python import cp_model
+
+    program, variables = _translate(model, cp_model)
+    if options.start is not None:
+        for variable, value in zip(variables, options.start, strict=True):
+            program.add_hint(variable, round(float(value)))
+
+    def gap(parameters: Any) -> None:
+        parameters.relative_gap_limit = options.gap
+
+    answer = run(program, limits, workers=options.workers, seed=options.seed, settings=gap)
+    solver = answer.solver
+    feasible = answer.status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+    return normalised(
+        model,
+        solver=solver_name(),
+        proven=answer.status == cp_model.OPTIMAL,
+        infeasible=answer.status == cp_model.INFEASIBLE,
+        values=(
+            np.array([solver.value(variable) for variable in variables], dtype=np.float64)
+            if feasible
+            else None
+        ),
+        bound=None if answer.bound is None else answer.bound + model.offset,
+        termination=terminated(answer.status, limits),
+    )
+
+
+def _translate(model: LinearModel, cp_model: Any) -> tuple[Any, list[Any]]:
+    program = cp_model.CpModel()
+    variables = []
+    for low, high in zip(model.lower, model.upper, strict=True):
+        first, last = math.ceil(low), math.floor(high)
+        if first > last:  # no integer between the limits
+            program.add_bool_or([])
+        variables.append(program.new_int_var(min(first, last), max(first, last), ""))
+    for i in range(model.rows):
+        entries = range(int(model.starts[i]), int(model.starts[i + 1]))
+        total = cp_model.LinearExpr.weighted_sum(
+            [variables[model.columns[k]] for k in entries], [int(model.values[k]) for k in entries]
+        )
+        low, high = float(model.row_lower[i]), float(model.row_upper[i])
+        program.add_linear_constraint(
+            total,
+            math.ceil(low) if math.isfinite(low) else -LARGEST,
+            math.floor(high) if math.isfinite(high) else LARGEST,
+        )
+    objective = cp_model.LinearExpr.weighted_sum(variables, [int(c) for c in model.cost])
+    if model.sense == "min":
+        program.minimize(objective)
+    else:
+        program.maximize(objective)
+    return program, variables

@@ -1,0 +1,60 @@
+"""A linear model as a PuLP problem, the same for PuLP 3 (Python 3.11) and PuLP 4 (3.12 on).
+
+`add_variable`, the comparison operators and `writeMPS` exist in both. What `solve` returns,
+how a solver says why it stopped and how ``maximise`` reaches it do not agree, so a problem is
+only written here and its solution read by the back end.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any
+
+from optgap.solvers.backends.linear import LinearModel
+
+
+def to_pulp(model: LinearModel) -> Any:
+    """The PuLP problem that minimises cᵀx (−cᵀx where `model` maximises), without the offset.
+
+    Variable j is called ``x{j}``. A row with two different limits becomes two.
+    """
+    import pulp
+
+    sign = 1.0 if model.sense == "min" else -1.0
+    problem = pulp.LpProblem("optgap", pulp.LpMinimize)
+    variables = [
+        problem.add_variable(
+            f"x{j}",
+            _limit(model.lower[j]),
+            _limit(model.upper[j]),
+            pulp.LpInteger if model.integer[j] else pulp.LpContinuous,
+        )
+        for j in range(model.variables)
+    ]
+    problem += pulp.lpSum(
+        sign * float(c) * v for v, c in zip(variables, model.cost, strict=True) if c
+    )
+    for i in range(model.rows):
+        entries = range(int(model.starts[i]), int(model.starts[i + 1]))
+        if not entries:
+            continue
+        total = pulp.lpSum(float(model.values[k]) * variables[model.columns[k]] for k in entries)
+        low, high = float(model.row_lower[i]), float(model.row_upper[i])
+        if low == high:
+            problem += total == low
+            continue
+        if math.isfinite(high):
+            problem += total <= high
+        if math.isfinite(low):
+            problem += total >= low
+    return problem
+
+
+def write_mps(model: LinearModel, path: str | os.PathLike[str]) -> None:
+    """Write the minimisation form of `model` as an MPS file, by way of PuLP."""
+    to_pulp(model).writeMPS(os.fspath(path))
+
+
+def _limit(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,294 @@
+"""Every back end gives the known answer, keeps its limits and never overstates what it found."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Status, Termination
+from optgap.solvers import backends
+from optgap.solvers.backends import BackendUnavailable, available, require, solve
+from optgap.solvers.backends.linear import LinearBuilder, LinearModel
+
+ALL = ("highs", "cbc", "scipy", "cpsat")
+FRACTIONAL = ("highs", "cbc", "scipy")
+
+
+def knapsack(values: list[float], weights: list[int], capacity: int) -> LinearModel:
+    model = LinearBuilder("max")
+    items = [model.variable(upper=1, cost=value, integer=True) for value in values]
+    model.row(zip(items, weights, strict=True), upper=capacity)
+    return model.build()
+
+
+def best_by_enumeration(model: LinearModel) -> float | None:
+    """The best objective over all integer points, or None when none is feasible."""
+    ranges = [
+        range(int(low), int(high) + 1) for low, high in zip(model.lower, model.upper, strict=True)
+    ]
+    points = (np.array(point, dtype=float) for point in itertools.product(*ranges))
+    found = [model.objective(point) for point in points if model.violation(point) <= 1e-9]
+    if not found:
+        return None
+    return max(found) if model.sense == "max" else min(found)
+
+
+def market_split(rows: int = 4, columns: int = 30) -> LinearModel:
+    """Σ_j a_ij x_j = half of Σ_j a_ij with slack at a price: hard for branch and bound."""
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 100, size=(rows, columns))
+    model = LinearBuilder(offset=5)
+    items = [model.variable(upper=1, integer=True) for _ in range(columns)]
+    for row in weights.tolist():
+        over, under = (model.variable(upper=10_000, cost=1, integer=True) for _ in range(2))
+        model.row(
+            [*zip(items, row, strict=True), (over, 1), (under, -1)], sum(row) // 2, sum(row) // 2
+        )
+    return model.build()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_known_answer(name: str) -> None:
+    values = [16, 22, 12, 8, 11, 19]
+    model = knapsack([float(v) for v in values], [5, 7, 4, 3, 4, 6], 14)
+    solved = solve(model, backend=name, limits=Limits())
+    assert best_by_enumeration(model) == 43
+    assert solved.status is Status.OPTIMAL
+    assert solved.objective == 43
+    assert solved.bound == pytest.approx(43)
+    assert solved.values is not None
+    assert model.violation(solved.values) == 0
+    assert solved.solver
+
+
+@pytest.mark.parametrize("name", FRACTIONAL)
+def test_known_answer_with_fractional_prices(name: str) -> None:
+    # HiGHS 1.14.0 went wrong on programs like this one and called the answer optimal.
+    model = knapsack([10.1, 6.3, 5.2, 7.7, 4.9, 8.8], [5, 4, 3, 4, 3, 6], 14)
+    solved = solve(model, backend=name, limits=Limits())
+    assert solved.objective == pytest.approx(best_by_enumeration(model), abs=1e-9)
+    assert solved.status is Status.OPTIMAL
+
+
+@st.composite
+def small_programs(draw: st.DrawFn) -> LinearModel:
+    size = draw(st.integers(1, 6))
+    entry = st.integers(-4, 9)
+    model = LinearBuilder(draw(st.sampled_from(("min", "max"))), draw(st.sampled_from((0, -7))))
+    columns = [
+        model.variable(low, low + draw(st.integers(0, 3)), draw(entry), integer=True)
+        for low in draw(st.lists(st.sampled_from((0, 0, -2, 1)), min_size=size, max_size=size))
+    ]
+    for _ in range(draw(st.integers(0, 3))):
+        low = draw(st.none() | st.integers(-12, 4))
+        high = draw(st.none() | st.integers(0 if low is None else low, 15))
+        row = draw(st.lists(entry, min_size=size, max_size=size))
+        model.row(
+            zip(columns, row, strict=True),
+            -np.inf if low is None else low,
+            np.inf if high is None else high,
+        )
+    return model.build()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_small_programs_agree_with_enumeration(name: str) -> None:
+    @settings(max_examples=30 if name == "cbc" else 60, deadline=None, derandomize=True)
+    @given(small_programs())
+    def agrees(model: LinearModel) -> None:
+        best = best_by_enumeration(model)
+        solved = solve(model, backend=name, limits=Limits())
+        if best is None:
+            assert solved.status is Status.INFEASIBLE
+            return
+        assert solved.status is Status.OPTIMAL
+        assert solved.objective == pytest.approx(best, abs=1e-6)
+        assert solved.bound == pytest.approx(best, abs=1e-6)
+        assert solved.values is not None
+        assert model.violation(solved.values) <= 1e-6
+
+    agrees()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_stopped_search_is_not_called_optimal(name: str) -> None:
+    model = market_split()
+    solved = solve(model, backend=name, limits=Limits(time_limit=0.4))
+    assert solved.termination is Termination.TIME_LIMIT
+    assert solved.status in (Status.FEASIBLE, Status.BOUND_ONLY, Status.NO_SOLUTION)
+    if solved.bound is not None:
+        assert solved.bound <= 6  # the optimum is at least the offset and at most 6
+    if solved.values is not None:
+        assert model.violation(solved.values) <= 1e-6
+        assert solved.objective == pytest.approx(model.objective(solved.values))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_no_time_is_no_answer(name: str) -> None:
+    solved = solve(market_split(), backend=name, limits=Limits(time_limit=0.0))
+    assert solved.status is Status.NO_SOLUTION
+    assert solved.termination is Termination.TIME_LIMIT
+    assert solved.bound is None
+
+
+def test_cp_sat_stopped_at_once_claims_no_bound() -> None:
+    # Its response then holds a bound of 0, which is wrong where the optimum is negative.
+    rng = np.random.default_rng(1)
+    model = LinearBuilder("min")
+    items = [model.variable(upper=1, cost=-int(c), integer=True) for c in rng.integers(1, 99, 400)]
+    for _ in range(200):
+        chosen = rng.choice(400, 40, replace=False)
+        model.row(
+            [(items[j], int(w)) for j, w in zip(chosen, rng.integers(1, 99, 40), strict=True)],
+            upper=700,
+        )
+    program = model.build()
+    limits = [1e-4, 1e-3, 5e-3, 2e-2]
+    for limit in limits:
+        solved = solve(program, backend="cpsat", limits=Limits(time_limit=limit))
+        assert solved.bound is None or solved.bound <= -4000
+
+
+@pytest.mark.parametrize("name", ["highs", "cbc", "cpsat"])
+def test_an_interrupt_ends_the_search_with_its_incumbent(name: str) -> None:
+    limits = Limits()
+    model = market_split(5, 40)
+    start = np.zeros(model.variables)
+    start[40::2] = model.row_lower
+    threading.Timer(0.6, limits.interrupted.set).start()
+    solved = solve(model, backend=name, limits=limits, start=start)
+    assert solved.termination is Termination.INTERRUPTED
+    assert solved.status in (Status.FEASIBLE, Status.BOUND_ONLY, Status.NO_SOLUTION)
+
+
+def test_an_interrupt_is_not_kept_waiting_by_scipy() -> None:
+    limits = Limits(time_limit=6.0)
+    threading.Timer(0.2, limits.interrupted.set).start()
+    solved = solve(market_split(5, 40), backend="scipy", limits=limits)
+    assert solved.termination is Termination.INTERRUPTED
+    assert limits.remaining > 0
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[str, float | None, float | None]] = []
+    limits = Limits(time_limit=1.5, progress=lambda *row: told.append(row))
+    solve(market_split(5, 40), backend="cpsat", limits=limits)
+    assert any(found is not None for _, found, _ in told)
+
+
+@pytest.mark.parametrize("name", FRACTIONAL)
+def test_linear_program_and_its_duals(name: str) -> None:
+    # min x − y  s.t.  x + y ≤ 4, y ≤ 3 − x/2, 0 ≤ x: the optimum is x = 0, y = 3
+    model = LinearBuilder(offset=1)
+    x, y = model.variable(cost=1), model.variable(cost=-1)
+    model.row([(x, 1), (y, 1)], upper=4)
+    model.row([(x, 0.5), (y, 1)], upper=3)
+    solved = solve(model.build(), backend=name, limits=Limits())
+    assert solved.objective == pytest.approx(-2)
+    assert solved.bound == pytest.approx(-2)
+    if backends.BACKENDS[name].duals:
+        assert solved.duals == pytest.approx([0, -1])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_nothing_to_decide(name: str) -> None:
+    assert solve(LinearBuilder(offset=3).build(), backend=name, limits=Limits()).objective == 3
+    impossible = LinearBuilder()
+    impossible.variable(upper=1, integer=True)
+    impossible.row([], lower=1)
+    solved = solve(impossible.build(), backend=name, limits=Limits())
+    assert solved.status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize("name", FRACTIONAL)
+def test_unbounded_is_an_error_and_no_solution(name: str) -> None:
+    model = LinearBuilder()
+    model.variable(cost=-1)
+    solved = solve(model.build(), backend=name, limits=Limits())
+    assert solved.status is Status.ERROR
+    assert solved.values is None
+    assert "nbounded" in solved.message
+
+
+def test_models_that_cannot_be_are_refused() -> None:
+    crossed = LinearBuilder()
+    crossed.variable(2, 1)
+    with pytest.raises(InputError, match=r"variables\[0\]"):
+        solve(crossed.build(), backend="highs", limits=Limits())
+    infinite = LinearBuilder()
+    infinite.variable(cost=float("nan"))
+    with pytest.raises(InputError, match="cost"):
+        solve(infinite.build(), backend="highs", limits=Limits())
+
+
+def test_cp_sat_refuses_what_is_not_integer() -> None:
+    model = LinearBuilder()
+    model.variable(upper=1, cost=0.5, integer=True)
+    with pytest.raises(InputError, match="integers throughout"):
+        solve(model.build(), backend="cpsat", limits=Limits())
+
+
+def test_an_unknown_back_end_is_named_with_those_there_are() -> None:
+    with pytest.raises(InputError, match="highs, cbc, cpsat, scipy"):
+        require("gurobi")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_back_ends_here_are_usable(name: str) -> None:
+    assert available(name) == ""
+    rows = {row.name: row for row in backends.backends()}
+    assert rows[name].usable
+    assert rows[name].versions
+
+
+@pytest.mark.parametrize(
+    ("versions", "words"),
+    [
+        ({"highspy": "1.15.1", "ortools": "9.15.6755"}, "clash in a process"),
+        ({"highspy": "1.14.0"}, "wrong solutions"),
+        ({"highspy": "1.11.0"}, "too old"),
+        ({}, "highspy not installed"),
+    ],
+)
+def test_a_highspy_that_will_not_do_is_one_clear_line(
+    monkeypatch: pytest.MonkeyPatch, versions: dict[str, str], words: str
+) -> None:
+    monkeypatch.setattr(backends, "_version", lambda package: versions.get(package, ""))
+    with pytest.raises(BackendUnavailable, match=words) as caught:
+        require("highs")
+    assert "pip install 'highspy>=1.12,<1.14'" in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert words in {row.name: row.reason for row in backends.backends()}["highs"]
+
+
+def test_highspy_alone_may_be_newer_than_what_ortools_bears(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backends, "_version", {"highspy": "1.15.1"}.get)
+    assert backends.unusable("highs") == ""
+
+
+def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "_version", lambda package: "")
+    with pytest.raises(BackendUnavailable, match="pulp and cbcbox not installed") as caught:
+        require("cbc")
+    assert "pip install 'pulp>=3.3,<5' 'cbcbox>=2.9'" in str(caught.value)
+
+
+def test_an_import_that_fails_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    from optgap.solvers.backends import highs
+
+    def broken() -> None:
+        raise ImportError("libhighs.so.1: undefined symbol:\n _ZN5Highs")
+
+    monkeypatch.setattr(highs, "probe", broken)
+    with pytest.raises(BackendUnavailable, match="undefined symbol: _ZN5Highs") as caught:
+        require("highs")
+    assert "\n" not in str(caught.value)
