@@ -1,0 +1,91 @@
+"""What all tests share: the data folder, small problems, and how hard hypothesis searches."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from optgap.models.placement import Cluster, PlacementObjective, PlacementProblem, Tasks
+
+ROOT = Path(__file__).parents[1]
+
+_SLOW = [HealthCheck.too_slow]
+settings.register_profile(
+    "ci", max_examples=50, deadline=None, derandomize=True, suppress_health_check=_SLOW
+)
+settings.register_profile(
+    "fuzz", max_examples=3000, deadline=None, print_blob=True, suppress_health_check=_SLOW
+)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The folder with public traces and profiles, which is not part of the repository."""
+    place = Path(os.environ.get("OPTGAP_DATA") or ROOT.parent / "shared" / "data")
+    if not place.is_dir():
+        pytest.skip(f"no data at {place}; set OPTGAP_DATA to the folder with openb/ and profiles/")
+    return place
+
+
+@pytest.fixture
+def two_nodes() -> PlacementProblem:
+    """Two G2 nodes with two GPUs each; tasks of 1, 0.5, 0.5 GPUs and one of CPU only.
+
+    Least power: all on one node, two GPUs and one package active there.
+    """
+    return two_nodes_problem()
+
+
+def two_nodes_problem(extra: int = 0, goal: str = "power") -> PlacementProblem:
+    """`two_nodes` with `extra` more tasks of two GPUs each, of which two fit when alone."""
+    count = 4 + extra
+    return PlacementProblem.of(
+        Cluster.of(["a", "b"], [16_000, 16_000], [4096, 4096], [2, 2], ["G2", "G2"]),
+        Tasks.of(
+            [f"t{k}" for k in range(count)],
+            [1000] * count,
+            [0] * count,
+            [1, 1, 1, 0] + [2] * extra,
+            [1000, 500, 500, 0] + [1000] * extra,
+            [""] * count,
+        ),
+        objective=PlacementObjective(goal),  # type: ignore[arg-type]
+        name="two nodes",
+        origin="synthetic",
+    )
+
+
+class Answer(NamedTuple):
+    """What one call of the command line gave."""
+
+    code: int
+    out: str
+    err: str
+
+
+Cli = Callable[..., Answer]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """The command line, called in this process."""
+    from optgap.cli import main
+
+    def call(*arguments: str) -> Answer:
+        capsys.readouterr()
+        code = main(arguments)
+        return Answer(code, *capsys.readouterr())
+
+    return call

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import enumeration
+import pytest
+from conftest import two_nodes_problem
+from hypothesis import given, settings
+from strategies import placement_problems
+
+from optgap.comparison import Comparison
+from optgap.gaps import chosen, compare, sweep
+from optgap.models.errors import InputError, RefereeError
+from optgap.models.limits import Limits
+from optgap.models.placement import PlacementProblem
+from optgap.models.result import Termination
+from optgap.registry import FAMILIES
+
+RESULT_KEYS = {
+    "schema", "family", "method", "kind", "status", "termination", "objective", "unit", "sense",
+    "bound", "bound_by", "gap", "seconds", "seed", "versions", "metrics",
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def _enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Methods whose answers are known."""
+    import optgap.solvers.placement as room
+
+    monkeypatch.setattr(room, "METHODS", enumeration.METHODS, raising=False)
+    monkeypatch.setattr(room, "auto", lambda problem: "enumerate", raising=False)
+    monkeypatch.setattr(room, "auto_bound", lambda problem: "loose", raising=False)
+
+
+def refuse_all(task: Any, state: Any) -> None:
+    return None
+
+
+def crash(task: Any, state: Any) -> None:
+    raise KeyError("x")
+
+
+def test_every_policy_is_measured_against_the_best_bound(two_nodes: PlacementProblem) -> None:
+    table = compare(two_nodes, methods="loose,enumerate,loose(scale=0.5)")
+    assert table.best_bound == table.best_known == 495.0
+    assert table.bound_by == "enumeration"
+    assert table.gap == 0.0
+    assert [row.result.method for row in table.rows[:3]] == [
+        "loose", "enumerate", "loose(scale=0.5)",
+    ]  # fmt: skip
+    assert len(table.rows) == 3 + len(FAMILIES["placement"].policies)
+    for row in table.rows[3:]:
+        objective = row.result.objective
+        assert objective is not None
+        assert row.bound_scope == "all"
+        assert row.gap_to_bound == row.gap_to_best == (objective - 495) / 495
+        assert (row.result.bound, row.result.bound_by) == (495.0, "enumeration")
+    assert table.row("loose").result.bound == pytest.approx(0.9 * 495)
+    assert table.row("loose").gap_to_bound is None
+
+
+def test_a_policy_that_turns_tasks_down_meets_a_bound_for_what_it_took() -> None:
+    problem = two_nodes_problem(extra=2)  # six GPUs asked for, four there
+    table = compare(problem, policies="pwr,bestfit")
+    assert table.best_bound is None
+    assert table.best_known is None
+    assert table.row("enumerate").result.status == "infeasible"
+    row = table.row("pwr")
+    assert row.bound_scope == "accepted"
+    assert row.result.solution is not None
+    accepted = enumeration.optimum(problem.restrict(row.result.solution))
+    assert accepted is not None
+    assert row.result.bound == accepted[0]
+    assert row.gap_to_bound == (row.result.objective - accepted[0]) / accepted[0]  # type: ignore[operator]
+
+
+def test_a_policy_below_the_bound_for_everything_is_no_contradiction(
+    two_nodes: PlacementProblem,
+) -> None:
+    table = compare(two_nodes, policies=[refuse_all, "pwr"])
+    row = table.row("refuse_all")
+    assert row.result.objective == 150.0
+    assert table.best_bound == 495.0
+    assert (row.bound_scope, row.gap_to_bound, row.result.gap) == (None, None, None)
+    assert table.best_known == 495.0
+
+
+def test_a_maximising_table_compares_partial_solutions() -> None:
+    problem = two_nodes_problem(extra=2, goal="accepted_gpu")
+    table = compare(problem, policies=[refuse_all, "bestfit"], methods="enumerate,loose(scale=2)")
+    assert table.best_bound == table.best_known == 4000.0
+    assert table.row("refuse_all").gap_to_bound == 1.0
+    assert table.row("bestfit").bound_scope == "all"
+
+
+@pytest.mark.parametrize(("name", "said"), [("liar", "no solution"), ("loose(scale=1.1)", "wrong")])
+def test_a_proof_against_a_known_solution_is_an_error(
+    two_nodes: PlacementProblem, name: str, said: str
+) -> None:
+    with pytest.raises(RefereeError, match=said):
+        compare(two_nodes, policies="pwr", methods=name)
+
+
+def test_one_failure_leaves_the_other_rows_alone(two_nodes: PlacementProblem) -> None:
+    table = compare(two_nodes, ["pwr", crash], "narrow,broken,enumerate")
+    failures = {row.result.method: row.failure for row in table.rows}
+    assert failures == {
+        "narrow": "objective", "broken": "fault", "enumerate": "", "pwr": "", "crash": "input",
+    }  # fmt: skip
+    assert {row.result.status for row in table.rows if row.failure} == {"error"}
+    assert "ZeroDivisionError: on purpose" in table.row("broken").result.message
+    assert "objective is power" in str(table)
+    assert table.best_bound == 495.0
+
+
+@pytest.mark.parametrize(
+    ("policies", "methods"),
+    [("nope", "auto"), ("pwr", "nope"), ("pwr(x=1)", "auto"), ("pwr,", "auto")],
+)
+def test_unknown_names_are_refused_before_anything_runs(
+    two_nodes: PlacementProblem, policies: str, methods: str
+) -> None:
+    with pytest.raises(InputError):
+        compare(two_nodes, policies, methods)
+
+
+def test_an_interrupt_leaves_the_rest_of_the_rows_empty(two_nodes: PlacementProblem) -> None:
+    limits = Limits(progress=lambda phase, incumbent, bound: stop_at_fgd(phase))
+
+    def stop_at_fgd(phase: str) -> None:
+        if phase.startswith("fgd"):
+            limits.interrupted.set()
+
+    table = compare(two_nodes, "pwr,fgd,bestfit", limits=limits)
+    assert table.termination is Termination.INTERRUPTED
+    assert [row.result.termination for row in table.rows] == [
+        "completed", "completed", "interrupted", "interrupted",
+    ]  # fmt: skip
+    assert table.row("pwr").gap_to_bound is not None
+    assert table.row("bestfit").result.message == "not started"
+
+
+def test_the_json_has_the_promised_keys(two_nodes: PlacementProblem) -> None:
+    document = json.loads(json.dumps(compare(two_nodes).to_json()))
+    assert {"schema", "family", "problem", "best_bound", "best_known", "rows"} <= set(document)
+    assert document["schema"] == "optgap.compare/1"
+    assert set(document["problem"]) == {"name", "summary"}
+    for row in document["rows"]:
+        assert set(row) >= RESULT_KEYS | {"gap_to_bound", "gap_to_best", "bound_scope"}
+        assert "solution" not in row
+        if row["gap"] is not None:
+            gap = abs(row["objective"] - row["bound"]) / abs(row["bound"])
+            assert row["gap"] == pytest.approx(gap)
+
+
+def test_the_table_prints_aligned(two_nodes: PlacementProblem) -> None:
+    lines = str(compare(two_nodes, "pwr,fgd")).splitlines()
+    assert lines[0] == f"two nodes: {two_nodes.summary}"
+    assert lines[1] == "best bound 495.000 W, by enumeration"
+    rule = next(k for k, line in enumerate(lines) if set(line) == {"-", " "})
+    column = lines[rule - 1].index("gap to bound") + len("gap to bound")
+    for line in lines[rule + 1 : rule + 4]:
+        assert line[column - 1] == "%"
+
+
+def test_frame_and_html_hold_every_row(two_nodes: PlacementProblem) -> None:
+    table = compare(two_nodes, "pwr,fgd")
+    frame = table.to_frame()
+    assert frame["method"].tolist() == ["enumerate", "pwr", "fgd"]
+    assert frame.loc[0, "power_w"] == 495.0
+    html = table._repr_html_()
+    assert html.count("<tr>") == 4
+    assert "pwr" in html
+
+
+def test_settings_go_to_whoever_has_them() -> None:
+    policies, methods = chosen("placement", "pwr+fgd,fgd", "loose,auto", {"alpha": "0.2"})
+    assert policies == ["pwr+fgd(alpha=0.2)", "fgd"]
+    assert methods == ["loose", "auto"]
+    kept = chosen("placement", "pwr+fgd(alpha=0.3)", "auto", {"alpha": "0.2"})
+    assert kept[0] == ["pwr+fgd(alpha=0.3)"]
+    with pytest.raises(InputError, match="found beta"):
+        chosen("placement", "fgd", "loose", {"beta": "1"})
+
+
+def test_a_sweep_makes_one_table_per_value() -> None:
+    answer = sweep(
+        "placement", "size", ["1", "2"], preset="small", policies="pwr,fgd", methods="loose", seed=3
+    )
+    assert answer.values == (1, 2)
+    assert answer.methods == ("loose", "pwr", "fgd")
+    header, rows, _ = answer.table()
+    assert header == ("gap to bound", "size=1", "size=2")
+    assert [row[0] for row in rows] == ["loose", "pwr", "fgd"]
+    document = answer.to_json()
+    assert document["schema"] == "optgap.compare-set/1"
+    assert [part["schema"] for part in document["comparisons"]] == ["optgap.compare/1"] * 2
+    assert len(answer.to_frame()) == 6
+    assert "size=2" in answer._repr_html_()
+    with pytest.raises(InputError, match="--sweep"):
+        sweep("placement", "sizes", ["1"], preset="small")
+
+
+@settings(max_examples=25)
+@given(placement_problems(max_nodes=2, max_tasks=4, max_gpus=2))
+def test_no_policy_beats_the_bound_it_is_measured_against(problem: PlacementProblem) -> None:
+    table: Comparison = compare(problem, "pwr,fgd,bestfit,firstfit,random", "enumerate")
+    sign = 1 if table.sense == "min" else -1
+    for row in table.rows:
+        if row.gap_to_bound is not None:
+            objective, bound = row.result.objective, row.result.bound
+            assert objective is not None
+            assert bound is not None
+            assert sign * (objective - bound) >= -1e-6 * max(1.0, abs(bound))

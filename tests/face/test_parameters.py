@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optgap.models.errors import InputError
+from optgap.parameters import assignments, call_text, split_call, split_list, typed
+
+NAMES = st.text("abcxyz+-_0", min_size=1, max_size=8)
+VALUES = st.one_of(st.integers(-9, 9), st.booleans(), st.text("abc .", max_size=5))
+DEFAULTS = {"alpha": 0.1, "count": 3, "strict": False, "score": "implemented", "free": None}
+
+
+def test_commas_inside_parentheses_do_not_split() -> None:
+    assert split_list(" a(x=1,y=2) , b ", "here") == ["a(x=1,y=2)", "b"]
+
+
+@pytest.mark.parametrize("text", ["", ",", "a,", "a,,b", "a(", "a)", "a)(", "a(x=1", "a((x=1)"])
+def test_a_broken_list_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="here: found"):
+        split_list(text, "here")
+
+
+@pytest.mark.parametrize(
+    "text", ["(x=1)", "a(x=1)b", "a(x)", "a(=1)", "a(x=1,x=2)", "a(x=1,)", "a(,)"]
+)
+def test_a_broken_call_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match="here"):
+        split_call(text, "here")
+
+
+@pytest.mark.parametrize("text", ["pwr", " pwr ", "pwr()", "pwr( )"])
+def test_a_bare_name_has_no_parameters(text: str) -> None:
+    assert split_call(text, "here") == ("pwr", {})
+
+
+@given(NAMES, st.dictionaries(NAMES, st.text("ab1.", max_size=5)))
+def test_splitting_undoes_writing(name: str, params: dict[str, str]) -> None:
+    assert split_call(call_text(name, params), "here") == (name, params)
+
+
+def test_only_the_first_equals_sign_separates() -> None:
+    assert assignments(["path=a=b"], "here") == {"path": "a=b"}
+
+
+def test_texts_become_what_the_defaults_are() -> None:
+    given = {"alpha": "1e-1", "count": "7", "strict": "Yes", "score": "5", "free": "2.5"}
+    values = typed(given, DEFAULTS, "pwr", "--set")
+    assert values == {"alpha": 0.1, "count": 7, "strict": True, "score": "5", "free": 2.5}
+    assert type(values["alpha"]) is float
+
+
+def test_an_integer_will_do_for_a_number_and_a_bool_for_neither() -> None:
+    assert typed({"alpha": 1}, DEFAULTS, "pwr", "--set") == {"alpha": 1.0}
+    for key in ("alpha", "count"):
+        with pytest.raises(InputError):
+            typed({key: True}, DEFAULTS, "pwr", "--set")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("alpha", "x"),
+        ("alpha", "nan"),
+        ("alpha", "inf"),
+        ("alpha", ""),
+        ("alpha", None),
+        ("count", "1.5"),
+        ("count", "1e400"),
+        ("count", 1.5),
+        ("strict", "maybe"),
+        ("score", 3),
+    ],
+)
+def test_another_type_is_refused_by_name(key: str, value: object) -> None:
+    with pytest.raises(InputError, match=f"--set: pwr, {key}: found"):
+        typed({key: value}, DEFAULTS, "pwr", "--set")
+
+
+def test_an_unknown_parameter_is_answered_with_those_there_are() -> None:
+    with pytest.raises(InputError, match=r"found aplha, expected a parameter of pwr: alpha=0\.1"):
+        typed({"aplha": "1"}, DEFAULTS, "pwr", "--set")
+    with pytest.raises(InputError, match="no parameters: fgd"):
+        typed({"x": "1"}, {}, "fgd", "--set")

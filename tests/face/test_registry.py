@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from optgap import registry
+from optgap.models.errors import InputError
+from optgap.models.placement import PlacementProblem
+from optgap.registry import FAMILIES, Runnable, method, policy, user_object
+
+OWN = """
+from dataclasses import dataclass
+
+@dataclass
+class Lowest:
+    offset: int = 0
+    def place(self, task, state):
+        nodes = state.feasible(task)
+        return nodes[0] if nodes.size else None
+
+def refuse(task, state):
+    return None
+
+number = 3
+"""
+
+
+@pytest.fixture
+def own_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "my_policy_file.py"
+    path.write_text(OWN)
+    return path
+
+
+@pytest.mark.parametrize("spec", FAMILIES.values(), ids=FAMILIES)
+def test_every_entry_of_every_family_can_be_loaded(spec: registry.FamilySpec) -> None:
+    for table in (spec.methods, spec.policies, spec.presets):
+        assert table
+        for name, entry in table.items():
+            assert entry.name == name
+            assert entry.summary
+            assert callable(entry.load())
+    for target in (spec.problem, spec.solution, spec.tables, *spec.tables_out.values()):
+        assert callable(registry.imported(target))
+    assert {entry.kind for entry in spec.policies.values()} == {"policy"}
+    assert {entry.kind for entry in spec.methods.values()} <= {"exact", "bound", "offline"}
+
+
+@pytest.mark.parametrize("spec", FAMILIES.values(), ids=FAMILIES)
+def test_declared_parameters_are_those_of_the_function(spec: registry.FamilySpec) -> None:
+    import inspect
+
+    for table in (spec.methods, spec.policies, spec.presets):
+        for entry in table.values():
+            offered = inspect.signature(entry.load()).parameters
+            for name in entry.params:
+                assert name in offered, (entry.name, name)
+
+
+@pytest.mark.parametrize("spec", FAMILIES.values(), ids=FAMILIES)
+def test_names_can_be_typed_on_a_command_line(spec: registry.FamilySpec) -> None:
+    for table in (spec.methods, spec.policies, spec.presets):
+        for name in table:
+            assert not set(name) & set("(),:= \t'\"\\"), name
+
+
+def test_an_unknown_name_is_answered_with_those_there_are() -> None:
+    placement = FAMILIES["placement"]
+    with pytest.raises(InputError, match="--policy: found 'fdg', expected one of pwr, fgd"):
+        policy(placement, "fdg")
+    with pytest.raises(InputError, match="--method: found 'x', expected one of"):
+        method(placement, "x")
+    with pytest.raises(InputError, match="expected one of placement"):
+        registry.family("x")
+
+
+def test_given_parameters_win_and_show_in_the_label() -> None:
+    runnable = policy(FAMILIES["placement"], "pwr+fgd(alpha=0.3)", {"alpha": 0.2})
+    assert runnable.params == {"alpha": 0.2}
+    assert runnable.label == "pwr+fgd(alpha=0.2)"
+
+
+@pytest.mark.parametrize("text", ["my_policy_file:Lowest", "my_policy_file.py:Lowest"])
+def test_a_users_class_is_found_in_the_current_directory(own_file: Path, text: str) -> None:
+    runnable = policy(FAMILIES["placement"], f"{text}(offset=2)")
+    assert runnable.own
+    assert runnable.label == f"{text}(offset=2)"
+    assert runnable.params["policy_params"] == {"offset": 2}
+
+
+def test_a_users_function_or_object_can_be_handed_over(two_nodes: PlacementProblem) -> None:
+    class Made:
+        def place(self, task: object, state: object) -> None:
+            return None
+
+    def refuse(task: object, state: object) -> None:
+        return None
+
+    placement = FAMILIES["placement"]
+    assert policy(placement, refuse).label == "refuse"
+    assert policy(placement, Made()).label == "Made"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("no_such_module:x", "ModuleNotFoundError"),
+        ("no_such_file.py:x", "no such file"),
+        ("my_policy_file.py:nothing", "no nothing, expected one of:.*Lowest"),
+        ("my_policy_file.py:number", "found 3"),
+        ("my_policy_file.py:refuse(x=1)", "no parameters"),
+        ("broken.py:x", "SyntaxError"),
+        ("dying.py:x", "ZeroDivisionError"),
+        (":x", "ValueError"),
+    ],
+)
+def test_a_module_that_cannot_be_used_says_why(own_file: Path, target: str, said: str) -> None:
+    Path("broken.py").write_text("def x(:\n")
+    Path("dying.py").write_text("x = 1 / 0\n")
+    with pytest.raises(InputError, match=said):
+        policy(FAMILIES["placement"], target)
+
+
+def test_loading_a_users_file_leaves_the_path_as_it_was(own_file: Path) -> None:
+    import sys
+
+    before = list(sys.path)
+    user_object("my_policy_file.py:refuse", "--policy")
+    assert sys.path == before
+
+
+def test_installed_packages_offer_policies(own_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [
+        metadata.EntryPoint("placement.lowest", "my_policy_file:Lowest", registry.POLICY_GROUP),
+        metadata.EntryPoint("refuse", "my_policy_file:refuse", registry.POLICY_GROUP),
+        metadata.EntryPoint("gone", "no_such_module:x", registry.POLICY_GROUP),
+    ]
+    monkeypatch.syspath_prepend(str(own_file.parent))
+    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    registry.installed_policies.cache_clear()
+    try:
+        placement = FAMILIES["placement"]
+        assert list(registry.installed_policies("placement")) == ["gone", "lowest", "refuse"]
+        found: Runnable = policy(placement, "lowest(offset=1)")
+        assert found.own
+        assert found.params["policy_params"] == {"offset": 1}
+        with pytest.raises(InputError, match="no_such_module"):
+            policy(placement, "gone")
+    finally:
+        registry.installed_policies.cache_clear()

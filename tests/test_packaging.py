@@ -1,0 +1,124 @@
+"""The package list, the links and the wheel agree with the tree."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROLES = ("models", "fitting", "solvers", "heuristics")
+
+
+@pytest.fixture(scope="module")
+def project(root: Path) -> dict[str, Any]:
+    return tomllib.loads((root / "pyproject.toml").read_text())
+
+
+def packages_of(folder: Path, name: str) -> set[str]:
+    """Dotted names of the folders with an ``__init__.py``, links not followed."""
+    found = set()
+    for place, folders, files in os.walk(folder):
+        here = Path(place)
+        folders[:] = [f for f in folders if not (here / f).is_symlink()]
+        if "__init__.py" in files:
+            found.add(".".join([name, *here.relative_to(folder).parts]))
+    return found
+
+
+def tree(root: Path) -> set[str]:
+    found = packages_of(root / "src" / "optgap", "optgap")
+    for role in ROLES:
+        found |= packages_of(root / role, f"optgap.{role}")
+    return found
+
+
+def test_the_package_list_is_that_of_the_tree(root: Path, project: dict[str, Any]) -> None:
+    listed = project["tool"]["setuptools"]["packages"]
+    assert sorted(listed) == sorted(tree(root))
+    assert len(listed) == len(set(listed))
+
+
+def test_every_folder_with_code_is_a_package(root: Path) -> None:
+    for role in ROLES:
+        for file in (root / role).rglob("*.py"):
+            assert (file.parent / "__init__.py").exists(), file
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_roles_are_imported_from_the_top_of_the_tree(root: Path, role: str) -> None:
+    spec = importlib.util.find_spec(f"optgap.{role}")
+    assert spec is not None
+    assert spec.origin is not None
+    assert Path(spec.origin).resolve() == root / role / "__init__.py"
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_links_for_static_tools_point_at_the_roles(root: Path, role: str) -> None:
+    assert (root / "src" / "optgap" / role).resolve() == root / role
+
+
+def test_the_version_is_the_same_everywhere(root: Path, project: dict[str, Any]) -> None:
+    import optgap
+
+    assert optgap.__version__ == project["project"]["version"]
+    assert f"\nversion: {optgap.__version__}\n" in (root / "CITATION.cff").read_text()
+
+
+def test_importing_optgap_imports_nothing_heavy() -> None:
+    code = "import sys, optgap; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"numpy", "scipy", "pandas", "numba", "ortools", "pulp", "highspy", "typer", "rich"}
+    assert not heavy & set(run.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
+    place = tmp_path_factory.mktemp("wheel")
+    # a copy of what is committed or about to be: the build leaves its own folders behind
+    copy = place / "source"
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.splitlines()
+    for name in listed:
+        source = root / name
+        if source.is_symlink() or not source.is_file():
+            continue
+        target = copy / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(source.read_bytes())
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+    command += ["--no-build-isolation", "--wheel-dir", str(place), "."]  # no network needed
+    built = subprocess.run(command, cwd=copy, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    return zipfile.ZipFile(next(place.glob("*.whl")))
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_every_module_and_nothing_beside_optgap(
+    root: Path, wheel: zipfile.ZipFile
+) -> None:
+    names = set(wheel.namelist())
+    folders = {"optgap": root / "src" / "optgap"}
+    folders |= {f"optgap/{role}": root / role for role in ROLES}
+    for name, folder in folders.items():
+        for place, inner, files in os.walk(folder):
+            inner[:] = [f for f in inner if not (Path(place) / f).is_symlink()]
+            for file in files:
+                if file.endswith(".py"):
+                    path = Path(name, Path(place, file).relative_to(folder)).as_posix()
+                    assert path in names, path
+    assert "optgap/py.typed" in names
+    tops = {name.split("/")[0] for name in names}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"optgap"}
+    assert any(name.endswith("licenses/LICENSE") for name in names)
