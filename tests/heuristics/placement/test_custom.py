@@ -1,0 +1,270 @@
+"""A user's own policy in the event loop."""
+
+from __future__ import annotations
+
+import doctest
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from strategies import placement_problems, tasks_of
+
+from optgap.heuristics.placement import CUSTOM, POLICIES, custom
+from optgap.heuristics.placement.custom import State, Task
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.placement import Cluster, PlacementProblem
+from optgap.models.result import Outcome, Termination
+
+small_problems = placement_problems(max_nodes=6, max_tasks=20)
+
+
+def run(problem: PlacementProblem, policy: Any, seed: int = 0, **params: Any) -> Outcome:
+    outcome: Outcome = CUSTOM.load()(
+        problem, limits=Limits(), seed=seed, policy=policy, policy_params=params
+    )
+    return outcome
+
+
+@pytest.fixture
+def cluster() -> PlacementProblem:
+    """A T4 and a G2 node; a whole GPU, a share, CPU only, then two GPUs that only a T4 may be."""
+    nodes = Cluster.of(["a", "b"], [4000, 8000], [1024, 1024], [1, 2], ["T4", "G2"])
+    rows = [
+        (1000, 0, 1, 1000, ""),
+        (0, 512, 1, 400, ""),
+        (5000, 0, 0, 0, ""),
+        (0, 0, 2, 1000, "T4"),
+    ]
+    return PlacementProblem.of(nodes, tasks_of(rows), ranks=[1, 0])
+
+
+class FirstFit:
+    """The built-in policy, once more."""
+
+    def place(self, task: Task, state: State) -> tuple[int, list[int]] | None:
+        nodes = state.feasible(task)
+        if not nodes.size:
+            return None
+        free = state.gpu_free_milli[nodes[0]]
+        fitting = np.flatnonzero(free >= max(task.gpu_milli, 1))
+        return int(nodes[0]), fitting[: task.num_gpu].tolist()
+
+
+def best_fit_gpu(task: Task, state: State) -> int | None:
+    nodes = state.feasible(task)
+    return int(nodes[0]) if nodes.size else None
+
+
+@given(problem=small_problems)
+def test_a_policy_written_outside_repeats_the_built_in_one(problem: PlacementProblem) -> None:
+    wanted = POLICIES["firstfit"].load()(problem, limits=Limits(), seed=0).solution
+    assert run(problem, FirstFit).solution == wanted
+
+
+@given(problem=small_problems)
+def test_feasible_is_what_the_referee_would_accept(problem: PlacementProblem) -> None:
+    def probe(task: Task, state: State) -> int | None:
+        nodes = state.feasible(task).tolist()
+        by_rank = np.argsort(problem.ranks).tolist()
+        assert nodes == [n for n in by_rank if state._why_not(task, n) is None]
+        for n in nodes:
+            assert len(state.gpus_for(task, n)) == task.num_gpu
+        return int(state.rng.choice(nodes)) if nodes else None
+
+    outcome = run(problem, probe)
+    assert problem.check(outcome.solution) == []
+    assert outcome.termination is Termination.COMPLETED
+
+
+def test_a_node_may_be_named_and_gpus_listed(cluster: PlacementProblem) -> None:
+    answers: list[Any] = ["b", (np.int64(1), np.array([1])), ("b", []), None]
+    solution = run(cluster, lambda task, state: answers.pop(0)).solution
+    assert solution.node.tolist() == [1, 1, 1, -1]
+    assert [solution.gpus(k) for k in range(4)] == [(0,), (1,), (), ()]
+    assert cluster.check(solution) == []
+
+
+def test_a_share_given_a_node_alone_gets_the_fullest_gpu_that_fits() -> None:
+    nodes = Cluster.of(["a"], [0], [0], [3], ["G2"])
+    milli = [300, 600, 500, 300]
+    problem = PlacementProblem.of(nodes, tasks_of([(0, 0, 1, m, "") for m in milli]))
+    solution = run(problem, best_fit_gpu).solution
+    # free: 700, 1000, 1000; then 100; then 100, 500; 300 goes to 500, not 1000
+    assert [solution.gpus(k) for k in range(4)] == [(0,), (0,), (1,), (1,)]
+
+
+def test_the_view_shows_what_is_free_and_cannot_be_written_to(cluster: PlacementProblem) -> None:
+    seen: list[tuple[list[int], list[list[int]]]] = []
+
+    def look(task: Task, state: State) -> int | None:
+        seen.append((state.free_cpu_milli.tolist(), state.gpu_free_milli.tolist()))
+        for array in (state.free_cpu_milli, state.free_memory_mib, state.gpu_free_milli):
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = 7
+        return best_fit_gpu(task, state)
+
+    run(cluster, look)
+    assert seen == [
+        ([4000, 8000], [[1000, -1], [1000, 1000]]),
+        ([4000, 7000], [[1000, -1], [0, 1000]]),
+        ([4000, 7000], [[1000, -1], [0, 600]]),
+        ([4000, 2000], [[1000, -1], [0, 600]]),
+    ]
+
+
+def test_the_task_carries_its_request(cluster: PlacementProblem) -> None:
+    seen: list[Task] = []
+
+    def look(task: Task, state: State) -> None:
+        seen.append(task)
+
+    assert (run(cluster, look).solution.node == -1).all()
+    assert seen[1] == Task("task-1", 0, 512, 1, 400, "")
+    assert seen[3].gpu_spec == "T4"
+
+
+def test_random_numbers_come_from_the_seed(cluster: PlacementProblem) -> None:
+    drawn: list[float] = []
+
+    def draw(task: Task, state: State) -> None:
+        drawn.append(state.rng.random())
+
+    run(cluster, draw, seed=3)
+    run(cluster, draw, seed=3)
+    run(cluster, draw, seed=4)
+    assert drawn[:4] == drawn[4:8] != drawn[8:]
+
+
+def test_parameters_reach_the_class_and_the_function(cluster: PlacementProblem) -> None:
+    class Fixed:
+        def __init__(self, node: str = "a") -> None:
+            self.node = node
+
+        def place(self, task: Task, state: State) -> str | None:
+            return self.node if task.cpu_milli == 1000 else None
+
+    def fixed(task: Task, state: State, node: str = "a") -> str | None:
+        return node if task.cpu_milli == 1000 else None
+
+    for policy in (Fixed, fixed):
+        assert run(cluster, policy).solution.node[0] == 0
+        assert run(cluster, policy, node="b").solution.node[0] == 1
+
+
+def test_a_stopped_run_keeps_what_was_placed(cluster: PlacementProblem) -> None:
+    limits = Limits()
+
+    def stop_at_second(task: Task, state: State) -> int:
+        if task.name == "task-1":
+            limits.interrupted.set()
+        return 1
+
+    outcome = custom.run(cluster, limits=limits, seed=0, policy=stop_at_second)
+    assert outcome.termination is Termination.INTERRUPTED
+    assert outcome.solution.node.tolist() == [1, 1, -1, -1]
+    assert outcome.message == "stopped after 2 of 4 arrivals"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("c", None, "arrival 0 (task task-0): found 'c', expected the name of a node"),
+        (2, None, "found 2, expected a node index from 0 to 1"),
+        (-1, None, "found -1, expected a node index from 0 to 1"),
+        (True, None, "found True, expected a node index or name"),
+        (1.0, None, "found 1.0, expected a node index or name"),
+        ([1], None, "found [1], expected a node index or name"),
+        ((1,), None, "found (1,), expected a node, (node, gpu_indices), or None"),
+        ((1, 0), None, "found 0, expected a sequence of GPU indices"),
+        ((1, [2]), None, "found 2, expected GPU indices from 0 to 1"),
+        ((1, [-1]), None, "found -1, expected GPU indices from 0 to 1"),
+        ((1, ["0"]), None, "found '0', expected GPU indices from 0 to 1"),
+        ((1, []), None, "found [], expected 1 different GPU indices"),
+        ((1, [0, 1]), None, "found [0, 1], expected 1 different GPU indices"),
+        ((1, [0]), (1, [0]), "arrival 1 (task task-1): found GPU 0 with 0 milli-GPU free"),
+        (0, 0, "found node a with 0 fitting GPUs, expected a node that fits the task: 1 with 400"),
+    ],
+)
+def test_an_answer_that_is_none_is_named(
+    cluster: PlacementProblem, first: Any, second: Any, message: str
+) -> None:
+    answers = [first, second]
+    with pytest.raises(InputError) as caught:
+        run(cluster, lambda task, state: answers.pop(0))
+    assert str(caught.value).startswith("policy <lambda>: arrival")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("k", "node", "message"),
+    [
+        (
+            2,
+            0,
+            "node a with 4000 milli-vCPU free, expected a node that fits the task: at least",
+        ),
+        (3, 1, "node b with GPU model G2, expected a node that fits the task: T4"),
+        (3, 0, "node a with 1 fitting GPUs, expected a node that fits the task: 2 with 1000"),
+    ],
+)
+def test_a_node_that_does_not_fit_is_named_with_the_reason(
+    cluster: PlacementProblem, k: int, node: int, message: str
+) -> None:
+    def stubborn(task: Task, state: State) -> int | None:
+        return node if task.name == f"task-{k}" else None
+
+    with pytest.raises(InputError) as caught:
+        run(cluster, stubborn)
+    assert f"policy stubborn: arrival {k}" in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_memory_counts() -> None:
+    nodes = Cluster.of(["a"], [1000], [1024], [0], [""])
+    problem = PlacementProblem.of(nodes, tasks_of([(0, 1000, 0, 0, ""), (0, 25, 0, 0, "")]))
+    with pytest.raises(InputError, match=r"node a with 24 MiB free, expected .* at least 25"):
+        run(problem, lambda task, state: 0)
+
+
+def test_an_exception_is_told_with_its_line(cluster: PlacementProblem) -> None:
+    def broken(task: Task, state: State) -> int:
+        return int(np.argmax(np.zeros(0)))
+
+    with pytest.raises(InputError) as caught:
+        run(cluster, broken)
+    assert "policy broken: arrival 0 (task task-0): found ValueError" in str(caught.value)
+    assert "(test_custom.py, line " in str(caught.value)
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+class Strict:
+    """Takes no parameters and has no `place`."""
+
+
+@pytest.mark.parametrize(
+    ("policy", "params", "message"),
+    [
+        (Strict, {"alpha": 1}, "policy Strict: constructor: found TypeError"),
+        (Strict, {}, "policy Strict: found no method place"),
+        (object(), {}, "policy object: found no method place"),
+        (
+            best_fit_gpu,
+            {"alpha": 1},
+            "policy best_fit_gpu: arrival 0 (task task-0): found Type",
+        ),
+    ],
+)
+def test_something_that_is_no_policy_is_named(
+    cluster: PlacementProblem, policy: Any, params: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        run(cluster, policy, **params)
+    assert message in str(caught.value)
+
+
+def test_the_example_in_the_docstring_works() -> None:
+    result = doctest.testmod(custom)
+    assert result.attempted >= 4
+    assert result.failed == 0

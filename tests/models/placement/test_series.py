@@ -1,0 +1,136 @@
+"""The series of a run, recomputed from its placements alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from reference import first_500, openb_s42
+from strategies import placement_problems, tasks_of
+
+from optgap.models.errors import InputError
+from optgap.models.placement import (
+    Cluster,
+    PlacementProblem,
+    PlacementSolution,
+    TargetWorkload,
+)
+from optgap.models.placement.fragmentation import node_fragmentation
+from optgap.models.placement.series import BUCKETS, replay
+
+SHARES = [0.1, 0.2, 0.7]
+
+
+@st.composite
+def any_solutions(draw: st.DrawFn) -> tuple[PlacementProblem, PlacementSolution]:
+    """A problem and placements that fit, found by asking for random nodes."""
+    problem = draw(placement_problems(max_nodes=4, max_tasks=12))
+    cluster, tasks = problem.cluster, problem.tasks
+    cpu = cluster.cpu_milli.tolist()
+    gpus = [[1000] * int(count) for count in cluster.gpus]
+    placed: list[tuple[int, list[int]] | None] = []
+    for k in range(len(tasks)):
+        task = tasks.task_class(k)
+        n = draw(st.integers(-1, len(cluster) - 1))
+        fitting = [g for g, free in enumerate(gpus[n]) if free >= task.gpu_milli]
+        if n < 0 or task.cpu_milli > cpu[n] or len(fitting) < task.num_gpu:
+            placed.append(None)
+            continue
+        chosen = fitting[len(fitting) - task.num_gpu :]
+        cpu[n] -= task.cpu_milli
+        for g in chosen:
+            gpus[n][g] -= task.gpu_milli
+        placed.append((n, chosen))
+    return problem, PlacementSolution.of(placed)
+
+
+@given(any_solutions())
+def test_every_row_is_what_the_referee_finds_for_the_arrivals_so_far(
+    drawn: tuple[PlacementProblem, PlacementSolution],
+) -> None:
+    problem, solution = drawn
+    series = replay(problem, solution)
+    assert len(series) == len(problem.tasks)
+    for k in range(len(series)):
+        so_far = replace(problem, tasks=problem.tasks.take(range(k + 1)))
+        placed = PlacementSolution.of_arrays(
+            solution.node[: k + 1].copy(), solution.gpu_mask[: k + 1].copy()
+        )
+        metrics = so_far.evaluate(placed).metrics
+        assert series.arrived_gpu_milli[k] == metrics["arrived_gpu_milli"]
+        assert series.used_gpu_milli[k] == metrics["used_gpu_milli"]
+        assert series.used_cpu_milli[k] == metrics["used_cpu_milli"]
+        assert series.failed_tasks[k] == metrics["failed_tasks"]
+        assert series.grar[k] == metrics["grar"]
+        near = {"rel": 1e-12, "abs": 1e-9}
+        assert series.frag_gpu_milli[k] == pytest.approx(metrics["frag_gpu_milli"], **near)
+        assert series.power_cpu_w[k] == pytest.approx(metrics["power_cpu_w"], **near)
+        assert series.power_gpu_w[k] == pytest.approx(metrics["power_gpu_w"], **near)
+        assert series.power_w[k] == pytest.approx(metrics["power_w"], **near)
+        free = series.capacity_gpu_milli - series.used_gpu_milli[k]
+        assert series.buckets[k].sum() == pytest.approx(free, **near)
+
+
+@pytest.mark.parametrize("policy", ["fgd", "pwr"])
+def test_a_reference_run_has_the_simulators_series(data_dir: Path, policy: str) -> None:
+    rows = first_500(data_dir, policy)
+    problem = openb_s42(data_dir)
+    problem = replace(problem, tasks=problem.tasks.take(range(len(rows))))
+    node = [problem.cluster.index[row["node"]] for row in rows]
+    gpus = [[int(g) for g in row["gpu_index"].split("-") if g] for row in rows]
+    series = replay(problem, PlacementSolution.of(list(zip(node, gpus, strict=True))))
+    for name in ("arrived_gpu_milli", "used_gpu_milli", "used_cpu_milli"):
+        assert getattr(series, name).tolist() == [int(row[name]) for row in rows], name
+    for name in ("power_cpu_w", "power_gpu_w"):
+        assert getattr(series, name).tolist() == [float(row[name]) for row in rows], name
+    for i, name in enumerate(BUCKETS):
+        shown = [f"{value:.4f}" for value in series.buckets[:, i]]
+        assert shown == [row[name] for row in rows], name
+    # the simulator's fragment is the sum of its rounded buckets
+    fragment = np.array([float(row["frag_gpu_milli"]) for row in rows])
+    assert np.abs(series.frag_gpu_milli - fragment).max() <= 6 * 0.5e-4 + 1e-6
+    assert (series.failed_tasks == 0).all()
+
+
+def test_sums_do_not_drift() -> None:
+    rng = np.random.default_rng(8)
+    count, size = 30_000, 500
+    nodes = Cluster.of(
+        [f"n{k}" for k in range(size)], [96_000] * size, [0] * size, [8] * size, ["G2"] * size
+    )
+    rows = [(int(c), 0, 1, int(g), "") for c, g in rng.integers((1, 1), (1000, 120), (count, 2))]
+    workload = TargetWorkload.of([1000, 70_000, 0], [333, 0, 1000], [1, 0, 2], [""] * 3, SHARES)
+    problem = PlacementProblem.of(nodes, tasks_of(rows), workload)
+    node, gpu = rng.integers(size, size=count), rng.integers(8, size=count)
+    series = replay(problem, PlacementSolution.of_arrays(node.copy(), 1 << gpu))
+
+    cpu, free = nodes.cpu_milli.copy(), np.full((size, 8), 1000)
+    np.subtract.at(cpu, node, problem.tasks.cpu_milli)
+    np.subtract.at(free, (node, gpu), problem.tasks.gpu_milli)
+    parts = [node_fragmentation(workload, "G2", int(cpu[n]), free[n].tolist()) for n in range(size)]
+    for i, bucket in enumerate(zip(*parts, strict=True)):
+        assert series.buckets[-1, i] == pytest.approx(math.fsum(bucket), rel=4e-16)
+
+
+@pytest.mark.parametrize(
+    ("node", "mask", "message"),
+    [
+        ([0], [0], "found 1 placements, expected 2, one per task"),
+        ([0, 1], [1, 1], "task 1: found 1, expected a node below 1, or -1"),
+        ([-2, 0], [0, 1], "task 0: found -2, expected a node below 1, or -1"),
+        ([0, 0], [1, 4], "task 1: found GPUs 2, expected GPUs below 2"),
+        ([-1, 0], [1, 1], "task 0: found GPUs 0, expected GPUs below 0"),
+    ],
+)
+def test_what_does_not_exist_is_named(node: list[int], mask: list[int], message: str) -> None:
+    cluster = Cluster.of(["a"], [1000], [1024], [2], ["G2"])
+    problem = PlacementProblem.of(cluster, tasks_of([(0, 0, 1, 500, "")] * 2))
+    solution = PlacementSolution.of_arrays(np.array(node), np.array(mask))
+    with pytest.raises(InputError) as caught:
+        replay(problem, solution)
+    assert message in str(caught.value)
