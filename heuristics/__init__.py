@@ -1,0 +1,1 @@
+"""Online policies by problem family; each family lists its own in `POLICIES`."""

@@ -248,7 +248,7 @@ class SlowRun:
     def gpuclustering(self, task: TaskClass, node: Node) -> int:
         if task.num_gpu == 0:
             return 0
-        base = 25 * (8000 - sum(node.gpus)) // 8000
+        base = int(25 * (8000 - sum(node.gpus)) / 8000)
         if kind_of(task) in node.kinds:
             return base + (75 if len(node.kinds) == 1 else 50)
         return base + (25 if not node.kinds else 0)

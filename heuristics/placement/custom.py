@@ -27,7 +27,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from traceback import walk_tb
 from typing import Any
@@ -37,7 +37,7 @@ import numpy.typing as npt
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
-from optgap.models.placement import Cluster, PlacementProblem, PlacementSolution
+from optgap.models.placement import Cluster, PlacementProblem, PlacementSolution, Tasks
 from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.result import Outcome, Status, Termination
@@ -73,14 +73,15 @@ class State:
 
     Parameters
     ----------
-    problem: the problem, with cluster, power model, target workload and ranks.
+    problem: the problem, of which the policy gets to see what has happened so far.
     rng: the run's own random numbers, made from its seed.
     """
 
     def __init__(self, problem: PlacementProblem, rng: np.random.Generator) -> None:
         cluster = problem.cluster
-        self.problem = problem
         self.rng = rng
+        self._whole = problem
+        self._arrived = 0
         self._by_rank = np.argsort(problem.ranks)
         self._cpu = np.array(cluster.cpu_milli)
         self._memory = np.array(cluster.memory_mib)
@@ -93,9 +94,23 @@ class State:
         self._views = tuple(_read_only(a) for a in (self._cpu, self._memory, self._gpus))
 
     @property
+    def problem(self) -> PlacementProblem:
+        """Power model, target workload, ranks, objective; its tasks are the arrivals so far."""
+        tasks, k = self._whole.tasks, self._arrived
+        so_far = Tasks(
+            tasks.names[:k],
+            tasks.cpu_milli[:k],
+            tasks.memory_mib[:k],
+            tasks.num_gpu[:k],
+            tasks.gpu_milli[:k],
+            tasks.gpu_specs[:k],
+        )
+        return replace(self._whole, tasks=so_far)
+
+    @property
     def cluster(self) -> Cluster:
         """The nodes as they are when idle."""
-        return self.problem.cluster
+        return self._whole.cluster
 
     @property
     def free_cpu_milli(self) -> IntArray:
@@ -207,6 +222,7 @@ def run(
         if k % 500 == 0:
             limits.progress(f"{name}: arrival {k} of {len(placements)}", None, None)
         where = f"arrival {k} (task {task.name})"
+        state._arrived = k + 1
         decision = _decide(place, task, state, name, where)
         if decision is not None:
             state._commit(task, *decision)

@@ -125,6 +125,18 @@ def test_the_task_carries_its_request(cluster: PlacementProblem) -> None:
     assert seen[3].gpu_spec == "T4"
 
 
+def test_arrivals_to_come_are_not_to_be_seen(cluster: PlacementProblem) -> None:
+    seen: list[tuple[str, ...]] = []
+
+    def look(task: Task, state: State) -> None:
+        seen.append(state.problem.tasks.names)
+        assert state.problem.power is cluster.power
+        assert state.problem.workload is cluster.workload
+
+    run(cluster, look)
+    assert seen == [cluster.tasks.names[: k + 1] for k in range(4)]
+
+
 def test_random_numbers_come_from_the_seed(cluster: PlacementProblem) -> None:
     drawn: list[float] = []
 

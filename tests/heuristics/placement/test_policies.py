@@ -42,7 +42,9 @@ VARIANTS: list[tuple[str, dict[str, Any]]] = [
     ("pwr+fgd", {"score": "exact"}),
 ]
 DETERMINISTIC = [name for name, entry in POLICIES.items() if entry.deterministic]
-small_problems = placement_problems(max_nodes=6, max_tasks=20)
+small_problems = placement_problems(max_nodes=6, max_tasks=20) | placement_problems(
+    max_nodes=3, max_tasks=12, max_gpus=40
+)
 
 
 def run(problem: PlacementProblem, name: str, seed: int = 0, **params: Any) -> Outcome:
@@ -201,6 +203,13 @@ def test_a_constraint_counts_for_gpu_tasks_only() -> None:
     problem = problem_of([G2], [(0, 0, 1, 500, "T4"), (0, 0, 0, 0, "T4")])
     for name in POLICIES:
         assert placements(run(problem, name).solution) == [None, (0, ())], name
+
+
+def test_gpu_packing_prefers_the_larger_of_very_large_idle_nodes() -> None:
+    sizes = (4, 30, 20)
+    problem = problem_of([(0, 0, gpus, "G2") for gpus in sizes], [(0, 0, 1, 1000, "")])
+    # idle nodes score max(33 - GPUs, GPUs): 29, 30, 20
+    assert placements(run(problem, "gpupacking").solution) == [(1, (0,))]
 
 
 def test_literal_condition_3_leaves_fractional_tasks_out_of_idle_gpus() -> None:
