@@ -12,6 +12,7 @@ from optgap.models.errors import InputError, NoQuote
 
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
 
 
 def int_column(values: Iterable[int], source: str, name: str, minimum: int = 0) -> IntArray:

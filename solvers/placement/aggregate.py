@@ -1,0 +1,256 @@
+"""The placement problem with indistinguishable nodes and tasks counted instead of named.
+
+Every objective is a sum over nodes of a cost that depends on what is on the node, so a
+solution of the counted problem says how many nodes of each type carry which *contents*.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from optgap.models.placement import PlacementProblem
+from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.models.placement.cluster import TASKS_PER_NODE, NodeType
+from optgap.models.placement.fragmentation import node_fragmentation
+from optgap.models.placement.tasks import TaskClass
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What one node carries, as indices of task classes.
+
+    Parameters
+    ----------
+    shares: for every GPU with single-GPU tasks, the classes of these tasks.
+    multi: classes of the tasks that take several whole GPUs.
+    cpu_only: classes of the tasks without GPUs.
+    """
+
+    shares: tuple[tuple[int, ...], ...] = ()
+    multi: tuple[int, ...] = ()
+    cpu_only: tuple[int, ...] = ()
+
+    @property
+    def tasks(self) -> Counter[int]:
+        """How many tasks of each class."""
+        counts: Counter[int] = Counter(self.multi)
+        counts.update(self.cpu_only)
+        for gpu in self.shares:
+            counts.update(gpu)
+        return counts
+
+    def without(self, surplus: Counter[int]) -> Contents:
+        """The same contents less the tasks in `surplus`, as far as it has them."""
+        left = Counter(surplus)
+
+        def keep(members: Sequence[int]) -> tuple[int, ...]:
+            kept = []
+            for c in members:
+                if left[c] > 0:
+                    left[c] -= 1
+                else:
+                    kept.append(c)
+            return tuple(kept)
+
+        shares = tuple(filter(None, (keep(gpu) for gpu in self.shares)))
+        return Contents(shares, keep(self.multi), keep(self.cpu_only))
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Contents that use at most `max_used_milli` of a node's CPU, and what that costs.
+
+    Parameters
+    ----------
+    max_used_milli: CPU use in milli-vCPU.
+    cpu_cost: weighted CPU power above the idle node's, a lower bound over the band.
+    fits: (M,) which classes of the target workload find enough CPU in the rest.
+    """
+
+    max_used_milli: int
+    cpu_cost: float
+    fits: tuple[bool, ...]
+
+
+class Aggregate:
+    """Task classes with demands, node types with counts, and the cost of a node's contents.
+
+    Costs are relative to the idle node, so an unused node costs nothing; `base` is what the
+    idle cluster costs. They are in the objective's own unit.
+
+    Parameters
+    ----------
+    problem: the placement problem.
+    weights: cost per W of power and per milli-GPU of fragmentation, when these are not to be
+        the objective's.
+    """
+
+    def __init__(
+        self, problem: PlacementProblem, weights: tuple[float, float] | None = None
+    ) -> None:
+        self.problem = problem
+        self.classes: tuple[TaskClass, ...] = problem.tasks.classes
+        self.demand: IntArray = np.bincount(
+            problem.tasks.class_of, minlength=len(self.classes)
+        ).astype(np.int64)
+        self.types: tuple[NodeType, ...] = problem.cluster.types
+        self.count: IntArray = np.bincount(
+            problem.cluster.type_of, minlength=len(self.types)
+        ).astype(np.int64)
+        self.power_weight, self.frag_weight = weights or problem.objective.weights
+        self.cpu_milli = np.array([c.cpu_milli for c in self.classes], dtype=np.int64)
+        self.memory_mib = np.array([c.memory_mib for c in self.classes], dtype=np.int64)
+        self.num_gpu = np.array([c.num_gpu for c in self.classes], dtype=np.int64)
+        self.gpu_milli = np.array([c.gpu_milli for c in self.classes], dtype=np.int64)
+        self.fits_type = np.array(
+            [[problem.fits_empty(c, t) for c in self.classes] for t in self.types]
+        )
+        self._idle_cost = [self._state_cost(t, t.cpu_milli, [1000] * t.gpus) for t in self.types]
+        self._costs: dict[tuple[int, int, tuple[int, ...]], float] = {}
+
+    @property
+    def base(self) -> float:
+        """Cost of the idle cluster."""
+        return float(sum(n * cost for n, cost in zip(self.count, self._idle_cost, strict=True)))
+
+    def _state_cost(self, node: NodeType, free_cpu: int, gpu_free: Sequence[int]) -> float:
+        cost = 0.0
+        if self.power_weight:
+            power = self.problem.power
+            watts = power.cpu_w(node.cpu_milli, free_cpu) + power.gpu_w(node.model, gpu_free)
+            cost += self.power_weight * watts
+        if self.frag_weight:
+            buckets = node_fragmentation(self.problem.workload, node.model, free_cpu, gpu_free)
+            cost += self.frag_weight * buckets.fragment
+        return cost
+
+    def cost(self, t: int, contents: Contents) -> float:
+        """What a node of type `t` with these contents costs beyond the idle node."""
+        node = self.types[t]
+        used = sum(n * int(self.cpu_milli[c]) for c, n in contents.tasks.items())
+        loads = sorted(sum(int(self.gpu_milli[c]) for c in gpu) for gpu in contents.shares)
+        whole = sum(int(self.num_gpu[c]) for c in contents.multi)
+        key = (t, used, (*loads, *[1000] * whole))
+        if key not in self._costs:
+            gpu_free = [1000 - load for load in key[2]]
+            gpu_free += [1000] * (node.gpus - len(gpu_free))
+            state = self._state_cost(node, node.cpu_milli - used, gpu_free)
+            self._costs[key] = state - self._idle_cost[t]
+        return self._costs[key]
+
+    def feasible(self, t: int, contents: Contents) -> bool:
+        """Whether a node of type `t` can carry these contents."""
+        node = self.types[t]
+        tasks = contents.tasks
+        if not all(self.fits_type[t][c] for c in tasks):
+            return False
+        if sum(n * int(self.cpu_milli[c]) for c, n in tasks.items()) > node.cpu_milli:
+            return False
+        if sum(n * int(self.memory_mib[c]) for c, n in tasks.items()) > node.memory_mib:
+            return False
+        gpus = len(contents.shares) + sum(int(self.num_gpu[c]) for c in contents.multi)
+        if gpus > node.gpus or sum(tasks.values()) > TASKS_PER_NODE:
+            return False
+        return all(sum(int(self.gpu_milli[c]) for c in gpu) <= 1000 for gpu in contents.shares)
+
+    def bands(self, t: int) -> list[Band]:
+        """CPU bands of node type `t`, ascending and ending at its capacity.
+
+        Within a band neither the CPU power nor which classes of M find enough CPU changes,
+        except that the power is its minimum over the band. Contents evaluated in a band above
+        their own cost no less there than in their own when power grows with use, and otherwise
+        (Eq. 1 as printed drops partly free packages) the minimum keeps bounds valid.
+        """
+        node = self.types[t]
+        capacity = node.cpu_milli
+        needs = sorted({int(c) for c in self.problem.workload.cpu_milli})
+        edges = {capacity}
+        if self.frag_weight:
+            edges |= {capacity - c for c in needs if 0 <= capacity - c < capacity}
+        if self.power_weight:
+            edges |= set(self._power_edges(capacity))
+        bands = []
+        last = -1
+        for edge in sorted(edges):
+            fits = tuple(bool(capacity - edge >= c) for c in self.problem.workload.cpu_milli)
+            cost = self._least_cpu_cost(capacity, last + 1, edge)
+            bands.append(Band(edge, cost, fits))
+            last = edge
+        return bands
+
+    def _power_edges(self, capacity: int) -> list[int]:
+        """The largest CPU uses below `capacity` at which CPU power is about to change."""
+        power = self.problem.power
+        size = power.cpu.vcpu_milli
+        if power.cpu_rule == "eq1":
+            # ceil(used/size) changes after multiples of the size, floor(free/size) when the
+            # free part falls below one
+            whole = {k * size for k in range(capacity // size + 1)}
+            whole |= {capacity - k * size for k in range(capacity // size + 1)}
+            return sorted(edge for edge in whole if 0 <= edge < capacity)
+        cores = math.ceil(capacity / 2000)
+        steps = range(power.packages(capacity))
+        # k packages suffice while floor(free/2000) >= cores − 16·k
+        edges = (capacity - 2000 * (cores - power.cpu.cores * k) for k in steps)
+        return [edge for edge in edges if 0 <= edge < capacity]
+
+    def _least_cpu_cost(self, capacity: int, low: int, high: int) -> float:
+        if not self.power_weight:
+            return 0.0
+        power = self.problem.power
+        idle = power.cpu_w(capacity, capacity)
+        ends = (power.cpu_w(capacity, capacity - used) for used in (low, high))
+        return self.power_weight * (min(ends) - idle)
+
+    @cached_property
+    def gpu_cost(self) -> FloatArray:
+        """(types,) weighted power of one more active GPU."""
+        power = self.problem.power
+        return np.array(
+            [
+                self.power_weight * (power.gpu_full_w[t.model] - power.gpu_idle_w[t.model])
+                if t.gpus
+                else 0.0
+                for t in self.types
+            ]
+        )
+
+    def fragment_weights(self, t: int, band: Band) -> tuple[FloatArray, FloatArray]:
+        """Weighted fragmentation in a band, split over the GPUs of a node of type `t`.
+
+        Returns
+        -------
+        (1001,) cost of an active GPU with r milli free, and (gpus + 1,) cost of i idle GPUs.
+        The split is exact: a class of M that wants one GPU counts each GPU for itself; one
+        that wants several counts every active GPU, and the idle ones unless enough are idle.
+        """
+        workload, node = self.problem.workload, self.types[t]
+        free = np.arange(1001)
+        active = np.zeros(1001)
+        idle = np.zeros(node.gpus + 1)
+        for m in range(len(workload)):
+            p = self.frag_weight * float(workload.popularity[m])
+            spec = workload.gpu_specs[m]
+            wanted = int(workload.num_gpu[m])
+            usable = wanted > 0 and band.fits[m]
+            usable = usable and (not spec or node.model in spec.split("|"))
+            if not usable:
+                active += p * free
+                idle += p * 1000 * np.arange(node.gpus + 1)
+            elif wanted == 1:
+                active += p * np.where(free < int(workload.gpu_milli[m]), free, 0)
+            else:
+                active += p * np.where(free < 1000, free, 0)
+                short = np.arange(node.gpus + 1) < wanted
+                idle += p * np.where(short, 1000 * np.arange(node.gpus + 1), 0)
+        return active, idle
+
+    def demand_counter(self) -> Counter[int]:
+        """How many tasks of each class there are."""
+        return Counter({c: int(n) for c, n in enumerate(self.demand) if n})

@@ -1,0 +1,286 @@
+"""Column generation over node contents (Dantzig-Wolfe over node types).
+
+The master LP chooses how many nodes of each type carry which contents so that every task
+class gets its demand; its prices go to `pricing`, whose offers become new columns. Any
+prices give a valid bound; the best one seen is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.solvers.placement.aggregate import Aggregate, Contents
+from optgap.solvers.placement.pricing import Pricer
+
+NEGATIVE = 1e-7
+"""A reduced cost below minus this, relative to the column's own cost, is worth a column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Nodes of type `type_index` with these contents, at this cost each."""
+
+    type_index: int
+    contents: Contents
+    cost: float
+
+
+class Master:
+    """The restricted master LP, kept warm in one HiGHS object.
+
+    Rows: one per task class (its demand; as an equation when fragmentation counts, because
+    then one task too many can pay), one per node type (its count). Columns: an artificial
+    one per class, which leaves a task unserved at a cost, then the generated ones.
+    """
+
+    def __init__(self, aggregate: Aggregate, unserved_cost: FloatArray) -> None:
+        import highspy
+
+        self.aggregate = aggregate
+        self.columns: list[Column] = []
+        self._known: set[tuple[int, Contents]] = set()
+        self._highs: Any = highspy.Highs()
+        self._highs.setOptionValue("output_flag", False)
+        self._highs.setOptionValue("threads", 1)
+        infinity = highspy.kHighsInf
+        self._infinity = infinity
+        rows = len(aggregate.classes)
+        for d in aggregate.demand:
+            upper = float(d) if aggregate.frag_weight else infinity
+            self._highs.addRow(float(d), upper, 0, [], [])
+        for n in aggregate.count:
+            self._highs.addRow(-infinity, float(n), 0, [], [])
+        for c in range(rows):
+            self._highs.addCol(float(unserved_cost[c]), 0.0, infinity, 1, [c], [1.0])
+
+    def add(self, type_index: int, contents: Contents) -> Column | None:
+        """Add a column; None when it is there already or no node of the type can carry it."""
+        key = (type_index, contents)
+        if key in self._known or not self.aggregate.feasible(type_index, contents):
+            return None
+        self._known.add(key)
+        column = Column(type_index, contents, self.aggregate.cost(type_index, contents))
+        tasks = contents.tasks
+        rows = [*tasks, len(self.aggregate.classes) + type_index]
+        values = [float(n) for n in tasks.values()] + [1.0]
+        self._highs.addCol(column.cost, 0.0, self._infinity, len(rows), rows, values)
+        self.columns.append(column)
+        return column
+
+    def set_unserved_cost(self, cost: FloatArray) -> None:
+        """Change what an unserved task costs."""
+        for c, value in enumerate(cost):
+            self._highs.changeColCost(c, float(value))
+
+    def set_right_hand_side(self, demand: IntArray, count: IntArray) -> None:
+        """Ask for other demands and offer other node counts."""
+        for c, d in enumerate(demand):
+            upper = float(d) if self.aggregate.frag_weight else self._infinity
+            self._highs.changeRowBounds(c, float(d), upper)
+        for t, n in enumerate(count):
+            self._highs.changeRowBounds(len(demand) + t, -self._infinity, float(n))
+
+    def solve(self) -> MasterSolution:
+        """Solve the LP as it stands."""
+        self._highs.run()
+        solution = self._highs.getSolution()
+        duals = np.array(solution.row_dual)
+        values = np.array(solution.col_value)
+        classes = len(self.aggregate.classes)
+        return MasterSolution(
+            float(self._highs.getInfo().objective_function_value),
+            duals[:classes],
+            duals[classes:],
+            values[:classes],
+            values[classes:],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MasterSolution:
+    """An optimal basic solution of the restricted master.
+
+    `value` is relative to the idle cluster; `prices` are the class duals π, `node_prices` the
+    (non-positive) duals of the node counts; `unserved` and `nodes` are the two column blocks.
+    """
+
+    value: float
+    prices: FloatArray
+    node_prices: FloatArray
+    unserved: FloatArray
+    nodes: FloatArray
+
+
+@dataclass
+class ColumnGeneration:
+    """The loop, its bound so far and the prices that prove it.
+
+    Parameters
+    ----------
+    aggregate: the counted problem.
+    unserved_cost: (classes,) cost of leaving a task out. When leaving out is not allowed, a
+        price ceiling: the loop raises it while the LP still buys at it.
+    may_leave_out: whether `unserved_cost` is part of the problem.
+    """
+
+    aggregate: Aggregate
+    unserved_cost: FloatArray
+    may_leave_out: bool = False
+    lower: float = -math.inf
+    center: FloatArray | None = None
+    rounds: int = 0
+    master: Master = field(init=False)
+    last: MasterSolution = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.master = Master(self.aggregate, self.unserved_cost)
+        self.last = self.master.solve()
+
+    @property
+    def bound(self) -> float:
+        """Proven lower bound in the objective's own unit (with the idle cluster's cost)."""
+        return self.aggregate.base + self.lower
+
+    @property
+    def upper(self) -> float:
+        """Value of the restricted LP in the same unit; no bound on anything by itself."""
+        return self.aggregate.base + self.last.value
+
+    @property
+    def short(self) -> bool:
+        """Whether the LP leaves out tasks that must not be left out."""
+        return not self.may_leave_out and bool(self.last.unserved.max(initial=0.0) > 1e-7)
+
+    def close(self, tolerance: float) -> bool:
+        """Whether bound and restricted LP agree to a relative `tolerance`."""
+        if self.short:
+            return False
+        return self.upper - self.bound <= tolerance * max(1e-9, abs(self.upper))
+
+    def run(
+        self,
+        cpu_unit: float,
+        limits: Limits,
+        *,
+        tolerance: float,
+        smoothing: float = 0.7,
+        most_rounds: int = 400,
+    ) -> None:
+        """Generate columns with this CPU unit until bound and LP agree, or nothing is gained.
+
+        Prices are smoothed towards the best ones so far (Wentges 1997), which steadies the
+        bound; when a smoothed round finds no column the LP's own prices are used.
+        """
+        down = Pricer(self.aggregate, cpu_unit, "down")
+        exact = bool(np.all(self.aggregate.cpu_milli % cpu_unit == 0))
+        up = None if exact else Pricer(self.aggregate, cpu_unit, "up")
+        stalled = 0
+        for _ in range(most_rounds):
+            if limits.stop or self.close(tolerance):
+                return
+            before = self.lower
+            weight = smoothing if self.center is not None and not stalled else 0.0
+            prices = self.last.prices
+            if weight and self.center is not None:
+                prices = weight * self.center + (1 - weight) * prices
+            added = self._price(down, prices, bound=True)
+            if up is not None and (not added or self.rounds % 3 == 2):
+                added += self._price(up, prices, bound=False)
+            self.rounds += 1
+            self._resolve()
+            limits.progress("columns", self.upper, self.bound)
+            gained = self.lower > before + 1e-6 * abs(self.upper - before)
+            if added or gained:
+                stalled = 0
+            elif weight == 0.0 and not self._raise_ceiling():
+                stalled += 1
+                if stalled > 1:
+                    return
+            else:
+                stalled = 1
+
+    def _price(self, pricer: Pricer, prices: FloatArray, *, bound: bool) -> int:
+        priced = np.where(pricer.priceable, prices, 0.0)
+        if not self.aggregate.frag_weight:
+            priced = np.maximum(priced, 0.0)
+        lower = float(priced @ self.aggregate.demand)
+        added = 0
+        for offer in pricer.price(priced):
+            lower -= float(self.aggregate.count[offer.type_index]) * max(0.0, offer.value)
+            added += self.add_attractive(offer.type_index, offer.contents)
+        if bound and lower > self.lower:
+            self.lower = lower
+            self.center = priced
+        return added
+
+    def add_attractive(self, t: int, candidates: Iterable[Contents]) -> int:
+        """Add the contents with a negative reduced cost at the LP's prices."""
+        added = 0
+        for contents in candidates:
+            cost = self.aggregate.cost(t, contents)
+            worth = sum(n * self.last.prices[c] for c, n in contents.tasks.items())
+            reduced = cost - worth - self.last.node_prices[t]
+            if reduced < -NEGATIVE * (1 + abs(cost)) and self.master.add(t, contents):
+                added += 1
+        return added
+
+    def _resolve(self) -> None:
+        self.last = self.master.solve()
+
+    def _raise_ceiling(self) -> bool:
+        """Raise the price ceiling where the LP still leaves tasks out; False when it need not."""
+        if not self.short:
+            return False
+        if self.unserved_cost.max() > 1e9 * max(1.0, abs(self.aggregate.base)):
+            return False
+        self.unserved_cost = np.where(
+            self.last.unserved > 1e-7, 5 * self.unserved_cost, self.unserved_cost
+        )
+        self.master.set_unserved_cost(self.unserved_cost)
+        self._resolve()
+        return True
+
+
+def stand_alone_cost(aggregate: Aggregate) -> FloatArray:
+    """(classes,) cost of the cheapest otherwise idle node with one task; inf where none fits.
+
+    With fragmentation it can be negative; then it is an absolute value.
+    """
+    cost = np.full(len(aggregate.classes), math.inf)
+    for t in range(len(aggregate.types)):
+        for c, task in enumerate(aggregate.classes):
+            if aggregate.fits_type[t][c]:
+                cost[c] = min(cost[c], abs(aggregate.cost(t, single(task.num_gpu, c))))
+    return cost
+
+
+def single(num_gpu: int, c: int) -> Contents:
+    """One task of class `c`, alone."""
+    if num_gpu == 0:
+        return Contents(cpu_only=(c,))
+    return Contents(shares=((c,),)) if num_gpu == 1 else Contents(multi=(c,))
+
+
+def cpu_units(aggregate: Aggregate, most: int) -> float:
+    """A CPU unit with at most `most` units per node, losing the least when rounding down.
+
+    Units around the finest allowed are tried; the loss is the CPU need that rounding hides,
+    summed over all tasks.
+    """
+    needs = aggregate.cpu_milli[aggregate.cpu_milli > 0]
+    weights = aggregate.demand[aggregate.cpu_milli > 0]
+    capacity = max(int(t.cpu_milli) for t in aggregate.types)
+    exact = math.gcd(*(int(c) for c in needs), capacity) if needs.size else max(1, capacity)
+    if capacity / exact <= most:
+        return float(exact)
+    finest = capacity / most
+    units = finest * np.linspace(1.0, 1.5, 101)
+    loss = [float((weights * (needs % unit)).sum()) for unit in units]
+    return float(units[int(np.argmin(loss))])

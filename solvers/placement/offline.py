@@ -1,0 +1,351 @@
+"""From fractional numbers of node patterns to a placement of every task.
+
+The LP's whole numbers are kept, what remains is a small integer program over the same
+patterns, and the incumbent is then improved by re-solving random groups of nodes (large
+neighbourhood search). Nothing here proves anything; the bound does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.models.placement import PlacementSolution
+from optgap.models.placement.arrays import IntArray
+from optgap.solvers.placement.aggregate import Aggregate, Contents
+from optgap.solvers.placement.columns import Column, ColumnGeneration
+
+Node = tuple[int, Contents]
+"""A node type's index and what one node of it carries."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How hard to look for good integer solutions; counts, not seconds, so runs repeat.
+
+    Parameters
+    ----------
+    first_nodes: search-tree nodes for the first integer program.
+    rounds: neighbourhoods re-solved.
+    group: used nodes per neighbourhood.
+    group_nodes: search-tree nodes for each of them.
+    columns: patterns per neighbourhood at most, by reduced cost.
+    """
+
+    first_nodes: int = 60
+    rounds: int = 60
+    group: int = 30
+    group_nodes: int = 40
+    columns: int = 1500
+
+
+class Rounding:
+    """Builds an integer solution from a finished column generation.
+
+    Parameters
+    ----------
+    generation: the column generation; its last LP solution and prices are used.
+    effort: how hard to try.
+    rng: chooses neighbourhoods.
+    """
+
+    def __init__(
+        self, generation: ColumnGeneration, effort: Effort, rng: np.random.Generator
+    ) -> None:
+        self.generation = generation
+        self.aggregate: Aggregate = generation.aggregate
+        self.effort = effort
+        self.rng = rng
+        self.prices = generation.last.prices
+        self.node_prices = generation.last.node_prices
+        columns = generation.master.columns
+        self._reduced = {
+            id(column): self._reduced_cost(column.type_index, column.contents, column.cost)
+            for column in columns
+        }
+        self.columns: list[Column] = sorted(columns, key=lambda c: self._reduced[id(c)])
+
+    def _reduced_cost(self, t: int, contents: Contents, cost: float) -> float:
+        worth = sum(n * float(self.prices[c]) for c, n in contents.tasks.items())
+        return cost - worth - float(self.node_prices[t])
+
+    # -- building -------------------------------------------------------------------------
+
+    def build(self, limits: Limits) -> list[Node] | None:
+        """Nodes that serve every task (or leave out what may be left out); None if not found."""
+        amounts = self.generation.last.nodes
+        for keep in (1.0, 0.95, 0.8, 0.5, 0.0):
+            if limits.stop:
+                return None
+            whole = np.floor(keep * amounts + 1e-6).astype(np.int64)
+            kept: list[Node] = []
+            for column, n in zip(self.generation.master.columns, whole, strict=True):
+                kept += [(column.type_index, column.contents)] * int(n)
+            demand = self.generation.aggregate.demand_counter()
+            kept = _trim(kept, demand)
+            count = self._free(kept)
+            rest = self._integer(demand, count, [], self.effort.first_nodes, limits, most=None)
+            if rest is not None:
+                return self._insert_left_over(kept + rest)
+        return None
+
+    def improve(self, nodes: list[Node], limits: Limits, bound: float) -> list[Node]:
+        """Re-solve groups of nodes until the rounds are over or the bound is met."""
+        best = self.cost(nodes)
+        for _ in range(self.effort.rounds):
+            if limits.stop or best - bound <= 1e-9 * max(1.0, abs(bound)):
+                break
+            limits.progress("neighbourhoods", best, bound)
+            group = self._choose(nodes)
+            inside = [nodes[k] for k in group]
+            chosen = set(group)
+            outside = [node for k, node in enumerate(nodes) if k not in chosen]
+            demand: Counter[int] = Counter()
+            for _t, contents in inside:
+                demand.update(contents.tasks)
+            again = self._integer(
+                demand,
+                self._free(outside),
+                inside,
+                self.effort.group_nodes,
+                limits,
+                most=self.effort.columns,
+            )
+            if again is None:
+                continue
+            candidate = outside + again
+            cost = self.cost(candidate)
+            if cost <= best:
+                nodes, best = candidate, cost
+        return nodes
+
+    def cost(self, nodes: Iterable[Node]) -> float:
+        """Cost of these nodes and the idle rest, in the objective's unit."""
+        served: Counter[int] = Counter()
+        total = self.aggregate.base
+        for t, contents in nodes:
+            total += self.aggregate.cost(t, contents)
+            served.update(contents.tasks)
+        if self.generation.may_leave_out:
+            left = self.aggregate.demand_counter()
+            left.subtract(served)
+            total += sum(n * float(self.generation.unserved_cost[c]) for c, n in left.items())
+        return total
+
+    def _choose(self, nodes: Sequence[Node]) -> list[int]:
+        """A group of nodes: half of them the worst priced, half at random."""
+        size = min(self.effort.group, len(nodes))
+        loss = np.array([self._loss(t, contents) for t, contents in nodes])
+        noisy = loss * self.rng.random(len(nodes))
+        worst = np.argsort(-noisy, kind="stable")[: (size + 1) // 2]
+        rest = np.setdiff1d(np.arange(len(nodes)), worst)
+        extra = self.rng.choice(rest, size=min(size // 2, len(rest)), replace=False)
+        return sorted(int(k) for k in np.concatenate([worst, extra]))
+
+    def _loss(self, t: int, contents: Contents) -> float:
+        return max(0.0, self._reduced_cost(t, contents, self.aggregate.cost(t, contents)))
+
+    def _free(self, used: Iterable[Node]) -> IntArray:
+        count = self.aggregate.count.copy()
+        for t, _contents in used:
+            count[t] -= 1
+        return count
+
+    # -- the integer program --------------------------------------------------------------
+
+    def _integer(
+        self,
+        demand: Counter[int],
+        count: IntArray,
+        incumbent: Sequence[Node],
+        tree_nodes: int,
+        limits: Limits,
+        most: int | None,
+    ) -> list[Node] | None:
+        """Serve `demand` on `count` free nodes per type at least cost, from trimmed patterns."""
+        demand = +demand
+        options = self._options(demand, count, incumbent, most)
+        if not demand:
+            return []
+        highs, variables = self._model(options, demand, count, tree_nodes, limits)
+        if incumbent:
+            self._start(highs, options, incumbent)
+        highs.run()
+        values = np.array(highs.getSolution().col_value)
+        if highs.getInfo().primal_solution_status != 2 or len(values) < variables:
+            return list(incumbent) or None
+        chosen: list[Node] = []
+        for option, value in zip(options, values[: len(options)], strict=True):
+            chosen += [option] * round(float(value))
+        left = Counter(demand)
+        return _trim(chosen, left)
+
+    def _options(
+        self, demand: Counter[int], count: IntArray, incumbent: Sequence[Node], most: int | None
+    ) -> list[Node]:
+        options: dict[Node, None] = dict.fromkeys(incumbent)
+        for column in self.columns:
+            if count[column.type_index] <= 0:
+                continue
+            contents = _within(column.contents, demand)
+            if contents.tasks:
+                options[column.type_index, contents] = None
+            if most is not None and len(options) >= most:
+                break
+        return list(options)
+
+    def _model(
+        self,
+        options: Sequence[Node],
+        demand: Counter[int],
+        count: IntArray,
+        tree_nodes: int,
+        limits: Limits,
+    ) -> tuple[Any, int]:
+        import highspy
+
+        highs: Any = highspy.Highs()
+        for name, value in (
+            ("output_flag", False),
+            ("threads", 1),
+            ("random_seed", int(self.rng.integers(1 << 30))),
+            ("mip_max_nodes", tree_nodes),
+            ("mip_rel_gap", 1e-6),
+        ):
+            highs.setOptionValue(name, value)
+        if math.isfinite(limits.remaining):
+            highs.setOptionValue("time_limit", max(0.1, limits.remaining))
+        infinity = highspy.kHighsInf
+        row = {c: k for k, c in enumerate(demand)}
+        for n in demand.values():
+            highs.addRow(float(n), float(n) if self.aggregate.frag_weight else infinity, 0, [], [])
+        for n in count:
+            highs.addRow(-infinity, float(n), 0, [], [])
+        for t, contents in options:
+            tasks = contents.tasks
+            rows = [*(row[c] for c in tasks), len(row) + t]
+            values = [*(float(n) for n in tasks.values()), 1.0]
+            cost = self.aggregate.cost(t, contents)
+            highs.addCol(cost, 0.0, float(count[t]), len(rows), rows, values)
+        variables = len(options)
+        if self.generation.may_leave_out:
+            for c in demand:
+                cost = float(self.generation.unserved_cost[c])
+                highs.addCol(cost, 0.0, float(demand[c]), 1, [row[c]], [1.0])
+                variables += 1
+        integer = np.full(variables, highspy.HighsVarType.kInteger)
+        highs.changeColsIntegrality(variables, np.arange(variables, dtype=np.int32), integer)
+        return highs, variables
+
+    def _start(self, highs: Any, options: Sequence[Node], incumbent: Sequence[Node]) -> None:
+        import highspy
+
+        amount = Counter(incumbent)
+        solution = highspy.HighsSolution()
+        start = [float(amount[option]) for option in options]
+        start += [0.0] * (highs.getNumCol() - len(start))
+        solution.col_value = start
+        highs.setSolution(solution)
+
+    def _insert_left_over(self, nodes: list[Node]) -> list[Node] | None:
+        """Put tasks that had no price (no CPU, no GPU) wherever memory allows, at least cost."""
+        left = self.aggregate.demand_counter()
+        for _t, contents in nodes:
+            left.subtract(contents.tasks)
+        idle = self._free(nodes)
+        everywhere = list(nodes) + [(t, Contents()) for t, n in enumerate(idle) for _ in range(n)]
+        for c, n in sorted((+left).items()):
+            for _ in range(n):
+                if not self._insert(everywhere, c) and not self.generation.may_leave_out:
+                    return None
+        return [node for node in everywhere if node[1].tasks]
+
+    def _insert(self, nodes: list[Node], c: int) -> bool:
+        best: tuple[float, int, Contents] | None = None
+        tried: set[Node] = set()
+        for k, (t, contents) in enumerate(nodes):
+            if (t, contents) in tried:
+                continue
+            tried.add((t, contents))
+            for wider in _with_task(contents, c, int(self.aggregate.num_gpu[c])):
+                if not self.aggregate.feasible(t, wider):
+                    continue
+                rise = self.aggregate.cost(t, wider) - self.aggregate.cost(t, contents)
+                if best is None or rise < best[0]:
+                    best = (rise, k, wider)
+        if best is None:
+            return False
+        nodes[best[1]] = (nodes[best[1]][0], best[2])
+        return True
+
+
+def _with_task(contents: Contents, c: int, num_gpu: int) -> Iterable[Contents]:
+    """The contents with one more task of class `c`, on every GPU it could share."""
+    if num_gpu == 0:
+        lone = tuple(sorted((*contents.cpu_only, c)))
+        yield Contents(contents.shares, contents.multi, lone)
+        return
+    if num_gpu > 1:
+        yield Contents(contents.shares, tuple(sorted((*contents.multi, c))), contents.cpu_only)
+        return
+    for g in [*range(len(contents.shares)), None]:
+        shares = list(contents.shares)
+        if g is None:
+            shares.append((c,))
+        else:
+            shares[g] = tuple(sorted((*shares[g], c)))
+        yield Contents(tuple(sorted(shares)), contents.multi, contents.cpu_only)
+
+
+def _within(contents: Contents, demand: Counter[int]) -> Contents:
+    """The contents without tasks that `demand` does not ask for."""
+    surplus = Counter({c: n - demand[c] for c, n in contents.tasks.items() if n > demand[c]})
+    return contents.without(surplus) if surplus else contents
+
+
+def _trim(nodes: Iterable[Node], demand: Counter[int]) -> list[Node]:
+    """The nodes without surplus tasks; what they serve is taken off `demand`."""
+    kept: list[Node] = []
+    for t, contents in nodes:
+        contents = _within(contents, demand)
+        tasks = contents.tasks
+        if tasks:
+            demand.subtract(tasks)
+            kept.append((t, contents))
+    return kept
+
+
+def expand(aggregate: Aggregate, nodes: Iterable[Node]) -> PlacementSolution:
+    """Name the nodes, GPUs and tasks: arrivals of a class are handed out in order."""
+    problem = aggregate.problem
+    waiting: dict[int, list[int]] = defaultdict(list)
+    for k in reversed(range(len(problem.tasks))):
+        waiting[int(problem.tasks.class_of[k])].append(k)
+    free: dict[int, list[int]] = defaultdict(list)
+    for n in sorted(range(len(problem.cluster)), key=lambda n: -int(problem.ranks[n])):
+        free[int(problem.cluster.type_of[n])].append(n)
+    node = np.full(len(problem.tasks), -1, dtype=np.int64)
+    mask = np.zeros(len(problem.tasks), dtype=np.int64)
+    for t, contents in nodes:
+        n = free[t].pop()
+        gpu = 0
+        for c in contents.multi:
+            k = waiting[c].pop()
+            node[k] = n
+            mask[k] = ((1 << int(aggregate.num_gpu[c])) - 1) << gpu
+            gpu += int(aggregate.num_gpu[c])
+        for share in contents.shares:
+            for c in share:
+                k = waiting[c].pop()
+                node[k] = n
+                mask[k] = 1 << gpu
+            gpu += 1
+        for c in contents.cpu_only:
+            node[waiting[c].pop()] = n
+    return PlacementSolution.of_arrays(node, mask)

@@ -1,0 +1,172 @@
+"""Bounds and offline solutions at the full size of a cluster, from node patterns.
+
+``bound-patterns`` is Dantzig-Wolfe's bound over node types, ``patterns`` adds a placement of
+every task built from the same patterns. Both are as good on 1,213 nodes as on ten: the
+integrality that the bound gives away is less than one node per type and class.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.models.placement import PlacementProblem
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.placement.aggregate import Aggregate
+from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, stand_alone_cost
+from optgap.solvers.placement.offline import Effort, Rounding, expand
+
+BOUND_BY = "column generation over node patterns (Lagrangian bound, exact in CPU)"
+COARSE, FINE = 1300, 70_000
+"""CPU units per node, at most: for finding the prices, and for proving with them."""
+FRAGMENT_FINE = 2600
+"""The same where fragmentation counts: every CPU band then has tables of its own."""
+ROUNDING_ERROR = 1e-9
+"""Relative: what floating-point sums may have added to a bound, taken off again."""
+
+
+def bound_patterns(
+    problem: PlacementProblem, *, limits: Limits, seed: int, tolerance: float = 1e-3
+) -> Outcome:
+    """A proven bound for placing every task (or for the GPU demand that can be accepted).
+
+    Parameters
+    ----------
+    tolerance: stop once the bound is within this share of the LP that the patterns found so
+        far give, which no bound of this kind can pass.
+    """
+    hopeless = _never_fits(problem)
+    if hopeless is not None:
+        return hopeless
+    generation = _generate(problem, limits, tolerance)
+    return _bound_outcome(problem, generation, limits)
+
+
+def patterns(
+    problem: PlacementProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    tolerance: float = 1e-3,
+    rounds: int = 60,
+) -> Outcome:
+    """A placement of every task, with the bound of `bound_patterns` beside it.
+
+    Parameters
+    ----------
+    tolerance: as for `bound_patterns`.
+    rounds: neighbourhoods of nodes that are re-solved to improve the placement.
+
+    With a time limit, 60 % of it goes to the bound at most. Without one the result depends on
+    the seed alone, not on the machine.
+    """
+    hopeless = _never_fits(problem)
+    if hopeless is not None:
+        return hopeless
+    generation = _generate(problem, limits.within(0.6 * limits.remaining), tolerance)
+    outcome = _bound_outcome(problem, generation, limits)
+    if outcome.status is Status.INFEASIBLE or generation.last.nodes.size == 0:
+        return outcome
+    rounding = Rounding(generation, Effort(rounds=rounds), np.random.default_rng(seed))
+    nodes = rounding.build(limits)
+    if nodes is None:
+        return outcome
+    nodes = rounding.improve(nodes, limits, generation.bound)
+    found = expand(generation.aggregate, nodes)
+    claimed = _in_sense(problem, rounding.cost(nodes))
+    bound = outcome.bound
+    proven = bound is not None and abs(claimed - bound) <= 1e-8 * max(1.0, abs(bound))
+    return Outcome(
+        found,
+        Status.OPTIMAL if proven else Status.FEASIBLE,
+        limits.stop or Termination.COMPLETED,
+        claimed,
+        bound,
+        outcome.bound_by,
+        outcome.info,
+        outcome.message,
+    )
+
+
+def _generate(problem: PlacementProblem, limits: Limits, tolerance: float) -> ColumnGeneration:
+    aggregate = Aggregate(problem)
+    if _optional(problem):
+        unserved = (aggregate.num_gpu * aggregate.gpu_milli).astype(float)
+        generation = ColumnGeneration(aggregate, unserved, may_leave_out=True)
+    else:
+        generation = ColumnGeneration(aggregate, 1.0 + 3.0 * stand_alone_cost(aggregate))
+    fine = FRAGMENT_FINE if aggregate.frag_weight else FINE
+    coarse_unit, fine_unit = cpu_units(aggregate, COARSE), cpu_units(aggregate, fine)
+    if fine_unit < coarse_unit:
+        # cheap rounds find the prices; the few fine ones make the bound tight
+        generation.run(coarse_unit, limits, tolerance=tolerance)
+    generation.run(fine_unit, limits, tolerance=tolerance)
+    return generation
+
+
+def _optional(problem: PlacementProblem) -> bool:
+    return problem.objective.goal == "accepted_gpu"
+
+
+def _in_sense(problem: PlacementProblem, cost: float) -> float:
+    """From the cost of what is left out to what is accepted, where that is the objective."""
+    return float(problem.tasks.demand_milli.sum()) - cost if _optional(problem) else cost
+
+
+def _bound_outcome(
+    problem: PlacementProblem, generation: ColumnGeneration, limits: Limits
+) -> Outcome:
+    stop = limits.stop or Termination.COMPLETED
+    info: dict[str, float | int | str] = {
+        "rounds": generation.rounds,
+        "patterns": len(generation.master.columns),
+    }
+    if generation.short:
+        proof = _too_much(problem, limits)
+        if proof is not None:
+            return proof
+    if not math.isfinite(generation.lower):
+        return Outcome(None, Status.NO_SOLUTION, stop, info=info)
+    if not generation.short:
+        info["lp_value"] = _in_sense(problem, generation.upper)
+    lower = generation.bound - ROUNDING_ERROR * (abs(generation.bound) + generation.aggregate.base)
+    return Outcome(
+        None,
+        Status.BOUND_ONLY,
+        stop,
+        bound=_in_sense(problem, lower),
+        bound_by=BOUND_BY,
+        info=info,
+    )
+
+
+def _never_fits(problem: PlacementProblem) -> Outcome | None:
+    """A proof of infeasibility when a task that must be placed fits no empty node."""
+    if _optional(problem) or not problem.never_fits:
+        return None
+    k = problem.never_fits[0]
+    more = len(problem.never_fits) - 1
+    return Outcome(
+        None,
+        Status.INFEASIBLE,
+        message=f"task {problem.tasks.names[k]} (arrival {k}) fits no node even when empty"
+        + (f", and {more} more like it" if more else ""),
+    )
+
+
+def _too_much(problem: PlacementProblem, limits: Limits) -> Outcome | None:
+    """A proof that some task must be left out, by pricing tasks left out and nothing else."""
+    aggregate = Aggregate(problem, weights=(0.0, 0.0))
+    count = ColumnGeneration(aggregate, np.ones(len(aggregate.classes)), may_leave_out=True)
+    for most in (COARSE, FINE):
+        count.run(cpu_units(aggregate, most), limits, tolerance=1e-6)
+        if count.lower > 1e-6:
+            left = math.ceil(count.lower - 1e-6)
+            return Outcome(
+                None,
+                Status.INFEASIBLE,
+                message=f"at least {left} of {len(problem.tasks)} tasks cannot be placed together",
+            )
+    return None

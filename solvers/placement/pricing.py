@@ -1,0 +1,328 @@
+"""The most valuable contents of a node at given task prices, and a bound on their value.
+
+Given a price π_c for every task class, a node of type t is worth at most
+
+    V_t = max over contents a of  Σ_c π_c a_c − cost_t(a),
+
+and Σ_c π_c d_c − Σ_t n_t·max(0, V_t) bounds the cost of serving the demands d from below
+(Lagrangian duality: at any prices, not only the best). V_t is found by dynamic programming
+over the node's GPUs and CPU units. Two things are relaxed, each in the direction that keeps
+the bound valid: CPU needs are rounded down to units, and memory is priced (μ_t per MiB, chosen
+to make V_t smallest) instead of enforced.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+
+from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
+from optgap.solvers.placement import kernels
+from optgap.solvers.placement.aggregate import Aggregate, Band, Contents
+
+Rounding = Literal["down", "up"]
+
+THREADS = 2
+"""The compiled programs release the interpreter lock; the result does not depend on this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What pricing found for one node type.
+
+    `value` is at least V_t (with rounding ``down``); `contents` are attractive contents, best
+    first, which may break the CPU or memory limit by what was relaxed.
+    """
+
+    type_index: int
+    value: float
+    contents: tuple[Contents, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Task classes as items of the dynamic programs: index, size in units, value."""
+
+    index: IntArray
+    size: IntArray
+    cpu: IntArray
+    value: FloatArray
+
+
+class Tables:
+    """The dynamic programs for one set of admissible classes at one price vector."""
+
+    def __init__(self, share: Items, multi: Items, cpu_only: Items, size: int, steps: int) -> None:
+        self.share, self.multi, self.cpu_only = share, multi, cpu_only
+        self.size = size
+        self.fill_level, self.need, self.worth, self.item, self.parent = kernels.share_one_gpu(
+            size, steps, share.size, share.cpu, share.value
+        )
+
+    def fill(self, gpus: int, residual_cost: FloatArray | None) -> Filled:
+        """Extend to whole nodes; `residual_cost` is per step that is filled, (steps + 1,)."""
+        worth = self.worth
+        if residual_cost is not None:
+            worth = worth - residual_cost[self.fill_level]
+        # single-GPU contents by ascending need, only those worth more than all cheaper ones
+        order = np.lexsort((-worth, self.need))
+        order = order[self.fill_level[order] > 0]
+        rising = np.maximum.accumulate(worth[order])
+        label = order[np.flatnonzero(np.diff(rising, prepend=-np.inf) > 0)]
+        best, choice = kernels.fill_gpus(
+            self.size,
+            gpus,
+            self.need[label],
+            worth[label],
+            self.multi.size,
+            self.multi.cpu,
+            self.multi.value,
+        )
+        total, cpu_choice = kernels.add_cpu_tasks(best, self.cpu_only.cpu, self.cpu_only.value)
+        return Filled(self, label, total, choice, cpu_choice)
+
+    def one_gpu(self, label: int) -> tuple[int, ...]:
+        """The classes on a GPU with these contents."""
+        items: list[int] = []
+        while self.parent[label] >= 0:
+            items.append(int(self.share.index[self.item[label]]))
+            label = int(self.parent[label])
+        return tuple(sorted(items))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Filled:
+    """Values of node contents by (GPUs in use, CPU units), and how to read the contents back."""
+
+    tables: Tables
+    label: IntArray
+    value: FloatArray
+    gpu_choice: kernels.Choices
+    cpu_choice: kernels.Choices
+
+    def contents(self, j: int, u: int) -> Contents:
+        """The contents behind entry (j, u)."""
+        tables = self.tables
+        lone, u = kernels.walk_cpu_tasks(self.cpu_choice, tables.cpu_only.cpu, j, u)
+        shares: list[tuple[int, ...]] = []
+        multi: list[int] = []
+        while j > 0:
+            c = int(self.gpu_choice[j, u])
+            if c <= kernels.FIRST_ITEM:
+                i = kernels.FIRST_ITEM - c
+                multi.append(int(tables.multi.index[i]))
+                j -= int(tables.multi.size[i])
+                u -= int(tables.multi.cpu[i])
+                continue
+            label = int(self.label[c])
+            shares.append(tables.one_gpu(label))
+            j -= 1
+            u -= int(tables.need[label])
+        cpu_only = tuple(sorted(int(k) for k in tables.cpu_only.index[lone]))
+        return Contents(tuple(sorted(shares)), tuple(sorted(multi)), cpu_only)
+
+
+@dataclass(slots=True)
+class Memo:
+    """Tables made so far for one group of node types, by memory price and fragment cost."""
+
+    tables: dict[float, Tables] = field(default_factory=dict)
+    filled: dict[tuple[float, bytes], Filled] = field(default_factory=dict)
+
+
+class Pricer:
+    """Prices the contents of every node type.
+
+    Parameters
+    ----------
+    aggregate: the counted problem.
+    cpu_unit: CPU unit in milli-vCPU; smaller is tighter and slower.
+    rounding: ``down`` for bounds; ``up`` so that every content found respects the CPU limit.
+    """
+
+    def __init__(self, aggregate: Aggregate, cpu_unit: float, rounding: Rounding = "down") -> None:
+        self.aggregate = aggregate
+        self.cpu_unit = cpu_unit
+        self.rounding = rounding
+        exact = aggregate.cpu_milli / cpu_unit
+        near = np.floor(exact + 1e-9) if rounding == "down" else np.ceil(exact - 1e-9)
+        self.cpu_units: IntArray = near.astype(np.int64)
+        # a task whose rounded need is nothing could be had without end: it gets no price
+        self.priceable = (aggregate.num_gpu > 0) | (self.cpu_units > 0)
+        self.gpu_unit = math.gcd(1000, *(int(m) for m in aggregate.gpu_milli if m))
+        self.steps = 1000 // self.gpu_unit
+        self.admissible = self._admissible()
+        self.bands = [aggregate.bands(t) for t in range(len(aggregate.types))]
+        self.idle_fragment = self._idle_fragments()
+        self._size: dict[bytes, tuple[int, int]] = {}
+        for t, node in enumerate(aggregate.types):
+            key = self.admissible[t].tobytes()
+            size, gpus = self._size.get(key, (0, 0))
+            self._size[key] = (max(size, self._units(node.cpu_milli)), max(gpus, node.gpus))
+        self.last_mu = np.zeros(len(aggregate.types))
+        self._groups: dict[bytes, list[int]] = {}
+        for t in range(len(aggregate.types)):
+            self._groups.setdefault(self.admissible[t].tobytes(), []).append(t)
+
+    def _units(self, milli: int) -> int:
+        return int(milli / self.cpu_unit + 1e-9)
+
+    def _admissible(self) -> list[BoolArray]:
+        # CPU and GPU counts are left to the tables; this keeps types that differ only in
+        # size on the same ones
+        aggregate = self.aggregate
+        return [
+            np.array(
+                [
+                    c.memory_mib <= node.memory_mib and (c.num_gpu == 0 or c.accepts(node.model))
+                    for c in aggregate.classes
+                ]
+            )
+            for node in aggregate.types
+        ]
+
+    def _idle_fragments(self) -> list[float]:
+        aggregate = self.aggregate
+        if not aggregate.frag_weight:
+            return [0.0] * len(aggregate.types)
+        lowest = [bands[0] for bands in self.bands]
+        weights = [aggregate.fragment_weights(t, band) for t, band in enumerate(lowest)]
+        # bands start at the use up to which nothing has changed: the idle node is in the first
+        return [float(idle[-1]) for _active, idle in weights]
+
+    def price(self, prices: FloatArray, most: int = 6) -> list[Offer]:
+        """Offers of all node types at these prices, up to `most` contents each."""
+        with ThreadPoolExecutor(THREADS) as pool:
+            parts = list(pool.map(lambda g: self._group(g, prices, most), self._groups.values()))
+        return sorted(itertools.chain.from_iterable(parts), key=lambda offer: offer.type_index)
+
+    def _group(self, types: list[int], prices: FloatArray, most: int) -> list[Offer]:
+        """Offers of node types that admit the same classes and so share their tables."""
+        memo = Memo()
+        return [self._offer(t, prices, most, memo) for t in types]
+
+    def _offer(self, t: int, prices: FloatArray, most: int, memo: Memo) -> Offer:
+        """Minimise V_t(μ) over the memory price μ by intersecting tangents."""
+        limit = self.aggregate.types[t].memory_mib
+        found: list[Contents] = []
+
+        def probe(mu: float) -> tuple[float, int]:
+            value, contents = self._best(t, prices, mu, most, memo)
+            found.extend(contents[: most if len(found) < most else 2])
+            memory = self._memory(contents[0]) if contents else 0
+            return value + mu * limit, memory
+
+        value, memory = probe(0.0)
+        if memory <= limit or self.rounding == "up":
+            self.last_mu[t] = 0.0
+            return Offer(t, value, tuple(found))
+        left = (value, memory)  # V(0) and the memory it uses: a tangent at 0
+        right: tuple[float, int] | None = None
+        mu = self.last_mu[t] or 0.02 * max(value, 1e-9) / limit
+        best, best_mu = value, 0.0
+        for _ in range(7):
+            value, memory = probe(mu)
+            if value < best:
+                best, best_mu = value, mu
+            intercept = value - mu * (limit - memory)
+            if memory > limit:
+                left = (intercept, memory)
+            else:
+                right = (intercept, memory)
+            if right is None:
+                mu *= 4
+                continue
+            crossing = (left[0] - right[0]) / (left[1] - right[1])
+            lower = left[0] + crossing * (limit - left[1])
+            if best - lower <= 1e-4 * max(1.0, abs(best)) or crossing <= 0:
+                break
+            mu = crossing
+        self.last_mu[t] = best_mu
+        return Offer(t, best, tuple(found))
+
+    def _memory(self, contents: Contents) -> int:
+        memory = self.aggregate.memory_mib
+        return sum(n * int(memory[c]) for c, n in contents.tasks.items())
+
+    def _best(
+        self, t: int, prices: FloatArray, mu: float, most: int, memo: Memo
+    ) -> tuple[float, list[Contents]]:
+        """The most valuable contents of type `t`, over CPU bands and numbers of GPUs."""
+        aggregate = self.aggregate
+        node = aggregate.types[t]
+        gpus = np.arange(node.gpus + 1)
+        options: list[tuple[float, int, int, Filled]] = []
+        for band in self.bands[t]:
+            filled, idle = self._filled(t, band, prices, mu, memo)
+            u = min(self._units(band.max_used_milli), filled.value.shape[1] - 1)
+            worth = filled.value[: node.gpus + 1, u] - aggregate.gpu_cost[t] * gpus
+            worth = worth - band.cpu_cost - idle[::-1] + self.idle_fragment[t]
+            options += [
+                (float(w), int(j), u, filled)
+                for j, w in enumerate(worth)
+                if np.isfinite(w) and (j or u)
+            ]
+        options.sort(key=lambda option: -option[0])
+        contents: list[Contents] = []
+        for _worth, j, u, filled in options[:most]:
+            item = filled.contents(j, u)
+            if item not in contents:
+                contents.append(item)
+        return (options[0][0] if options else 0.0), contents
+
+    def _filled(
+        self, t: int, band: Band, prices: FloatArray, mu: float, memo: Memo
+    ) -> tuple[Filled, FloatArray]:
+        aggregate = self.aggregate
+        mask = self.admissible[t].tobytes()
+        if aggregate.frag_weight:
+            active, idle = aggregate.fragment_weights(t, band)
+            residual: FloatArray | None = active[1000 - self.gpu_unit * np.arange(self.steps + 1)]
+        else:
+            residual, idle = None, np.zeros(aggregate.types[t].gpus + 1)
+        key = (mu, b"" if residual is None else residual.tobytes())
+        if key not in memo.filled:
+            size, gpus = self._size[mask]
+            if mu not in memo.tables:
+                memo.tables[mu] = self._make_tables(self.admissible[t], prices, mu, size)
+            memo.filled[key] = memo.tables[mu].fill(gpus, residual)
+        return memo.filled[key], idle
+
+    def _make_tables(
+        self, admissible: BoolArray, prices: FloatArray, mu: float, size: int
+    ) -> Tables:
+        aggregate = self.aggregate
+        value = prices - mu * aggregate.memory_mib
+        # a fragment can be worth filling at a loss; power never is
+        worthwhile = admissible if aggregate.frag_weight else admissible & (value > 0)
+        steps = aggregate.gpu_milli // self.gpu_unit
+        one = worthwhile & (aggregate.num_gpu == 1)
+        several = worthwhile & (aggregate.num_gpu > 1)
+        none = worthwhile & (aggregate.num_gpu == 0) & (value > 0) & self.priceable
+        return Tables(
+            self._items(one, steps, value, smaller_will_do=not aggregate.frag_weight),
+            self._items(several, aggregate.num_gpu, value, smaller_will_do=False),
+            self._items(none, np.zeros_like(steps), value, smaller_will_do=False),
+            size,
+            self.steps,
+        )
+
+    def _items(
+        self, chosen: BoolArray, size: IntArray, value: FloatArray, *, smaller_will_do: bool
+    ) -> Items:
+        """The chosen classes less those that another one beats in every respect."""
+        index = np.flatnonzero(chosen)
+        cpu, s, v = self.cpu_units[index], size[index], value[index]
+        kept: list[int] = []
+        for k in np.lexsort((np.arange(len(index)), cpu, -v)):
+            rivals = np.array(kept, dtype=np.int64)
+            same = s[rivals] <= s[k] if smaller_will_do else s[rivals] == s[k]
+            if not np.any(same & (cpu[rivals] <= cpu[k])):
+                kept.append(int(k))
+        kept.sort()
+        return Items(index[kept], s[kept], cpu[kept], v[kept])
