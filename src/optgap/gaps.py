@@ -344,15 +344,18 @@ def _row(line: _Line) -> ComparisonRow:
     serves = scope.label == ACCEPTED or _serves(result)
     objective = result.objective if serves else None
     gap = relative_gap(objective, bound.bound) if bound else None
-    if result.kind in ("policy", "offline") and bound is not None and gap is not None:
+    unproven = result.kind in ("policy", "offline") and result.bound is None
+    if unproven and bound is not None and gap is not None:
         result = replace(result, bound=bound.bound, bound_by=bound.bound_by)
     if scope.label == ACCEPTED and bound is None:
         note = "; ".join(["no bound for the part that it serves", *scope.trouble])
         result = replace(result, message="; ".join(filter(None, (result.message, note))))
+    # the only one to have served just this part is no yardstick for itself
+    alone = scope.label == ACCEPTED and len(scope.known) == 1
     return ComparisonRow(
         result,
         bound_scope=scope.label if gap is not None else None,
         gap_to_bound=gap,
-        gap_to_best=relative_gap(objective, known.objective) if known else None,
+        gap_to_best=relative_gap(objective, known.objective) if known and not alone else None,
         failure=line.failure,
     )

@@ -36,9 +36,10 @@ class FamilySpec:
     question: what is decided and what is optimised, in one line.
     problem, solution: the classes.
     tables: a function that makes a problem from CSV files, ``f(**files, seed, **params)``.
-    files: the CSV files that `tables` takes, needed ones first.
+    files: the CSV files that `tables` takes and their columns; those that must be given first.
     needed: how many of `files` must be given.
-    tables_out: functions ``f(problem, solution) -> CSV text``, by the option that asks for them.
+    tables_out: what can be written about a solution: functions ``f(problem, solution) -> CSV
+        text`` by the option that asks for them, and their columns.
     """
 
     name: str
@@ -46,9 +47,9 @@ class FamilySpec:
     problem: str
     solution: str
     tables: str
-    files: tuple[str, ...] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
     needed: int = 0
-    tables_out: Mapping[str, str] = field(default_factory=dict)
+    tables_out: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def from_tables(self, files: Mapping[str, str], given: Mapping[str, Any], seed: int) -> Problem:
         """A problem from CSV files and parameters as text.
@@ -58,13 +59,13 @@ class FamilySpec:
         InputError: for an unknown parameter, or what the files hold.
         """
         function = imported(self.tables)
-        values = typed(given, _keywords(function, skip=self.files), "CSV files", "--set")
+        values = typed(given, _keywords(function, skip=tuple(self.files)), "CSV files", "--set")
         problem: Problem = function(**files, seed=seed, **values)
         return problem
 
     def export(self, name: str, problem: Problem, solution: Any) -> str:
         """One of `tables_out` for a solution, as CSV text."""
-        text: str = imported(self.tables_out[name])(problem, solution)
+        text: str = imported(self.tables_out[name][0])(problem, solution)
         return text
 
     @property
@@ -113,15 +114,37 @@ FAMILIES: Mapping[str, FamilySpec] = {
             problem="optgap.models.placement.problem:PlacementProblem",
             solution="optgap.models.placement.solution:PlacementSolution",
             tables="optgap.models.placement.presets:from_csv",
-            files=("nodes", "tasks", "order", "ranks", "devices"),
+            files={
+                "nodes": "sn,cpu_milli,memory_mib,gpu,model",
+                "tasks": "name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]",
+                "order": "seq,task",
+                "ranks": "rank,node",
+                "devices": "model,idle_w,full_w",
+            },
             needed=2,
             tables_out={
-                "placements": "optgap.models.placement.csvout:placements",
-                "series": "optgap.models.placement.csvout:series",
+                "placements": (
+                    "optgap.models.placement.csvout:placements",
+                    "seq,node,gpu_index per arrival",
+                ),
+                "series": (
+                    "optgap.models.placement.csvout:series",
+                    "demand, use, fragmentation and power after each arrival",
+                ),
             },
         ),
     )
 }
+
+
+def file_options(outgoing: bool) -> dict[str, str]:
+    """Every file that some family reads, or with `outgoing` writes, and what it holds."""
+    found: dict[str, list[str]] = {}
+    for spec in FAMILIES.values():
+        columns = {n: text for n, (_, text) in spec.tables_out.items()} if outgoing else spec.files
+        for name, text in columns.items():
+            found.setdefault(name, []).append(f"{spec.name}: {text}")
+    return {name: "; ".join(texts) for name, texts in found.items()}
 
 
 def families() -> tuple[str, ...]:

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from optgap.cli import options as opt
-
-Csv = str | None
+from optgap.registry import family, file_options
 
 
 def command(
@@ -23,42 +22,24 @@ def command(
         int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")
     ] = None,
     settings: opt.Settings = None,
-    nodes: Annotated[Csv, typer.Option("--nodes", metavar="CSV", help="node list")] = None,
-    tasks: Annotated[Csv, typer.Option("--tasks", metavar="CSV", help="task list")] = None,
-    order: Annotated[Csv, typer.Option("--order", metavar="CSV", help="arrivals: seq,task")] = None,
-    ranks: Annotated[
-        Csv, typer.Option("--ranks", metavar="CSV", help="tie-breaking: rank,node")
-    ] = None,
-    devices: Annotated[
-        Csv, typer.Option("--devices", metavar="CSV", help="power: model,idle_w,full_w")
-    ] = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
+    **files: str | None,
 ) -> int:
     from optgap.models.jsonio import dump_json
     from optgap.parameters import assignments
-    from optgap.registry import family
 
     target = output if json is None else json
     opt.require_writable(output, target)
     given: dict[str, Any] = dict(assignments(settings or [], "--set"))
     spec = family(name, "FAMILY")
-    files = {
-        key: path
-        for key, path in (
-            ("nodes", nodes),
-            ("tasks", tasks),
-            ("order", order),
-            ("ranks", ranks),
-            ("devices", devices),
-        )
-        if path is not None
-    }
-    problem = _from_files(spec, files, given, preset, size, seed) if files else None
-    if problem is None:
+    given_files = {key: path for key, path in files.items() if path is not None}
+    if given_files:
+        problem = _from_files(spec, given_files, given, preset, size, seed)
+    else:
         problem = _from_preset(spec, preset, size, given, seed)
     for path in dict.fromkeys((output, target) if output != "-" else (target,)):
         dump_json(path, problem.to_json())
@@ -97,7 +78,10 @@ def _from_files(
         if key not in spec.files:
             expected = f"files of {spec.name}: " + ", ".join(f"--{key}" for key in spec.files)
             raise InputError(f"--{key}", "", files[key], expected)
-    for key in spec.files[: spec.needed]:
+    for key in list(spec.files)[: spec.needed]:
         if key not in files:
             raise InputError(f"--{key}", "", NoQuote("nothing"), "a CSV file")
     return spec.from_tables(files, given, seed)
+
+
+opt.with_files(command, file_options(outgoing=False))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -63,6 +65,27 @@ Settings = Annotated[
 PlotFile = Annotated[
     str | None, typer.Option("--plot", metavar="PNG", help="draw the picture here")
 ]
+
+
+def with_files(function: Callable[..., int], files: Mapping[str, str]) -> Callable[..., int]:
+    """Give a command that takes ``**files`` one option per file that some family knows.
+
+    So that a new family needs no change in the commands. `files` are names with help texts.
+    """
+    signature = inspect.signature(function, eval_str=True)
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    more = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[str | None, typer.Option(f"--{name}", metavar="FILE", help=text)],
+        )
+        for name, text in files.items()
+    ]
+    anything: Any = function
+    anything.__signature__ = signature.replace(parameters=[*own, *more])
+    return function
 
 
 def require_writable(*paths: str | None) -> None:

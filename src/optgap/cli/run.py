@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from optgap.cli import options as opt
+from optgap.registry import family, file_options
 
 
 def command(
@@ -20,13 +21,6 @@ def command(
         ),
     ],
     settings: opt.Settings = None,
-    placements: Annotated[
-        str | None,
-        typer.Option("--placements", metavar="CSV", help="per arrival: seq,node,gpu_index"),
-    ] = None,
-    series: Annotated[
-        str | None, typer.Option("--series", metavar="CSV", help="totals after each arrival")
-    ] = None,
     output: Annotated[
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here"),
@@ -36,6 +30,7 @@ def command(
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
+    **tables: str | None,
 ) -> int:
     from optgap.api import choose_policy, execute
     from optgap.cli.results import deliver
@@ -43,23 +38,37 @@ def command(
     from optgap.documents import load_problem
     from optgap.parameters import assignments
 
-    opt.require_writable(json, output, placements, series)
+    opt.require_writable(json, output, *tables.values())
     params = assignments(settings or [], "--set")
     problem = load_problem(problem_file)
+    _refuse_foreign(problem, tables)
     runnable = choose_policy(problem, policy, params)
     result = interruptible(
         lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet
     )
     if result.solution is not None:
-        _tables(problem, result.solution, {"placements": placements, "series": series})
+        _write(problem, result.solution, tables)
     return deliver(result, problem, Output(json, quiet), output, verbose)
 
 
-def _tables(problem: Any, solution: Any, wanted: dict[str, str | None]) -> None:
+def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:
+    """Raise InputError for a table that this family has not."""
+    from optgap.models.errors import InputError, NoQuote
+
+    known = family(problem.family).tables_out
+    for name, path in tables.items():
+        if path is not None and name not in known:
+            expected = f"tables of {problem.family}: " + ", ".join(f"--{key}" for key in known)
+            raise InputError(f"--{name}", "", NoQuote(path), expected)
+
+
+def _write(problem: Any, solution: Any, tables: dict[str, str | None]) -> None:
     from optgap.models.jsonio import write_text
-    from optgap.registry import family
 
     spec = family(problem.family)
-    for name, path in wanted.items():
+    for name, path in tables.items():
         if path is not None:
             write_text(path, spec.export(name, problem, solution))
+
+
+opt.with_files(command, file_options(outgoing=True))

@@ -1,0 +1,303 @@
+"""The command line, called in this process: what it prints, writes and returns."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli, two_nodes_problem
+
+import optgap
+from optgap.models.placement import PlacementSolution
+
+TOGETHER = PlacementSolution.of([(0, [0]), (0, [1]), (0, [1]), (0, [])])
+
+RESULT_KEYS = {
+    "schema", "family", "method", "kind", "status", "termination", "objective", "unit", "sense",
+    "bound", "bound_by", "gap", "seconds", "seed", "versions", "metrics", "solution",
+}  # fmt: skip
+
+
+@pytest.fixture
+def problem_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """`two_nodes` as a file, in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    optgap.save(two_nodes_problem(), "problem.json")
+    return "problem.json"
+
+
+def rows_of(text: str) -> dict[str, str]:
+    """The names and values that solve, run and check print."""
+    return {
+        name.strip(): value.strip()
+        for name, value in (line.split("  ", 1) for line in text.splitlines() if "  " in line)
+    }
+
+
+def test_without_a_command_there_is_help(cli: Cli) -> None:
+    bare, asked = cli(), cli("--help")
+    assert bare.code == asked.code == 0
+    assert bare.out == asked.out
+    for name in ("info", "families", "generate", "solve", "bound", "run", "check", "compare"):
+        assert f" {name} " in bare.out
+
+
+@pytest.mark.parametrize(
+    "name", ["info", "families", "generate", "solve", "bound", "run", "check", "compare"]
+)
+def test_every_command_has_help_and_the_common_options(cli: Cli, name: str) -> None:
+    answer = cli(name, "--help")
+    assert answer.code == 0
+    for option in ("--json", "-q", "-v"):
+        assert option in answer.out
+
+
+def test_info_lists_versions_and_back_ends(cli: Cli) -> None:
+    answer = cli("info", "--json", "-")
+    document = json.loads(answer.out)
+    assert document["schema"] == "optgap.info/1"
+    assert document["versions"]["optgap"] == optgap.__version__
+    assert {"highs", "cbc", "cpsat"} <= {row["name"] for row in document["backends"]}
+    assert "HiGHS" in cli("info").out
+    assert cli("--version").out == f"optgap {optgap.__version__}\n"
+
+
+def test_families_lists_policies_methods_and_presets(cli: Cli) -> None:
+    document = json.loads(cli("families", "--json", "-").out)
+    (placement,) = document["families"]
+    assert placement["name"] == "placement"
+    for key, name in (("policies", "pwr+fgd"), ("presets", "small")):
+        assert name in [row["name"] for row in placement[key]]
+    text = cli("families", "placement").out
+    assert "alpha=0.1" in text
+    assert all(row["name"] in text for row in placement["methods"])
+
+
+def test_a_preset_is_the_same_for_the_same_seed(cli: Cli, problem_file: str) -> None:
+    for name, seed in (("a.json", "4"), ("b.json", "4"), ("c.json", "5")):
+        answer = cli("generate", "placement", "--preset", "small", "--seed", seed, "-o", name)
+        assert answer.code == 0
+        assert answer.out.startswith("small, 40 tasks")
+    assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
+    assert Path("a.json").read_bytes() != Path("c.json").read_bytes()
+
+
+def test_size_and_settings_reach_the_preset(cli: Cli, problem_file: str) -> None:
+    cli("generate", "placement", "--preset", "small", "--size", "7", "--set", "goal=weighted",
+        "--set", "alpha=0.25", "-o", "x.json")  # fmt: skip
+    problem = optgap.load("x.json")
+    assert len(problem.tasks) == 7
+    assert (problem.objective.goal, problem.objective.alpha) == ("weighted", 0.25)
+
+
+def test_without_an_output_file_the_problem_goes_to_standard_output(cli: Cli) -> None:
+    answer = cli("generate", "placement", "--preset", "small", "--size", "2")
+    assert json.loads(answer.out)["schema"] == "optgap.placement.problem/1"
+
+
+def write_tables(folder: Path) -> None:
+    (folder / "nodes.csv").write_text(
+        "sn,cpu_milli,memory_mib,gpu,model\nn0,16000,4096,2,G2\nn1,16000,4096,1,T4\n"
+    )
+    (folder / "tasks.csv").write_text(
+        "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos\n"
+        "p0,1000,10,1,500,,LS\np1,1000,10,2,1000,G2,LS\np2,1000,10,0,0,,BE\n"
+    )
+    (folder / "order.csv").write_text("seq,task\n0,p2\n1,p1\n2,p0\n3,p0\n")
+    (folder / "ranks.csv").write_text("rank,node\n0,n1\n1,n0\n")
+
+
+CSV = ("--nodes", "nodes.csv", "--tasks", "tasks.csv")
+
+
+def test_csv_files_make_a_problem(cli: Cli, problem_file: str, tmp_path: Path) -> None:
+    write_tables(tmp_path)
+    answer = cli("generate", "placement", *CSV, "--order", "order.csv", "--ranks", "ranks.csv",
+                 "-o", "x.json")  # fmt: skip
+    assert answer.code == 0
+    problem = optgap.load("x.json")
+    assert problem.tasks.names == ("p2", "p1", "p0", "p0")
+    assert problem.ranks.tolist() == [1, 0]
+    cli("generate", "placement", *CSV, "--set", "load=0.4", "-o", "y.json", "--seed", "1")
+    assert optgap.load("y.json").tasks.demand_milli.sum() < 3000
+
+
+def test_placements_and_series_are_written_per_arrival(
+    cli: Cli, problem_file: str, tmp_path: Path
+) -> None:
+    write_tables(tmp_path)
+    cli("generate", "placement", *CSV, "--order", "order.csv", "--ranks", "ranks.csv",
+        "-o", "x.json")  # fmt: skip
+    answer = cli("run", "x.json", "--policy", "firstfit", "--placements", "p.csv", "--series",
+                 "s.csv")  # fmt: skip
+    assert answer.code == 0
+    assert Path("p.csv").read_text() == "seq,node,gpu_index\n0,n1,\n1,n0,0-1\n2,n1,0\n3,n1,0\n"
+    with open("s.csv", newline="") as file:
+        series = list(csv.DictReader(file))
+    assert list(series[0]) == [
+        "seq", "arrived_gpu_milli", "used_gpu_milli", "used_cpu_milli", "frag_gpu_milli",
+        "power_cpu_w", "power_gpu_w",
+    ]  # fmt: skip
+    assert [row["arrived_gpu_milli"] for row in series] == ["0", "2000", "2500", "3000"]
+    assert [row["used_cpu_milli"] for row in series] == ["1000", "2000", "3000", "4000"]
+    metrics = optgap.run(optgap.load("x.json"), "firstfit").metrics
+    assert float(series[-1]["power_gpu_w"]) == metrics["power_gpu_w"] == 300 + 70
+    assert float(series[-1]["frag_gpu_milli"]) == pytest.approx(metrics["frag_gpu_milli"])
+
+
+def test_a_failed_arrival_has_empty_fields(cli: Cli, problem_file: str) -> None:
+    optgap.save(two_nodes_problem(extra=2), "tight.json")
+    lines = cli(
+        "run", "tight.json", "--policy", "bestfit", "--placements", "-", "-q"
+    ).out.splitlines()
+    assert len(lines) == 7
+    assert lines[-1] == "5,,"
+
+
+def test_running_a_policy_writes_a_result(cli: Cli, problem_file: str) -> None:
+    answer = cli("run", problem_file, "--policy", "pwr+fgd", "--set", "alpha=0.25", "--seed", "9",
+                 "--json", "result.json", "-o", "solution.json")  # fmt: skip
+    assert answer.code == 0
+    document = json.loads(Path("result.json").read_text())
+    assert set(document) >= RESULT_KEYS
+    assert (document["schema"], document["method"]) == (
+        "optgap.result/1",
+        "pwr+fgd(alpha=0.25)",
+    )
+    assert (document["kind"], document["seed"]) == ("policy", 9)
+    assert rows_of(answer.out)["objective"].replace(",", "") == f"{document['objective']:.3f} W"
+    assert json.loads(Path("solution.json").read_text()) == document["solution"]
+
+
+def test_json_on_standard_output_stands_alone(cli: Cli, problem_file: str) -> None:
+    answer = cli("run", problem_file, "--policy", "fgd", "--json", "-")
+    assert json.loads(answer.out)["method"] == "fgd"
+    assert answer.err == ""
+
+
+def test_quiet_prints_nothing(cli: Cli, problem_file: str) -> None:
+    answer = cli("run", problem_file, "--policy", "fgd", "-q")
+    assert (answer.code, answer.out, answer.err) == (0, "", "")
+
+
+def test_a_result_is_loaded_back_as_it_was(cli: Cli, problem_file: str) -> None:
+    cli("run", problem_file, "--policy", "fgd", "--json", "result.json")
+    problem = optgap.load(problem_file)
+    result = optgap.load("result.json", problem)
+    assert problem.evaluate(result.solution).objective == result.objective
+    assert result.to_json() == json.loads(Path("result.json").read_text())
+    assert optgap.load("result.json").to_json() == result.to_json()
+
+
+@pytest.mark.parametrize("wrapped", [True, False])
+def test_check_recomputes_what_run_says(cli: Cli, problem_file: str, wrapped: bool) -> None:
+    cli("run", problem_file, "--policy", "fgd", "--json", "r.json", "-o", "s.json")
+    name = "r.json" if wrapped else "s.json"
+    verdict = json.loads(cli("check", problem_file, name, "--json", "-").out)
+    result = json.loads(Path("r.json").read_text())
+    assert verdict["schema"] == "optgap.check/1"
+    assert verdict["feasible"]
+    assert verdict["violations"] == []
+    assert verdict["objective"] == result["objective"]
+    assert verdict["metrics"].items() <= result["metrics"].items()
+
+
+def test_check_states_violations(cli: Cli, problem_file: str) -> None:
+    overfull = PlacementSolution.of([(0, [0]), (0, [0]), (0, [1]), (0, [])])
+    optgap.save(overfull, "bad.json", optgap.load(problem_file))
+    answer = cli("check", problem_file, "bad.json")
+    assert answer.code == 0
+    assert "a GPU 0: GPU capacity" in answer.out
+    assert cli("check", problem_file, "bad.json", "--strict").code == 2
+    verdict = json.loads(cli("check", problem_file, "bad.json", "--json", "-").out)
+    assert not verdict["feasible"]
+    assert verdict["objective"] is None
+    assert verdict["violations"][0]["found"] == 1500
+
+
+def test_solve_and_bound_agree_with_each_other(cli: Cli, problem_file: str) -> None:
+    solved = cli("solve", problem_file, "--json", "s.json")
+    assert solved.code == 0
+    exact = json.loads(Path("s.json").read_text())
+    assert (exact["status"], exact["objective"], exact["gap"]) == ("optimal", 495.0, 0.0)
+    assert "gap" in rows_of(solved.out)
+    assert cli("bound", problem_file, "--json", "b.json").code == 0
+    bound = json.loads(Path("b.json").read_text())
+    assert set(bound) >= RESULT_KEYS
+    assert (bound["status"], bound["objective"], bound["solution"]) == ("bound_only", None, None)
+    assert 0 < bound["bound"] <= 495.0 + 1e-6
+    assert bound["bound_by"]
+
+
+def test_compare_prints_the_table_and_writes_it(cli: Cli, problem_file: str) -> None:
+    answer = cli("compare", problem_file, "--json", "gaps.json", "--plot", "gaps.png")
+    assert answer.code == 0
+    document = json.loads(Path("gaps.json").read_text())
+    assert document["schema"] == "optgap.compare/1"
+    assert document["best_bound"] == document["best_known"] == 495.0
+    for row in document["rows"]:
+        assert row["method"] in answer.out
+    assert Path("gaps.png").read_bytes().startswith(b"\x89PNG")
+    assert "\x1b" not in answer.out
+
+
+def test_compare_takes_chosen_policies_with_parameters(cli: Cli, problem_file: str) -> None:
+    answer = cli("compare", problem_file, "--policies", "pwr+fgd(alpha=0.4),fgd", "--json", "-",
+                 "--set", "score=exact")  # fmt: skip
+    assert answer.code == 0, answer.err
+    rows = json.loads(answer.out)["rows"]
+    assert [row["method"] for row in rows if row["kind"] == "policy"] == [
+        "pwr+fgd(score=exact,alpha=0.4)",
+        "fgd(score=exact)",
+    ]
+
+
+def test_compare_sweeps_a_preset(cli: Cli, problem_file: str) -> None:
+    answer = cli("compare", "placement", "--preset", "small", "--sweep", "size=2,4", "--policies",
+                 "pwr,fgd", "--plot", "sweep.png", "--json", "sweep.json")  # fmt: skip
+    assert answer.code == 0, answer.err
+    document = json.loads(Path("sweep.json").read_text())
+    assert document["schema"] == "optgap.compare-set/1"
+    assert (document["parameter"], document["values"]) == ("size", [2, 4])
+    assert "size=4" in answer.out
+    assert Path("sweep.png").read_bytes().startswith(b"\x89PNG")
+
+
+OWN = """
+def lowest(task, state, reserve=0):
+    nodes = state.feasible(task)
+    return nodes[0] if nodes.size else None
+
+def lost(task, state):
+    return "nowhere"
+
+def crash(task, state):
+    return 1 / 0
+"""
+
+
+def test_a_users_policy_is_compared_like_any_other(cli: Cli, problem_file: str) -> None:
+    Path("mine.py").write_text(OWN)
+    answer = cli("compare", problem_file, "--policies", "mine:lowest,fgd", "--json", "-")
+    assert answer.code == 0
+    row = next(r for r in json.loads(answer.out)["rows"] if r["method"] == "mine:lowest")
+    assert row["objective"] >= 495.0
+    result = cli("run", problem_file, "--policy", "mine.py:lowest(reserve=2)", "--json", "-")
+    assert json.loads(result.out)["method"] == "mine.py:lowest(reserve=2)"
+
+
+@pytest.mark.parametrize("name", ["lost", "crash"])
+def test_a_users_faulty_policy_is_bad_input(cli: Cli, problem_file: str, name: str) -> None:
+    Path("mine.py").write_text(OWN)
+    one = cli("run", problem_file, "--policy", f"mine.py:{name}", "--json", "r.json")
+    assert one.code == 2
+    assert len(one.err.splitlines()) == 1
+    assert not Path("r.json").exists()
+    table = cli("compare", problem_file, "--policies", f"mine.py:{name},fgd", "--json", "g.json")
+    assert table.code == 2
+    rows: list[dict[str, Any]] = json.loads(Path("g.json").read_text())["rows"]
+    status = {row["method"]: row["status"] for row in rows if row["kind"] == "policy"}
+    assert status == {f"mine.py:{name}": "error", "fgd": "feasible"}

@@ -1,0 +1,203 @@
+"""Input that cannot be used: one line on standard error, exit code 2, and nothing written."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Cli, two_nodes_problem
+
+import optgap
+from optgap.models.placement import PlacementSolution
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a problem, a solution, and files that are neither."""
+    monkeypatch.chdir(tmp_path)
+    problem = two_nodes_problem()
+    optgap.save(problem, "problem.json")
+    optgap.save(PlacementSolution.of([None] * 4), "solution.json", problem)
+    document = json.loads(Path("problem.json").read_text())
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "directory.json").mkdir()
+    text = json.dumps(document)
+    files = {
+        "empty.json": "",
+        "truncated.json": text[: len(text) // 2],
+        "list.json": "[1, 2]",
+        "nan.json": text.replace("16000", "NaN", 1),
+        "infinite.json": text.replace("0.5", "1e999", 1),
+        "twice.json": '{"schema": "x", "schema": "y"}',
+        "schemaless.json": "{}",
+        "numbered.json": '{"schema": 3}',
+        "schema.json": text.replace("problem/1", "problem/9"),
+        "other.json": text.replace("placement.problem", "juggling.problem"),
+        "negative.json": text.replace("16000", "-16000", 1),
+        "float.json": text.replace("16000", "16000.5", 1),
+        "long.json": text.replace("16000", "9" * 5000, 1),
+        "deep.json": "[" * 100_000,
+        "nodes.csv": "sn,cpu_milli,memory_mib,gpu,model\nn0,16000,4096,2,G2\n",
+        "tasks.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np0,1000,10,1,500\n",
+        "bad.csv": "name,cpu_milli,memory_mib,num_gpu,gpu_milli\np0,1000,10,1,1500\n",
+        "mine.py": "def p(task, state):\n    return None\n",
+    }
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00\x01")
+    for name, edit in {
+        "task": lambda d: d["placements"][0].update(task="else"),
+        "node": lambda d: d["placements"][0].update(node="nowhere"),
+        "seq": lambda d: d["placements"][0].update(seq=99),
+        "twice": lambda d: d["placements"].append(d["placements"][0]),
+    }.items():
+        solution: dict[str, Any] = json.loads(Path("solution.json").read_text())
+        edit(solution)
+        (tmp_path / f"solution-{name}.json").write_text(json.dumps(solution))
+    return tmp_path
+
+
+def refused(answer: Any, *words: str) -> None:
+    """One line, exit code 2, no traceback, every word in it."""
+    assert answer.code == 2, answer
+    assert answer.out == ""
+    lines = answer.err.splitlines()
+    assert len(lines) == 1, answer.err
+    assert lines[0].startswith("optgap: ")
+    assert "Traceback" not in lines[0]
+    for word in words:
+        assert word in lines[0], lines[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("missing.json", "No such file"),
+        ("directory", "Is a directory"),
+        ("directory.json", "Is a directory"),
+        ("empty.json", "valid JSON"),
+        ("truncated.json", "line 1, column"),
+        ("list.json", "a JSON object"),
+        ("binary.json", "UTF-8"),
+        ("nan.json", "NaN"),
+        ("infinite.json", "1e999"),
+        ("twice.json", "field schema"),
+        ("schemaless.json", "field schema"),
+        ("numbered.json", "field schema"),
+        ("schema.json", "problem/1"),
+        ("other.json", "problem/1"),
+        ("solution.json", "problem/1"),
+        ("negative.json", "field nodes.cpu_milli[0]"),
+        ("float.json", "field nodes.cpu_milli[0]"),
+        ("long.json", "long.json"),
+        ("deep.json", "deep.json"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "compare", "check"])
+def test_a_problem_file_that_is_none(cli: Cli, command: str, name: str, said: str) -> None:
+    extra = {"run": ["--policy", "fgd"], "compare": [], "check": ["solution.json"]}[command]
+    refused(cli(command, name, *extra, "--json", "out.json"), name, said)
+    assert not Path("out.json").exists()
+
+
+@pytest.mark.parametrize("name", ["missing", "task", "node", "seq", "twice"])
+def test_a_solution_of_something_else(cli: Cli, name: str) -> None:
+    refused(cli("check", "problem.json", f"solution-{name}.json"), f"solution-{name}.json")
+
+
+def test_a_result_without_a_solution_cannot_be_checked(cli: Cli) -> None:
+    result = optgap.run(optgap.load("problem.json"), "fgd").to_json()
+    Path("bare.json").write_text(json.dumps({**result, "solution": None}))
+    refused(cli("check", "problem.json", "bare.json"), "field solution")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "problem.json", "--policy", "fdg"], ["'fdg'", "pwr", "fgd"]),
+        (["run", "problem.json", "--policy", ""], ["--policy"]),
+        (["run", "problem.json", "--policy", "pwr(alpha=1)"], ["alpha", "score"]),
+        (["run", "problem.json", "--policy", "pwr+fgd(alpha=x)"], ["'x'", "a finite number"]),
+        (["run", "problem.json", "--policy", "pwr+fgd(alpha=2)"], ["2"]),
+        (["run", "problem.json", "--policy", "pwr+fgd", "--set", "alpha"], ["key=value"]),
+        (["run", "problem.json", "--policy", "pwr+fgd", "--set", "limits=1"], ["limits"]),
+        (["run", "problem.json", "--policy", "fgd", "--set", "seed=1"], ["seed"]),
+        (["run", "problem.json", "--policy", "mine.py:q"], ["no q"]),
+        (["run", "problem.json", "--policy", "none.py:p"], ["none.py"]),
+        (["run", "problem.json"], ["--policy"]),
+        (["run"], ["PROBLEM.json"]),
+        (["run", "problem.json", "--policy", "fgd", "--seed", "-1"], ["--seed"]),
+        (["run", "problem.json", "--policy", "fgd", "--seed", "x"], ["--seed"]),
+        (["run", "problem.json", "--policy", "fgd", "--time-limit", "0"], ["--time-limit"]),
+        (["run", "problem.json", "--policy", "fgd", "--time-limit", "nan"], ["--time-limit"]),
+        (["run", "problem.json", "--policy", "fgd", "--time-limit", "-1"], ["--time-limit"]),
+        (["run", "problem.json", "--policy", "fgd", "--nonsense"], ["--nonsense"]),
+        (["solve", "problem.json", "--method", "magic"], ["'magic'"]),
+        (["solve", "problem.json", "--set", "x=1"], ["x"]),
+        (["bound", "problem.json", "--method", "magic"], ["'magic'"]),
+        (["compare", "problem.json", "--policies", "fgd,"], ["--policies"]),
+        (["compare", "problem.json", "--policies", "fgd(", "--methods", "auto"], ["--policies"]),
+        (["compare", "problem.json", "--methods", "magic"], ["'magic'"]),
+        (["compare", "problem.json", "--set", "x=1"], ["x"]),
+        (["compare", "problem.json", "--preset", "small"], ["--preset"]),
+        (["compare", "problem.json", "--sweep", "load=1"], ["--sweep"]),
+        (["compare", "juggling"], ["'juggling'", "placement"]),
+        (["compare", "placement", "--preset", "tiny"], ["'tiny'", "small"]),
+        (["compare", "placement", "--preset", "small", "--sweep", "size"], ["--sweep"]),
+        (["compare", "placement", "--preset", "small", "--sweep", "size=2,x"], ["'x'"]),
+        (["compare", "placement", "--preset", "small", "--sweep", "sizes=2"], ["sizes"]),
+        (["generate", "juggling"], ["'juggling'", "placement"]),
+        (["generate", "placement", "--preset", "tiny"], ["'tiny'", "small"]),
+        (["generate", "placement", "--preset", "small", "--size", "0"], ["--size"]),
+        (["generate", "placement", "--set", "size=0"], ["0"]),
+        (["generate", "placement", "--set", "load=heavy"], ["'heavy'"]),
+        (["generate", "placement", "--set", "weight=1"], ["weight", "load"]),
+        (["generate", "placement", "--set", "goal=fun"], ["'fun'", "power"]),
+        (["generate", "placement", "--set", "size=1", "--size", "2"], ["size"]),
+        (["generate", "placement", "--nodes", "nodes.csv"], ["--tasks"]),
+        (["generate", "placement", "--nodes", "none.csv", "--tasks", "tasks.csv"], ["none.csv"]),
+        (["generate", "placement", "--nodes", "nodes.csv", "--tasks", "bad.csv"],
+         ["bad.csv", "row 2", "gpu_milli", "1500"]),
+        (["generate", "placement", "--nodes", "nodes.csv", "--tasks", "nodes.csv"], ["name"]),
+        (["generate", "placement", "--nodes", "nodes.csv", "--tasks", "tasks.csv", "--preset",
+          "small"], ["--preset"]),
+        (["families", "juggling"], ["'juggling'", "placement"]),
+        (["nonsense"], ["nonsense"]),
+        (["--nonsense"], ["--nonsense"]),
+    ],
+    ids=lambda value: " ".join(value)[-40:] if isinstance(value, list) else None,
+)  # fmt: skip
+def test_arguments_that_mean_nothing(cli: Cli, arguments: list[str], said: list[str]) -> None:
+    before = sorted(os.listdir())
+    refused(cli(*arguments), *said)
+    assert sorted(set(os.listdir()) - {"__pycache__"}) == before
+
+
+@pytest.mark.parametrize("place", ["directory", "nowhere/out.json", "problem.json/out.json"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "problem.json", "--policy", "fgd", "--json"],
+        ["run", "problem.json", "--policy", "fgd", "-o"],
+        ["run", "problem.json", "--policy", "fgd", "--placements"],
+        ["run", "problem.json", "--policy", "fgd", "--series"],
+        ["compare", "problem.json", "--plot"],
+        ["generate", "placement", "--preset", "small", "-o"],
+        ["check", "problem.json", "solution.json", "--json"],
+        ["info", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_output_that_cannot_be_written(cli: Cli, arguments: list[str], place: str) -> None:
+    before = sorted(os.listdir())
+    refused(cli(*arguments, place), place)
+    assert sorted(os.listdir()) == before
+
+
+def test_a_file_that_was_there_survives_a_failed_run(cli: Cli) -> None:
+    Path("out.json").write_text("precious")
+    refused(cli("run", "problem.json", "--policy", "mine.py:q", "--json", "out.json"))
+    assert Path("out.json").read_text() == "precious"

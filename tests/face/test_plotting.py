@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import enumeration
+import pytest
+from conftest import two_nodes_problem
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from optgap.comparison import Comparison, ComparisonSet
+from optgap.gaps import compare
+from optgap.plotting import COLOURS, figure_size, gaps_png, plot_gaps
+
+
+@pytest.fixture(autouse=True)
+def _enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
+    import optgap.solvers.placement as room
+
+    monkeypatch.setattr(room, "METHODS", enumeration.METHODS, raising=False)
+    monkeypatch.setattr(room, "auto", lambda problem: "enumerate", raising=False)
+
+
+def axes_of(item: Comparison | ComparisonSet) -> Axes:
+    return plot_gaps(item, Figure(figsize=figure_size(item), layout="constrained").subplots())
+
+
+def table(extra: int = 0, policies: str = "pwr,fgd,bestfit,firstfit") -> Comparison:
+    return compare(two_nodes_problem(extra), policies)
+
+
+def texts(axes: Axes) -> list[str]:
+    return [text.get_text() for text in axes.texts]
+
+
+def boxes(axes: Axes) -> list[Sequence[float]]:
+    assert isinstance(axes.figure, Figure)
+    axes.figure.draw_without_rendering()  # type: ignore[no-untyped-call]
+    # of the words alone, without the lines that lead to them
+    return [Text.get_window_extent(text).extents for text in axes.texts]
+
+
+def test_every_row_with_a_gap_has_a_dot_and_its_value_beside_it() -> None:
+    item = table()
+    axes = axes_of(item)
+    assert len(texts(axes)) == len(item.rows) == len(axes.get_yticks())
+    exact = next(text for text in texts(axes) if "optimal" in text)
+    assert exact == "0.00 %, proven optimal"
+    assert "%" in axes.get_xlabel()
+
+
+def test_gaps_for_the_accepted_part_are_hollow() -> None:
+    axes = axes_of(table(extra=2, policies="pwr"))
+    (line,) = axes.lines
+    assert line.get_markerfacecolor() == "white"
+    assert "accepted part" in texts(axes)[0]
+
+
+def test_lines_are_labelled_at_their_ends_without_overlap() -> None:
+    policies = "pwr,fgd,bestfit,firstfit,dotprod,gpupacking,gpuclustering,pwr+fgd,random"
+    item = ComparisonSet("load", (0.3, 0.9), (table(0, policies), table(1, policies)))
+    axes = axes_of(item)
+    drawn = [name for name in item.methods if any(g is not None for g in item.gaps(name))]
+    assert sorted(texts(axes)) == sorted(drawn)
+    spans = sorted((box[1], box[3]) for box in boxes(axes))
+    for (_, top), (bottom, _) in pairwise(spans):
+        assert bottom > top - 2
+
+
+def test_values_that_are_no_numbers_get_their_names() -> None:
+    item = ComparisonSet("goal", ("power", "other"), (table(), table()))
+    axes = axes_of(item)
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["power", "other"]
+
+
+def test_a_png_needs_no_display_and_no_pyplot_state() -> None:
+    from matplotlib import pyplot
+
+    before = pyplot.get_fignums()
+    assert gaps_png(table()).startswith(b"\x89PNG")
+    assert pyplot.get_fignums() == before
+
+
+def test_colours_differ_in_lightness_or_hue_for_every_eye() -> None:
+    assert len(set(COLOURS)) == len(COLOURS)
+    assert "#F0E442" not in COLOURS  # Okabe and Ito's yellow, unreadable on white
