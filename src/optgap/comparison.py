@@ -175,6 +175,20 @@ class ComparisonSet:
         names = (row.result.method for c in self.comparisons for row in c.rows)
         return tuple(dict.fromkeys(names))
 
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """Those of `methods` with a gap, or a failure, somewhere: a bound alone has neither."""
+        return tuple(
+            name
+            for name in self.methods
+            if any(
+                row.gap_to_bound is not None or row.failure
+                for c in self.comparisons
+                for row in c.rows
+                if row.result.method == name
+            )
+        )
+
     def gaps(self, method: str) -> list[float | None]:
         """The gaps to the bound of one row name, one per value."""
         found: list[float | None] = []
@@ -208,7 +222,7 @@ class ComparisonSet:
         header = ("gap to bound", *(f"{self.parameter}={value}" for value in self.values))
         rows: list[Row] = [
             (method, *(self._cell(method, k) for k in range(len(self.values))))
-            for method in self.methods
+            for method in self.measured
         ]
         return header, rows, tuple(range(1, len(header)))
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from optgap.comparison import ACCEPTED, Comparison, ComparisonSet
 from optgap.models.result import Status
+from optgap.render import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,11 +75,13 @@ def _dots(comparison: Comparison, ax: Axes) -> Axes:
         )
     ax.set_yticks(range(len(rows)), [row.result.method for row in rows])
     ax.set_ylim(-0.7, max(0.3, len(rows) - 0.3))
-    ax.set_xlim(left=0)
-    ax.margins(x=0.25)
-    ax.set_xlabel(f"gap to the best proven bound (%), {comparison.unit}")
+    widest = max((100 * (row.gap_to_bound or 0.0) for row in rows), default=0.0)
+    ax.set_xlim(0, 1.4 * widest or 1.0)  # room for the words beside the last dot
+    bound = comparison.best_bound
+    which = "" if bound is None else f", {number(bound)} {comparison.unit}"
+    ax.set_xlabel(f"gap to the best proven bound{which} (%)")
     ax.set_title(comparison.problem_name, loc="left", fontsize=10)
-    _plain(ax)
+    _plain(ax, "x")
     return ax
 
 
@@ -86,7 +89,7 @@ def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
     numeric = all(isinstance(value, (int, float)) for value in comparisons.values)
     places: Sequence[Any] = comparisons.values if numeric else range(len(comparisons.values))
     ends: list[tuple[float, float, str, str]] = []
-    for k, method in enumerate(comparisons.methods):
+    for k, method in enumerate(comparisons.measured):
         points = [
             (x, 100 * gap)
             for x, gap in zip(places, comparisons.gaps(method), strict=True)
@@ -106,7 +109,9 @@ def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
     ax.set_xlabel(comparisons.parameter)
     ax.set_ylabel("gap to the best proven bound (%)")
     ax.set_ylim(bottom=0)
-    _plain(ax)
+    if any(row.bound_scope == ACCEPTED for c in comparisons.comparisons for row in c.rows):
+        ax.set_title("hollow: against a bound for the part that was accepted", fontsize=9)
+    _plain(ax, "both")
     _end_labels(ends, ax)
     return ax
 
@@ -155,7 +160,7 @@ def _leader(colour: str) -> dict[str, Any]:
     return {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.6}
 
 
-def _plain(ax: Axes) -> None:
+def _plain(ax: Axes, axis: Literal["x", "both"]) -> None:
     ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis="both", color=GREY, alpha=0.15)
+    ax.grid(axis=axis, color=GREY, alpha=0.15)
     ax.set_axisbelow(True)

@@ -192,7 +192,7 @@ def test_a_sweep_makes_one_table_per_value() -> None:
     assert answer.methods == ("loose", "pwr", "fgd")
     header, rows, _ = answer.table()
     assert header == ("gap to bound", "size=1", "size=2")
-    assert [row[0] for row in rows] == ["loose", "pwr", "fgd"]
+    assert [row[0] for row in rows] == ["pwr", "fgd"]
     document = answer.to_json()
     assert document["schema"] == "optgap.compare-set/1"
     assert [part["schema"] for part in document["comparisons"]] == ["optgap.compare/1"] * 2
