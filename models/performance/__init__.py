@@ -1,0 +1,31 @@
+"""What a job costs: power, run time, throughput and energy as the papers write them.
+
+Plain functions and frozen parameter sets, without any fitting: a solver, a policy and an
+estimator evaluate the same formula. Times in s, power in W, energy in J, clocks in MHz.
+"""
+
+from __future__ import annotations
+
+from optgap.models.performance.contention import contention_factor, pair_speed
+from optgap.models.performance.dram import runtime_from_dram
+from optgap.models.performance.energy import EnergyModel, iteration_energy
+from optgap.models.performance.jct import power_law_time, sla_frequency
+from optgap.models.performance.power import batch_power, linear_power, power_law_power
+from optgap.models.performance.saved import FittedParameters, read_fit
+from optgap.models.performance.throughput import ThroughputModel
+
+__all__ = [
+    "EnergyModel",
+    "FittedParameters",
+    "ThroughputModel",
+    "batch_power",
+    "contention_factor",
+    "iteration_energy",
+    "linear_power",
+    "pair_speed",
+    "power_law_power",
+    "power_law_time",
+    "read_fit",
+    "runtime_from_dram",
+    "sla_frequency",
+]

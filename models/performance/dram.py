@@ -1,0 +1,39 @@
+"""Run time from the DRAM-active fraction summed over a job's GPUs: EcoSched, Phase I."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+DramForm = Literal["rate", "power", "traffic"]
+
+
+def runtime_from_dram(
+    dram_sum: ArrayLike, form: DramForm, first: float, second: float = 0.0
+) -> Floats:
+    """Run time in s at a summed DRAM-active fraction x.
+
+    ``rate``: 1/T = a + b·x with a = `first` (1/s) and b = `second` (1/s);
+    ``power``: T = c·x^−k with c = `first` (s) and k = `second`;
+    ``traffic``: T = c/x, the traffic of a job being the same on any number of GPUs.
+    """
+    x = np.asarray(dram_sum, dtype=float)
+    if form == "rate":
+        return np.asarray(1.0 / (first + second * x))
+    return np.asarray(first * x ** -(second if form == "power" else 1.0))
+
+
+def relative_runtime(dram_sum: ArrayLike) -> Floats:
+    """T̂ = x_max/x: run time relative to the best mode when traffic is conserved.
+
+    Where a mode shows no DRAM traffic at all the signal says nothing; such entries are NaN
+    and the caller falls back on another counter, as EcoSched's authors did for MonteCarlo.
+    """
+    x = np.asarray(dram_sum, dtype=float)
+    top = float(np.max(x, initial=0.0))
+    with np.errstate(divide="ignore"):
+        ratio = top / x
+    return np.asarray(np.where(x > 0, ratio, np.nan))

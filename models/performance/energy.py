@@ -1,0 +1,117 @@
+"""Energy of a training iteration: PowerFlow, Eq. 6-15."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+PowerForm = Literal["printed", "continuous", "physical"]
+
+GHZ = 1000.0
+"""Polynomials are written in f/1000 (GHz), so that their coefficients are all in W."""
+
+
+def power_columns(form: PowerForm, frequency_mhz: Floats, f0_mhz: float, kappa: float) -> Floats:
+    """Factors of the coefficients of P(f); shape (rows, k), the coefficients all in W.
+
+    With x = f/1000, x0 = f0/1000 and h = max(x - x0, 0):
+    ``printed`` (Eq. 13-14): 1, x below f0; 1, x, x², x³ from f0 on, free to jump;
+    ``continuous``: 1, x, h, h², h³, the same cubic above f0 joined at f0;
+    ``physical``: 1, x, x·V² with V = 1 + κ·h, the voltage held up to f0 and rising above.
+    """
+    x = frequency_mhz / GHZ
+    h = np.maximum(x - f0_mhz / GHZ, 0.0)
+    one = np.ones_like(x)
+    if form == "printed":
+        low = (frequency_mhz < f0_mhz).astype(float)
+        high = 1.0 - low
+        parts = [low, low * x, high, high * x, high * x**2, high * x**3]
+    elif form == "continuous":
+        parts = [one, x, h, h**2, h**3]
+    else:
+        parts = [one, x, x * (1 + kappa * h) ** 2]
+    return np.stack(parts, axis=1)
+
+
+COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
+    "printed": ("b_low_w", "a_low_w", "d_high_w", "c_high_w", "b_high_w", "a_high_w"),
+    "continuous": ("b_low_w", "a_low_w", "c_high_w", "b_high_w", "a_high_w"),
+    "physical": ("static_w", "linear_w", "voltage_w"),
+}
+
+
+def static_factor(form: PowerForm, frequency_mhz: Floats, f0_mhz: float) -> Floats:
+    """P_static / S_l: 1 below f0 and f/f0 from there on (Eq. 15, continuous: c_s·f0 = S_l)."""
+    return np.where(frequency_mhz < f0_mhz, 1.0, frequency_mhz / f0_mhz)
+
+
+def iteration_energy(
+    gpus: ArrayLike,
+    t_grad_s: ArrayLike,
+    t_sync_s: ArrayLike,
+    t_iter_s: ArrayLike,
+    p_grad_w: ArrayLike,
+    p_sync_w: ArrayLike,
+    p_static_w: ArrayLike,
+) -> Floats:
+    """E_iter = n·(P_grad·T_grad + P_sync·T_sync + P_static·T_iter) in J (Eq. 6-9)."""
+    n, tg, ts, ti, pg, py, ps = (
+        np.asarray(item, dtype=float)
+        for item in (gpus, t_grad_s, t_sync_s, t_iter_s, p_grad_w, p_sync_w, p_static_w)
+    )
+    return np.asarray(n * (pg * tg + py * ts + ps * ti))
+
+
+@dataclass(frozen=True)
+class EnergyModel:
+    """Eq. 12-15 with its coefficients in W (absent ones are 0).
+
+    Parameters
+    ----------
+    parameters: ``f0_mhz``, ``kappa`` (1/GHz), ``theta`` and ``beta`` of Eq. 12 (α = 1, its
+        scale being φ's), ``static_w`` (S_l), and the coefficients of φ as ``grad_<name>`` and
+        of P_sync as ``sync_<name>`` with the names of `COLUMN_NAMES[form]`.
+    form: how φ and P_sync depend on the clock.
+    """
+
+    parameters: Mapping[str, float]
+    form: PowerForm = "continuous"
+
+    def _curve(self, prefix: str, frequency_mhz: Floats) -> Floats:
+        get = self.parameters.get
+        columns = power_columns(self.form, frequency_mhz, get("f0_mhz", np.inf), get("kappa", 0.0))
+        weights = [get(f"{prefix}_{name}", 0.0) for name in COLUMN_NAMES[self.form]]
+        return np.asarray(columns @ np.array(weights))
+
+    def powers(
+        self, local_batch: ArrayLike, frequency_mhz: ArrayLike
+    ) -> tuple[Floats, Floats, Floats]:
+        """(P_grad, P_sync, P_static) in W per GPU, Eq. 12-15; arguments broadcast."""
+        b, f = np.broadcast_arrays(
+            np.asarray(local_batch, dtype=float), np.asarray(frequency_mhz, dtype=float)
+        )
+        shape, flat = f.shape, f.reshape(-1)
+        get = self.parameters.get
+        batch = np.log(b.reshape(-1) + get("theta", 0.0)) + get("beta", 0.0)
+        p_grad = self._curve("grad", flat) * batch
+        p_sync = self._curve("sync", flat)
+        p_static = get("static_w", 0.0) * static_factor(self.form, flat, get("f0_mhz", np.inf))
+        return p_grad.reshape(shape), p_sync.reshape(shape), p_static.reshape(shape)
+
+    def iteration_energy(
+        self,
+        gpus: ArrayLike,
+        local_batch: ArrayLike,
+        frequency_mhz: ArrayLike,
+        t_grad_s: ArrayLike,
+        t_sync_s: ArrayLike,
+        t_iter_s: ArrayLike,
+    ) -> Floats:
+        """E_iter in J over all GPUs, Eq. 6-9."""
+        powers = self.powers(local_batch, frequency_mhz)
+        return iteration_energy(gpus, t_grad_s, t_sync_s, t_iter_s, *powers)
