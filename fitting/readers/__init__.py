@@ -1,0 +1,124 @@
+"""Profiler output into one tidy table; the source is recognised by its header."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from optgap.fitting.profile import Profile
+from optgap.fitting.readers import ecosched, samples, sweeps, tidy, training, zeus
+from optgap.fitting.readers.text import RawTable, decode, parse_csv, read_bytes
+from optgap.fitting.units import apply_units, check_magnitudes
+from optgap.models.errors import InputError, NoQuote
+
+__all__ = ["SOURCES", "Source", "read_profile", "read_profiles"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """One kind of CSV: how its header is recognised and how it is read."""
+
+    name: str
+    matches: Callable[[set[str]], bool]
+    read: Callable[[RawTable], Profile]
+
+
+SOURCES: Sequence[Source] = (
+    Source("nvidia-smi", samples.is_nvidia_smi, samples.read_nvidia_smi),
+    Source("nv-dvfs", sweeps.is_nv_dvfs, sweeps.read_nv_dvfs),
+    Source("gpu-dvfs", sweeps.is_core_mem, sweeps.read_core_mem),
+    Source("nsfcac", sweeps.is_nsfcac, sweeps.read_nsfcac),
+    Source("zeus-summary", zeus.is_summary, zeus.read_summary),
+    Source("zeus-windows", zeus.is_windows, zeus.read_windows),
+    Source("adaptdl-placements", training.is_placements, training.read_placements),
+    Source("adaptdl-scalability", training.is_scalability, training.read_scalability),
+    Source("elasticflow", training.is_elasticflow, training.read_elasticflow),
+    Source("gavel", training.is_gavel_table, training.read_gavel_table),
+    Source("ecosched", ecosched.is_profiles, ecosched.read_profiles),
+    Source("ecosched-runtime", ecosched.is_runtime, ecosched.read_runtime),
+    Source("ecosched-samples", ecosched.is_samples, ecosched.read_samples),
+    Source("lucid-colocation", ecosched.is_colocation, ecosched.read_colocation),
+    Source("tidy", tidy.is_tidy, tidy.read_tidy),
+)
+"""The CSV sources in the order they are tried; ``dcgmi`` and Gavel's JSON are known by form."""
+
+
+def read_profile(
+    path: str | os.PathLike[str],
+    *,
+    units: Mapping[str, str] | None = None,
+    interval_s: float = 1.0,
+) -> Profile:
+    """Read a profile of any known source, in canonical columns and units.
+
+    Parameters
+    ----------
+    path: the file, plain or gzip.
+    units: units of canonical columns where they are not the canonical ones, such as
+        ``{"time_s": "ms"}``.
+    interval_s: time between samples of a source that carries no times (``dcgmi dmon``).
+
+    Raises
+    ------
+    InputError: for a file that cannot be read or recognised, a cell that is no number, or
+        magnitudes that suggest another unit than stated.
+    """
+    source = str(path)
+    text = decode(read_bytes(path), source)
+    if text.lstrip()[:1] == "{":
+        profile = training.read_gavel_json(text, source)
+    elif samples.is_dcgmi(text):
+        profile = samples.read_dcgmi(text, source, interval_s)
+    else:
+        raw = parse_csv(text, source)
+        notes: tuple[str, ...] = ()
+        header = set(raw.header)
+        found = next((item for item in SOURCES if item.matches(header)), None)
+        if found is None:
+            known = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
+            raise InputError(source, "row 1", NoQuote(", ".join(raw.header)), known)
+        if found.name != "nvidia-smi":  # equal samples of a steady GPU are no copies
+            raw, notes = without_copies(raw)
+        profile = found.read(raw).noting(*notes)
+    profile = apply_units(profile, units or {})
+    check_magnitudes(profile)
+    return profile
+
+
+def read_profiles(
+    paths: Sequence[str | os.PathLike[str]], *, units: Mapping[str, str] | None = None
+) -> Profile:
+    """Several files one below the other, with the columns they share and a ``file`` column."""
+    tables = [read_profile(path, units=units) for path in paths]
+    if len(tables) == 1:
+        return tables[0]
+    shared = [name for name in tables[0].columns if all(name in table for table in tables)]
+    columns = {name: np.concatenate([table[name] for table in tables]) for name in shared}
+    columns["file"] = np.concatenate(
+        [np.full(len(table), table.source, dtype=object) for table in tables]
+    )
+    lines = np.concatenate(
+        [table.lines if len(table.lines) else np.zeros(len(table), int) for table in tables]
+    )
+    notes = tuple(note for table in tables for note in table.notes)
+    source = ", ".join(table.source for table in tables)
+    kinds = "+".join(dict.fromkeys(table.kind for table in tables))
+    return Profile(columns, source, kinds, lines, notes)
+
+
+def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:
+    """The table with each exactly repeated row kept once, and a note when there was one."""
+    first: dict[tuple[str, ...], int] = {}
+    for k, row in enumerate(raw.rows):
+        first.setdefault(tuple(row), k)
+    copies = len(raw.rows) - len(first)
+    if not copies:
+        return raw, ()
+    kept = sorted(first.values())
+    line = next(raw.lines[k] for k, row in enumerate(raw.rows) if first[tuple(row)] != k)
+    lines = [raw.lines[k] for k in kept]
+    table = RawTable(raw.source, raw.header, [raw.rows[k] for k in kept], lines)
+    return table, (f"{copies} repeated rows left out (the first is row {line})",)

@@ -1,0 +1,86 @@
+"""Raw samples into runs: find what is busy, cut where it pauses or the clock moves, average."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+BUSY_SHARE = 0.1
+"""A sample is busy above this share of the way from the lowest to the 95th percentile of power."""
+
+CLOCK_STEP_MHZ = 25.0
+"""A lasting move of the clock by more than this starts another run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How samples are cut: the idle samples that end a run, and the fewest that make one."""
+
+    pause: int = 3
+    shortest: int = 5
+
+
+def busy_mask(power_w: Floats) -> NDArray[np.bool_]:
+    """Which samples are busy; all of them when power hardly moves (less than 10 W)."""
+    known = power_w[np.isfinite(power_w)]
+    if not len(known):
+        return np.zeros(len(power_w), dtype=bool)
+    low, high = float(np.min(known)), float(np.percentile(known, 95))
+    if high - low < 10.0:
+        return np.ones(len(power_w), dtype=bool)
+    return np.asarray(power_w > low + BUSY_SHARE * (high - low))
+
+
+def busy_span(power_w: Floats) -> slice:
+    """From the first to the last busy sample: idle start-up and idle end are trimmed."""
+    index = np.flatnonzero(busy_mask(power_w))
+    return slice(int(index[0]), int(index[-1]) + 1) if len(index) else slice(0, len(power_w))
+
+
+def runs(power_w: Floats, clock_mhz: Floats | None, cut: Cut = Cut()) -> list[slice]:
+    """The runs in one GPU's samples, in order of time.
+
+    A run ends where `cut.pause` idle samples follow one another, or where the clock settles
+    on another level.
+    """
+    busy = np.flatnonzero(busy_mask(power_w))
+    if not len(busy):
+        return []
+    breaks = np.flatnonzero(np.diff(busy) > cut.pause)
+    starts = np.concatenate(([busy[0]], busy[breaks + 1]))
+    ends = np.concatenate((busy[breaks], [busy[-1]])) + 1
+    found: list[slice] = []
+    for start, end in zip(starts, ends, strict=True):
+        edges = (
+            [start, *(_moves(clock_mhz[start:end], cut) + start), end]
+            if (clock_mhz is not None)
+            else [start, end]
+        )
+        found += [slice(int(a), int(b)) for a, b in pairwise(edges) if b - a >= cut.shortest]
+    return found
+
+
+def _moves(clock_mhz: Floats, cut: Cut) -> NDArray[np.int64]:
+    """Where the clock's level (median of `cut.shortest` samples on either side) moves."""
+    width = cut.shortest
+    if len(clock_mhz) < 2 * width:
+        return np.zeros(0, dtype=np.int64)
+    windows = np.median(np.lib.stride_tricks.sliding_window_view(clock_mhz, width), axis=1)
+    step = np.abs(windows[width:] - windows[:-width])
+    moves: list[int] = []
+    k = 0
+    while k < len(step):
+        if step[k] > CLOCK_STEP_MHZ:
+            last = k
+            while last + 1 < len(step) and step[last + 1] > CLOCK_STEP_MHZ:
+                last += 1
+            moves.append(k + int(np.argmax(step[k : last + 1])) + width)
+            k = last + 1
+        else:
+            k += 1
+    return np.array(moves, dtype=np.int64)

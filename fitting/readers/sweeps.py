@@ -1,0 +1,78 @@
+"""Clock sweeps: NV-DVFS, GPU-DVFS-Job-Schedule, dlbench and nsfcac."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optgap.fitting.profile import Profile
+from optgap.fitting.readers.shape import joined, others, profile_from
+from optgap.fitting.readers.text import RawTable
+
+
+def is_nv_dvfs(header: set[str]) -> bool:
+    return {"benchmark", "core_frequency", "time", "average_power"} <= header
+
+
+def read_nv_dvfs(raw: RawTable) -> Profile:
+    """Kernel time in ms and board power in W against the core clock."""
+    used = {"benchmark", "argNo", "kernel", "core_frequency", "memory_frequency"}
+    used |= {"time", "average_power", "DRAMA"}
+    columns = {
+        "application": joined(raw.text("benchmark"), raw.text("argNo"), raw.text("kernel")),
+        "frequency_mhz": raw.numbers("core_frequency"),
+        "memory_mhz": raw.numbers("memory_frequency"),
+        "time_s": raw.numbers("time") / 1e3,
+        "power_w": raw.numbers("average_power"),
+        "dram_active": raw.numbers("DRAMA"),
+        **others(raw, used),
+    }
+    note = "time read as ms per kernel launch (the publisher states no unit)"
+    return profile_from(raw, "nv-dvfs", columns, note)
+
+
+def is_core_mem(header: set[str]) -> bool:
+    return {"appName", "coreF", "memF", "power/W"} <= header
+
+
+def read_core_mem(raw: RawTable) -> Profile:
+    """Core and memory clock sweeps whose headers carry their units (``time/ms``, ``power/W``)."""
+    unit = "ms" if "time/ms" in raw.header else "s"
+    core, memory = raw.numbers("coreF"), raw.numbers("memF")
+    extra = [raw.text(name) for name in ("kernel", "argNo", "arg") if name in raw.header]
+    columns = {
+        "application": joined(raw.text("appName"), *extra),
+        "time_s": raw.numbers(f"time/{unit}") * (1e-3 if unit == "ms" else 1.0),
+        "power_w": raw.numbers("power/W"),
+    }
+    notes = []
+    if np.nanmin(core) <= 0:
+        columns |= {"frequency_offset_mhz": core, "memory_offset_mhz": memory}
+        notes.append("clocks are offsets from a base clock: kept as offsets, not as clocks")
+    else:
+        columns |= {"frequency_mhz": core, "memory_mhz": memory}
+    return profile_from(raw, "gpu-dvfs", columns, *notes)
+
+
+def is_nsfcac(header: set[str]) -> bool:
+    return {"application", "sm_app_clock", "run_time", "power_usage"} <= header
+
+
+def read_nsfcac(raw: RawTable) -> Profile:
+    """Run time in s and power in W against the SM application clock."""
+    used = {"application", "sm_app_clock", "run_time", "power_usage", "energy"}
+    used |= {"total_energy_consumption", "dram_active", "fp_active", "gpu_utilization"}
+    columns = {
+        "application": raw.text("application"),
+        "frequency_mhz": raw.numbers("sm_app_clock"),
+        "time_s": raw.numbers("run_time"),
+        "power_w": raw.numbers("power_usage"),
+    }
+    named = {
+        "energy": "energy_j",
+        "total_energy_consumption": "energy_j",
+        "dram_active": "dram_active",
+        "fp_active": "fp_active",
+        "gpu_utilization": "util_percent",
+    }
+    columns |= {ours: raw.numbers(name) for name, ours in named.items() if name in raw.header}
+    return profile_from(raw, "nsfcac", {**columns, **others(raw, used)})

@@ -1,0 +1,192 @@
+"""From a file to header and cells, refusing whatever is not plain comma-separated UTF-8."""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import math
+import os
+import re
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optgap.models.errors import InputError, NoQuote
+
+MAX_BYTES = 1 << 30
+MISSING = {"", "nan", "na", "n/a", "[n/a]", "none", "null", "[not supported]", "-"}
+_PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_LOCALE = re.compile(
+    r"[+-]?\d{1,3}([.,' \u00a0\u202f]\d{3})*[.,]\d+|[+-]?\d{1,3}([,' \u00a0]\d{3})+"
+)
+_INFINITE = {"inf", "-inf", "+inf", "infinity", "-infinity"}
+
+
+@dataclass(frozen=True)
+class RawTable:
+    """Cells as text: the header, the rows and each row's line number."""
+
+    source: str
+    header: list[str]
+    rows: list[list[str]]
+    lines: list[int]
+
+    def index(self, name: str) -> int:
+        if name not in self.header:
+            shown = NoQuote(", ".join(self.header) or "nothing")
+            raise InputError(self.source, "row 1", shown, f"a column {name}")
+        return self.header.index(name)
+
+    def text(self, name: str) -> NDArray[np.object_]:
+        k = self.index(name)
+        return np.array([row[k] for row in self.rows], dtype=object)
+
+    def numbers(self, name: str, unit: str = "") -> NDArray[np.float64]:
+        """A numeric column; cells may end in `unit`; what is missing is NaN.
+
+        Raises
+        ------
+        InputError: for a cell that is no number, is infinite, or carries another unit.
+        """
+        k = self.index(name)
+        return np.array(
+            [
+                number(row[k], self.source, f"row {line}, column {name}", unit)
+                for row, line in zip(self.rows, self.lines, strict=True)
+            ]
+        )
+
+
+def number(cell: str, source: str, where: str, unit: str = "") -> float:
+    """The number in a cell, NaN when nothing is there."""
+    text = cell.strip()
+    if text.lower() in MISSING:
+        return math.nan
+    if unit and text.endswith(unit):
+        text = text[: -len(unit)].strip()
+    if _PLAIN.fullmatch(text):
+        value = float(text)
+        if math.isfinite(value):
+            return value
+    if text.lower() in _INFINITE:
+        raise InputError(source, where, cell, "a finite number")
+    if _LOCALE.fullmatch(text):
+        expected = "a number with a decimal point and no thousands separator"
+        raise InputError(source, where, cell, expected)
+    raise InputError(source, where, cell, f"a number{f' in {unit}' if unit else ''}")
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """The file's content, unpacked when it is gzip.
+
+    Raises
+    ------
+    InputError: for a file that cannot be read, changes while it is read, is too large, or
+        is named ``.gz`` without being gzip.
+    """
+    source = str(path)
+    try:
+        with open(path, "rb") as file:
+            before = os.fstat(file.fileno()).st_size
+            data = file.read(MAX_BYTES + 1)
+            after = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
+    sized = before > 0 or after > 0  # a pipe has no size
+    if sized and (before != after or len(data) not in (before, MAX_BYTES + 1)):
+        found = NoQuote(f"{max(after, len(data))} bytes after {before} when opened")
+        raise InputError(source, "", found, "a file that is not being written to")
+    if len(data) > MAX_BYTES:
+        raise InputError(source, "", NoQuote("more than 1 GiB"), "a smaller profile")
+    if data[:2] == b"\x1f\x8b":
+        return _unzip(data, source)
+    if source.endswith(".gz"):
+        raise InputError(source, "byte 0", data[:4], "a gzip file, as its name says")
+    return data
+
+
+def _unzip(data: bytes, source: str) -> bytes:
+    try:
+        with gzip.open(io.BytesIO(data)) as stream:
+            plain = stream.read(MAX_BYTES + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(source, "", NoQuote(str(error)), "a whole gzip file") from None
+    if len(plain) > MAX_BYTES:
+        raise InputError(source, "", NoQuote("more than 1 GiB unpacked"), "a smaller profile")
+    return plain
+
+
+def decode(data: bytes, source: str) -> str:
+    """UTF-8 text, with or without a byte-order mark."""
+    marks = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    looks_wide = data[1:8:2] == b"\0\0\0\0" or data[0:8:2] == b"\0\0\0\0"
+    if data.startswith(marks) or looks_wide:
+        expected = "UTF-8 (iconv -f UTF-16 -t UTF-8 converts it)"
+        raise InputError(source, "byte 0", NoQuote("UTF-16 or UTF-32 text"), expected)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        found = error.object[error.start : error.start + 4]
+        raise InputError(source, f"byte {error.start}", found, "UTF-8 text") from None
+    if "\0" in text:
+        line = text[: text.index("\0")].count("\n") + 1
+        raise InputError(source, f"row {line}", NoQuote("a NUL byte"), "text")
+    return text
+
+
+def parse_csv(text: str, source: str) -> RawTable:
+    """Header and rows of a comma-separated text.
+
+    Raises
+    ------
+    InputError: for an empty file, a repeated or unnamed column, another separator, a row
+        with too few or too many cells, or no row at all.
+    """
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=True)
+    header: list[str] = []
+    rows: list[list[str]] = []
+    lines: list[int] = []
+    try:
+        for row in reader:
+            if not row or (len(row) == 1 and not row[0].strip()):
+                continue
+            if not header:
+                header = _header(row, source, reader.line_num)
+                continue
+            if len(row) != len(header):
+                found = NoQuote(f"{len(row)} cells")
+                expected = f"{len(header)} as in the header"
+                raise InputError(source, f"row {reader.line_num}", found, expected)
+            rows.append(row)
+            lines.append(reader.line_num)
+    except csv.Error as error:
+        where = f"row {reader.line_num}"
+        raise InputError(source, where, NoQuote(error), "comma-separated cells") from None
+    if not header:
+        raise InputError(source, "row 1", NoQuote("nothing"), "a header")
+    if not rows:
+        raise InputError(source, "row 2", NoQuote("nothing"), "at least one row below the header")
+    return RawTable(source, header, rows, lines)
+
+
+def _header(row: list[str], source: str, line: int) -> list[str]:
+    header = [cell.strip() for cell in row]
+    for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(header) == 1 and separator in header[0]:
+            expected = "commas between cells and a decimal point in numbers"
+            raise InputError(source, f"row {line}", NoQuote(f"{name} between cells"), expected)
+    for name in header:
+        if header.count(name) > 1:
+            where = f"row {line}, column {name or '(unnamed)'}"
+            raise InputError(source, where, NoQuote("it twice"), "it once")
+    return header
+
+
+def stem(source: str) -> str:
+    """The file's name without its endings, to name an application by."""
+    return Path(source).name.split(".")[0]

@@ -1,0 +1,194 @@
+"""Training throughput: adaptdl and Sia, ElasticFlow, Gavel."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optgap.fitting.profile import Column, Profile
+from optgap.fitting.readers.shape import constant, profile_from
+from optgap.fitting.readers.text import RawTable, stem
+from optgap.models.errors import InputError, NoQuote
+
+ELASTICFLOW_GPUS_PER_NODE = 8
+"""A100 servers of ElasticFlow's testbed."""
+
+Floats = NDArray[np.float64]
+
+_BATCH = re.compile(r"(.*) \(batch size (\d+)\)")
+
+
+def _application(source: str) -> str:
+    return re.split(r"_(placements|scalability)", stem(source))[0]
+
+
+def is_placements(header: set[str]) -> bool:
+    return {"placement", "local_bsz", "step_time"} <= header
+
+
+def read_placements(raw: RawTable) -> Profile:
+    """adaptdl / Sia: step time per placement; ``placement`` has one digit per node.
+
+    Raises
+    ------
+    InputError: for a placement that is not digits from 1 to 9 (a spreadsheet may have
+        turned it into a number).
+    """
+    placement = raw.text("placement")
+    digits = []
+    for line, text in zip(raw.lines, placement, strict=True):
+        if not re.fullmatch(r"[1-9]+", text.strip()):
+            where = f"row {line}, column placement"
+            expected = "digits from 1 to 9, the GPUs on each node"
+            raise InputError(raw.source, where, text, expected)
+        digits.append([int(digit) for digit in text.strip()])
+    columns = {
+        "application": constant(raw, _application(raw.source)),
+        "gpus": np.array([sum(item) for item in digits], dtype=float),
+        "nodes": np.array([len(item) for item in digits], dtype=float),
+        "gpus_on_node": np.array([max(item) for item in digits], dtype=float),
+        **_steps(raw),
+        "placement": placement,
+    }
+    return profile_from(raw, "adaptdl-placements", columns)
+
+
+def is_scalability(header: set[str]) -> bool:
+    return {"num_nodes", "num_replicas", "local_bsz", "step_time"} <= header
+
+
+def read_scalability(raw: RawTable) -> Profile:
+    """adaptdl / Sia: step time against nodes and replicas."""
+    gpus, nodes = raw.numbers("num_replicas"), raw.numbers("num_nodes")
+    columns = {
+        "application": constant(raw, _application(raw.source)),
+        "gpus": gpus,
+        "nodes": nodes,
+        "gpus_on_node": np.ceil(gpus / nodes),
+        **_steps(raw),
+    }
+    return profile_from(raw, "adaptdl-scalability", columns)
+
+
+def _steps(raw: RawTable) -> dict[str, np.ndarray]:
+    steps = {"local_batch": raw.numbers("local_bsz"), "time_s": raw.numbers("step_time")}
+    if "sync_time" in raw.header:
+        steps["sync_s"] = raw.numbers("sync_time")
+    return steps
+
+
+def is_elasticflow(header: set[str]) -> bool:
+    rest = header - {"global_batch_size"}
+    return len(rest) < len(header) and bool(rest) and all(name.isdigit() for name in rest)
+
+
+def read_elasticflow(raw: RawTable) -> Profile:
+    """Iterations per second by global batch (rows) and GPUs (columns); 0 and empty are not runs."""
+    batch = raw.numbers("global_batch_size")
+    counts = [name for name in raw.header if name.isdigit()]
+    rows: list[tuple[float, float, float, int]] = []
+    empty = 0
+    for name in counts:
+        for k, rate in enumerate(raw.numbers(name)):
+            if np.isnan(rate) or rate == 0:
+                empty += 1
+            elif rate < 0:
+                where = f"row {raw.lines[k]}, column {name}"
+                raise InputError(raw.source, where, rate, "iterations per second")
+            else:
+                rows.append((float(name), batch[k], 1.0 / rate, raw.lines[k]))
+    gpus, batches, times, lines = (np.array(column) for column in zip(*rows, strict=True))
+    nodes = np.ceil(gpus / ELASTICFLOW_GPUS_PER_NODE)
+    columns = {
+        "application": np.full(len(rows), stem(raw.source), dtype=object),
+        "gpus": gpus,
+        "nodes": nodes,
+        "gpus_on_node": np.minimum(gpus, ELASTICFLOW_GPUS_PER_NODE),
+        "global_batch": batches,
+        "local_batch": batches / gpus,
+        "time_s": times,
+    }
+    notes = (f"{empty} cells of 0 or nothing are combinations that were not run",)
+    profile = Profile(columns, raw.source, "elasticflow", lines.astype(np.int64))
+    return profile.noting(*notes) if empty else profile
+
+
+def is_gavel_table(header: set[str]) -> bool:
+    return {"model", "local_batch_size", "num_gpus", "steps_per_s"} <= header
+
+
+def read_gavel_table(raw: RawTable) -> Profile:
+    """Gavel's isolated jobs as a table; steps are summed over workers, so T = n / steps_per_s."""
+    gpus, steps = raw.numbers("num_gpus"), raw.numbers("steps_per_s")
+    kept = np.flatnonzero(steps > 0)
+    placement = raw.text("placement") if "placement" in raw.header else constant(raw, "")
+    columns = _gavel_columns(
+        raw.text("model")[kept].tolist(),
+        (raw.text("gpu") if "gpu" in raw.header else constant(raw, ""))[kept].tolist(),
+        placement[kept].tolist(),
+        raw.numbers("local_batch_size")[kept],
+        gpus[kept],
+        steps[kept],
+    )
+    lines = np.array(raw.lines, dtype=np.int64)[kept]
+    return Profile(columns, raw.source, "gavel", lines)
+
+
+def _gavel_columns(
+    model: Sequence[str],
+    gpu: Sequence[str],
+    placement: Sequence[str],
+    batch: Floats,
+    gpus: Floats,
+    steps: Floats,
+) -> dict[str, Column]:
+    """Canonical columns; unconsolidated jobs sit one GPU to a node, others fill nodes of 8."""
+    spread = np.array(["unconsolidated" in str(item) for item in placement])
+    nodes = np.where(spread, gpus, np.ceil(gpus / 8))
+    return {
+        "application": np.asarray(model, dtype=object),
+        "gpu_model": np.asarray(gpu, dtype=object),
+        "placement": np.where(spread, "unconsolidated", "consolidated").astype(object),
+        "gpus": gpus,
+        "nodes": nodes,
+        "gpus_on_node": np.ceil(gpus / nodes),
+        "local_batch": batch,
+        "time_s": gpus / steps,
+    }
+
+
+def read_gavel_json(text: str, source: str) -> Profile:
+    """Gavel's throughput JSON: the entries of jobs running alone (``null``)."""
+    rows: list[tuple[str, str, str, float, float, float]] = []
+    idle = 0
+    try:
+        document = json.loads(text)
+        for gpu, jobs in document.items():
+            for key, partners in jobs.items():
+                title, gpus = ast.literal_eval(key)
+                match = _BATCH.fullmatch(title)
+                name, batch = (match[1], float(match[2])) if match else (title, float("nan"))
+                steps = float(partners["null"])
+                if steps > 0:
+                    rows.append((name, gpu.split("_")[0], gpu, batch, float(gpus), steps))
+                else:
+                    idle += 1
+    except json.JSONDecodeError as error:
+        raise InputError(source, f"line {error.lineno}", NoQuote(error.msg), "valid JSON") from None
+    except (KeyError, TypeError, ValueError, AttributeError, SyntaxError) as error:
+        expected = 'Gavel\'s form {gpu: {"(\'model (batch size b)\', n)": {"null": steps_per_s}}}'
+        raise InputError(source, "", NoQuote(repr(error)), expected) from None
+    if not rows:
+        raise InputError(source, "", NoQuote("no running job"), "steps per second above 0")
+    texts = [[str(row[k]) for row in rows] for k in range(3)]
+    numbers = [np.array([row[k] for row in rows], dtype=float) for k in range(3, 6)]
+    columns = _gavel_columns(texts[0], texts[1], texts[2], *numbers)
+    notes = ["pairs are left out: only jobs running alone are read"]
+    if idle:
+        notes.append(f"{idle} entries of 0 steps/s did not run")
+    return Profile(columns, source, "gavel", notes=tuple(notes))
