@@ -1,0 +1,88 @@
+"""Profiling data in, documented models out.
+
+`ESTIMATORS` lists the models by name without importing them; `readers.read_profile` turns a
+profiler's file into a tidy `Profile`, `groups.fit_groups` fits a model to each of its groups,
+`report.report_of` says how far it can be trusted, and `saved` keeps it as JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from optgap.fitting.estimator import Estimator
+
+__all__ = ["ESTIMATORS", "ModelEntry", "make_estimator"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelEntry:
+    """One model: its name, where its class is, and a line for tables."""
+
+    name: str
+    target: str
+    summary: str
+
+    def load(self) -> type[Estimator]:
+        """Import the class."""
+        module, _, name = self.target.partition(":")
+        found: type[Estimator] = getattr(import_module(module), name)
+        return found
+
+
+_PLACE = "optgap.fitting."
+
+ESTIMATORS: Mapping[str, ModelEntry] = {
+    name: ModelEntry(name, _PLACE + target, summary)
+    for name, target, summary in (
+        ("linear-power", "linear_power:LinearPower", "P = P_gs + α·f (CATS, Eq. 3)"),
+        ("power-law-power", "linear_power:PowerLawPower", "P = P_s + c·(f/f_ref)^k"),
+        ("power-law-jct", "jct:PowerLawJct", "e = e_min·(f_max/f)^β (CATS, Eq. 5)"),
+        (
+            "powerflow-throughput",
+            "throughput:PowerFlowThroughput",
+            "iteration time by GPUs, placement, batch, clock (PowerFlow, Eq. 1-5)",
+        ),
+        (
+            "powerflow-power",
+            "powerflow_power:PowerFlowPower",
+            "power by clock, piecewise or from V(f) (PowerFlow, Eq. 13-15)",
+        ),
+        (
+            "powerflow-energy",
+            "powerflow_energy:PowerFlowEnergy",
+            "energy of an iteration (PowerFlow, Eq. 6-15)",
+        ),
+        (
+            "batch-power",
+            "batch_power:BatchPower",
+            "power as a logarithm of the batch (PowerFlow, Eq. 12)",
+        ),
+        ("dram-runtime", "dram:DramRuntime", "run time from DRAM activity (EcoSched)"),
+        ("contention", "contention:Contention", "speed against summed utilisation"),
+    )
+}
+"""Models by name, in the order of tables."""
+
+
+def make_estimator(name: str, **settings: Any) -> Estimator:
+    """An unfitted estimator.
+
+    Raises
+    ------
+    InputError: for a model that is not there, or a setting it does not have.
+    """
+    from optgap.models.errors import InputError
+
+    entry = ESTIMATORS.get(name)
+    if entry is None:
+        raise InputError("fit", "model", name, "one of " + ", ".join(ESTIMATORS))
+    kind = entry.load()
+    known = kind().get_params()
+    for key in settings:
+        if key not in known:
+            raise InputError("--set", name, key, "one of " + ", ".join(known))
+    return kind(**settings)

@@ -1,0 +1,85 @@
+"""``optgap fit --auto``: every model that the columns allow, ranked by held-out error."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optgap.fitting import ESTIMATORS, make_estimator
+from optgap.fitting.estimator import Estimator
+from optgap.fitting.groups import HeldOut, cross_validate
+from optgap.fitting.profile import Profile
+from optgap.fitting.splits import Split
+from optgap.models.errors import InputError
+
+VARIANTS: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "powerflow-throughput": (
+        {"sync": "paper"},
+        {"sync": "paper", "io": "none"},
+        {"sync": "ring"},
+        {"sync": "ring", "io": "none"},
+        {"sync": "topology"},
+        {"sync": "topology", "io": "none"},
+    ),
+    "batch-power": ({"form": "saturating"}, {"form": "paper"}),
+}
+"""Settings worth trying, by model; the model alone where it is not listed."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model with settings, and its held-out error or the reason why it has none."""
+
+    model: str
+    settings: Mapping[str, Any]
+    response: str
+    held_out: HeldOut | None
+    reason: str = ""
+
+    @property
+    def title(self) -> str:
+        """The model with its settings."""
+        inside = ", ".join(f"{key}={value}" for key, value in self.settings.items())
+        return f"{self.model}({inside})" if inside else self.model
+
+
+def rank(
+    table: Profile, by: str | None, split: Split, models: Sequence[str] | None = None
+) -> list[Candidate]:
+    """Candidates by response and then held-out MAPE; those that do not apply come last.
+
+    Errors compare only among models of the same response.
+    """
+    found: list[Candidate] = []
+    for name in models or ESTIMATORS:
+        for settings in VARIANTS.get(name, ({},)):
+            estimator = make_estimator(name, **settings)
+            try:
+                held = cross_validate(estimator, table, by, split)
+                found.append(Candidate(name, settings, estimator.response, held))
+            except InputError as error:
+                reason = str(error)
+                found.append(Candidate(name, settings, estimator.response, None, reason))
+    order = list(dict.fromkeys(item.response for item in found))
+    return sorted(
+        found,
+        key=lambda item: (
+            item.held_out is None,
+            order.index(item.response),
+            item.held_out.mape if item.held_out else 0.0,
+        ),
+    )
+
+
+def choose(name: str, table: Profile, by: str | None, split: Split) -> Estimator:
+    """The variant of one model with the least held-out error.
+
+    Raises
+    ------
+    InputError: when none applies.
+    """
+    ranked = rank(table, by, split, [name])
+    if ranked[0].held_out is None:
+        raise InputError(table.source, "", ranked[0].reason, f"a table for {name}")
+    return make_estimator(name, **ranked[0].settings)

@@ -1,0 +1,391 @@
+"""What every fitted model has in common: scikit-learn's habits, bounds, starts, errors.
+
+An estimator names its parameters with physical bounds, guesses starts from the data and gives
+the logarithm of its prediction with an analytic Jacobian; fitting, standard errors, sampling
+and refitting are done here. Residuals are ln(predicted) − ln(measured).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optgap.fitting import metrics
+from optgap.fitting.optimise import Floats, Loss, Residuals, multi_start, spread
+from optgap.fitting.profile import QUANTITIES, Profile
+from optgap.models.errors import InputError, NoQuote
+
+Design = Mapping[str, Any]
+"""What a model computes once from a table: columns, reference values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A parameter with its unit, physical bounds and meaning; fixed when the bounds meet."""
+
+    name: str
+    unit: str
+    lower: float
+    upper: float
+    meaning: str
+    measure: str = ""
+    """What to measure when the data cannot tell it."""
+
+    @property
+    def fixed(self) -> bool:
+        return self.lower == self.upper
+
+
+class NotFittedError(RuntimeError):
+    """An estimator was asked for what only a fit can give."""
+
+
+class Estimator:
+    """Base of the fitted models.
+
+    Parameters
+    ----------
+    loss: ``soft_l1`` (quadratic near zero, linear in the tails) or ``linear`` (least squares).
+    loss_scale: where ``soft_l1`` turns from one to the other, as a relative error.
+    starts: how many starts to try.
+    seed: for the random ones among them.
+
+    After `fit`: ``params_`` by name, ``theta_``, ``stderr_`` and ``covariance_`` in the order of
+    ``parameters_``, ``starts_`` (the start that won), ``residuals_`` (relative, log),
+    ``validity_`` (range of every input), ``warnings_``, ``r2_``, ``mape_``, ``aicc_``.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    response: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]]
+    varies: ClassVar[tuple[str, ...]] = ()
+    """Columns that must take more than one value."""
+
+    def __init__(
+        self, *, loss: Loss = "soft_l1", loss_scale: float = 0.02, starts: int = 4, seed: int = 0
+    ) -> None:
+        self.loss = loss
+        self.loss_scale = loss_scale
+        self.starts = starts
+        self.seed = seed
+
+    # --- what a model says about itself -------------------------------------------------
+
+    def settle(self, table: Profile) -> Design:
+        """Facts taken from the training data that predictions need too (references, knots)."""
+        return {}
+
+    def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
+        """The parameters, given what the data can tell."""
+        raise NotImplementedError  # pragma: no cover - every model has its own
+
+    def guess(self, table: Profile, facts: Design) -> Floats:
+        """A start from the data, in the order of `parameters`."""
+        raise NotImplementedError  # pragma: no cover - every model has its own
+
+    def design(self, table: Profile, facts: Design) -> Design:
+        """What `curve` needs, computed once per table."""
+        raise NotImplementedError  # pragma: no cover - every model has its own
+
+    def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
+        """ln(prediction), shape (rows,), and its Jacobian, shape (rows, parameters)."""
+        raise NotImplementedError  # pragma: no cover - every model has its own
+
+    def target(self, table: Profile) -> Floats:
+        """What `curve` is fitted to: ln(response)."""
+        return np.log(table.numbers(self.response))
+
+    def output(self, log: Floats, design: Design) -> Floats:
+        """The response from `curve`'s logarithm."""
+        return np.exp(log)
+
+    def penalties(self, theta: Floats) -> tuple[Floats, Floats] | None:
+        """Residuals that regularise, with their Jacobian; None for none."""
+        return None
+
+    def remarks(self, table: Profile) -> list[str]:
+        """Warnings of the model's own about the data."""
+        return []
+
+    # --- scikit-learn's contract ---------------------------------------------------------
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        names: list[str] = []
+        for base in reversed(cls.__mro__):
+            init = base.__dict__.get("__init__")
+            if init is not None and base is not object:
+                found = inspect.signature(init).parameters.values()
+                names += [p.name for p in found if p.kind is p.KEYWORD_ONLY]
+        return list(dict.fromkeys(names))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings, as given to the constructor."""
+        return {name: getattr(self, name) for name in self._names()}
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings by name.
+
+        Raises
+        ------
+        InputError: for a setting that the model does not have.
+        """
+        known = self._names()
+        for name, value in settings.items():
+            if name not in known:
+                raise InputError(self.name, "settings", name, "one of " + ", ".join(known))
+            setattr(self, name, value)
+        return self
+
+    def clone(self, **settings: Any) -> Self:
+        """An unfitted copy, with `settings` changed."""
+        return type(self)(**self.get_params()).set_params(**settings)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={value!r}" for name, value in self.get_params().items())
+        return f"{type(self).__name__}({shown})"
+
+    @property
+    def fitted(self) -> bool:
+        return hasattr(self, "theta_")
+
+    def fit(self, table: object, y: object = None) -> Self:
+        """Fit to a table (Profile, mapping or DataFrame); `y` replaces its response column.
+
+        Raises
+        ------
+        InputError: for missing columns, missing or impossible values, an input that never
+            varies, a response that is constant, or fewer rows than parameters.
+        """
+        profile = self.prepare(table, y)
+        facts = self.settle(profile)
+        params = tuple(self.parameters(profile, facts))
+        self._enough(profile, params)
+        first = self.guess(profile, facts)
+        return self._solve(profile, facts, params, self._starts(first, params))
+
+    def predict(self, table: object) -> Floats:
+        """The response at each row, in its canonical unit.
+
+        Raises
+        ------
+        NotFittedError: before `fit`.
+        InputError: for missing columns or values.
+        """
+        self._check_fitted()
+        profile = Profile.of(table, self.name)
+        self._columns(profile, self.needs)
+        design = self.design(profile, self.facts_)
+        log, _ = self.curve(self.theta_, design)
+        return self.output(log, design)
+
+    def score(self, table: object, y: object = None) -> float:
+        """R² of the prediction."""
+        profile = self.prepare(table, y)
+        return metrics.r2(profile.numbers(self.response), self.predict(profile))
+
+    def partial_fit(self, table: object, y: object = None, *, memory: int = 5000) -> Self:
+        """Refit from where the last fit ended, on the rows seen so far and these.
+
+        Fast enough for a scheduler's loop: one warm start, no multi-start. The last `memory`
+        rows are kept. The first call fits from scratch.
+        """
+        profile = self.prepare(table, y)
+        seen: Profile | None = getattr(self, "seen_", None)
+        if seen is not None:
+            names = [name for name in seen.columns if name in profile]
+            joined = {n: np.concatenate([seen[n], profile[n]])[-memory:] for n in names}
+            profile = Profile(joined, seen.source, seen.kind)
+        if not self.fitted:
+            self.fit(profile)
+        else:
+            facts = self.settle(profile)
+            params = tuple(self.parameters(profile, facts))
+            self._enough(profile, params)
+            names_now = [p.name for p in params]
+            same = names_now == [p.name for p in self.parameters_]
+            start = self.theta_ if same else self.guess(profile, facts)
+            # leave bounds, so that what was pressed against one may come back
+            lower, upper = np.array([[p.lower, p.upper] for p in params]).T
+            fresh = self.guess(profile, facts)
+            start = np.where((start <= lower) | (start >= upper), 0.9 * start + 0.1 * fresh, start)
+            self._solve(profile, facts, params, start[None, :])
+        self.seen_ = profile
+        return self
+
+    # --- the work ------------------------------------------------------------------------
+
+    def _solve(
+        self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
+    ) -> Self:
+        lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
+        target = self.target(profile)
+        fit = multi_start(
+            self._residuals(self.design(profile, facts), target),
+            starts,
+            lower,
+            upper,
+            loss=self.loss,
+            scale=self.loss_scale,
+        )
+        self.facts_ = facts
+        self.parameters_ = params
+        self.theta_ = fit.theta
+        self.start_ = np.clip(fit.start, lower, upper)
+        edge = 1e-9 * np.maximum(np.abs(fit.theta), 1e-12)
+        self.at_bound_ = ((fit.theta <= lower + edge) & np.isfinite(lower)) | (
+            (fit.theta >= upper - edge) & np.isfinite(upper)
+        )
+        scatter = spread(fit, self.at_bound_, len(target))
+        self.covariance_, self.stderr_, self.loose_ = (
+            scatter.covariance,
+            scatter.stderr,
+            scatter.loose,
+        )
+        self.params_ = {p.name: float(v) for p, v in zip(params, fit.theta, strict=True)}
+        self.residuals_ = fit.residuals[: len(target)]
+        self.n_ = len(target)
+        self.validity_ = self._validity(profile)
+        measured, predicted = profile.numbers(self.response), self.predict(profile)
+        self.r2_ = metrics.r2(measured, predicted)
+        self.mape_ = metrics.mape(measured, predicted)
+        self.aicc_ = metrics.aicc(self.residuals_, int(np.sum(~self.at_bound_)))
+        self.warnings_ = [*profile.notes, *self._warnings(profile)]
+        return self
+
+    def _residuals(self, design: Design, target: Floats) -> Residuals:
+        def evaluate(theta: Floats) -> tuple[Floats, Floats]:
+            log, jacobian = self.curve(theta, design)
+            extra = self.penalties(theta)
+            if extra is None:
+                return log - target, jacobian
+            return np.concatenate([log - target, extra[0]]), np.concatenate([jacobian, extra[1]])
+
+        return evaluate
+
+    def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
+        """The guess, and random ones around it within the bounds."""
+        rng = np.random.default_rng(self.seed)
+        lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
+        rows = [first]
+        for _ in range(max(self.starts, 1) - 1):
+            factor = np.exp(rng.normal(0.0, 1.0, len(first)))
+            rows.append(np.where(first == 0, 0.0, first * factor))
+        bounded = np.isfinite(upper) & (upper > lower) & (upper <= 100 * np.maximum(lower, 1e-300))
+        for row in rows[1:]:
+            row[bounded] = lower[bounded] + rng.beta(1, 2, int(bounded.sum())) * (
+                upper[bounded] - lower[bounded]
+            )
+        return np.clip(np.array(rows), lower, upper)
+
+    def prepare(self, table: object, y: object = None) -> Profile:
+        """The table with everything that fitting needs, checked."""
+        profile = Profile.of(table, self.name)
+        if y is not None:
+            profile = profile.with_columns(**{self.response: np.asarray(y, dtype=float)})
+        self._columns(profile, (*self.needs, self.response))
+        values = profile.numbers(self.response)
+        bad = np.flatnonzero(values <= 0)
+        if len(bad):
+            where = profile.where(int(bad[0]), self.response)
+            raise InputError(profile.source, where, float(values[bad[0]]), "a value above 0")
+        return profile
+
+    def _columns(self, profile: Profile, names: Sequence[str]) -> None:
+        for name in names:
+            values = profile.numbers(name) if name in QUANTITIES else profile[name]
+            if values.dtype.kind != "f":
+                continue
+            bad = np.flatnonzero(~np.isfinite(values))
+            if len(bad):
+                found = NoQuote(f"nothing ({len(bad)} of {len(values)} rows)")
+                where = profile.where(int(bad[0]), name)
+                raise InputError(profile.source, where, found, "a finite number in every row")
+
+    def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:
+        free = [p for p in params if not p.fixed]
+        for name in self.varies:
+            values = np.unique(profile.numbers(name))
+            if len(values) < 2:
+                found = NoQuote(f"only {values[0]:g}" if len(values) else "no rows")
+                raise InputError(
+                    profile.source, f"column {name}", found, f"at least two values for {self.name}"
+                )
+        if len(profile) < len(free):
+            names = ", ".join(p.name for p in free)
+            raise InputError(
+                profile.source,
+                "",
+                NoQuote(f"{len(profile)} rows"),
+                f"at least {len(free)} for the parameters of {self.name} ({names})",
+            )
+        values = profile.numbers(self.response)
+        if len(values) > 1 and np.ptp(values) <= 1e-12 * abs(values[0]):
+            found = NoQuote(f"{values[0]:g} in every row")
+            expected = "a response that changes with the inputs"
+            raise InputError(profile.source, f"column {self.response}", found, expected)
+
+    def _validity(self, profile: Profile) -> dict[str, tuple[float, float]]:
+        return {
+            name: (float(profile.numbers(name).min()), float(profile.numbers(name).max()))
+            for name in self.needs
+            if name in profile and profile[name].dtype.kind == "f"
+        }
+
+    def _warnings(self, profile: Profile) -> list[str]:
+        found = self.remarks(profile)
+        for p, value, bound in zip(self.parameters_, self.theta_, self.at_bound_, strict=True):
+            if bound and not p.fixed:
+                found.append(f"{p.name} is at its bound {value:g}" + _then(p.measure))
+        for members in self.loose_:
+            loose = [self.parameters_[k] for k in members]
+            names = ", ".join(p.name for p in loose)
+            advice = next((p.measure for p in loose if p.measure), "")
+            if len(loose) == 1:
+                found.append(f"{names} does not affect these data" + _then(advice))
+            else:
+                found.append(f"only a combination of {names} is identifiable" + _then(advice))
+        free = int(np.sum(~self.at_bound_))
+        if self.n_ <= free:
+            found.append(f"{self.n_} rows for {free} parameters: nothing is left to judge the fit")
+        if self.mape_ > 0.15:
+            found.append(f"mean error {self.mape_:.1%} in sample: the form does not fit the data")
+        return found
+
+    def _check_fitted(self) -> None:
+        if not self.fitted:
+            raise NotFittedError(f"{type(self).__name__} is not fitted: call fit first")
+
+    def correlations(self, threshold: float = 0.9) -> list[tuple[str, str, float]]:
+        """Pairs of parameters whose estimates correlate by at least `threshold`."""
+        self._check_fitted()
+        known = np.flatnonzero(np.isfinite(self.stderr_) & (self.stderr_ > 0))
+        found = []
+        for k, i in enumerate(known):
+            for j in known[k + 1 :]:
+                value = self.covariance_[i, j] / (self.stderr_[i] * self.stderr_[j])
+                if abs(value) >= threshold:
+                    names = self.parameters_[i].name, self.parameters_[j].name
+                    found.append((*names, float(np.clip(value, -1, 1))))
+        return sorted(found, key=lambda item: -abs(item[2]))
+
+    def with_theta(self, theta: NDArray[np.float64]) -> Self:
+        """A fitted copy with other parameter values (within the bounds)."""
+        self._check_fitted()
+        copy = self.clone()
+        copy.__dict__.update(self.__dict__)
+        lower, upper = np.array([[p.lower, p.upper] for p in self.parameters_], dtype=float).T
+        copy.theta_ = np.clip(theta, lower, upper)
+        names = [p.name for p in self.parameters_]
+        copy.params_ = dict(zip(names, (float(v) for v in copy.theta_), strict=True))
+        return copy
+
+
+def _then(measure: str) -> str:
+    return f"; measure {measure}" if measure else ""

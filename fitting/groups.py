@@ -1,0 +1,153 @@
+"""One estimator fitted to every group of a table, and its error on rows held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optgap.fitting import metrics
+from optgap.fitting.estimator import Estimator
+from optgap.fitting.optimise import Floats
+from optgap.fitting.profile import Profile, label
+from optgap.fitting.splits import KFold, Split
+from optgap.models.errors import InputError, NoQuote
+
+E = TypeVar("E", bound=Estimator)
+
+
+@dataclass(frozen=True)
+class GroupedFit(Generic[E]):
+    """Fitted estimators by group; the group of a fit without groups is ``""``."""
+
+    estimator: E
+    by: str | None
+    fits: dict[str, E]
+    source: str = "table"
+
+    def __getitem__(self, group: str) -> E:
+        return self.fits[group]
+
+    def predict(self, table: object) -> Floats:
+        """The response at each row by its group's fit.
+
+        Raises
+        ------
+        InputError: for a row of a group that was not fitted.
+        """
+        profile = Profile.of(table)
+        result = np.full(len(profile), np.nan)
+        for title, rows in profile.groups(self.by):
+            if title not in self.fits:
+                where = profile.where(int(rows[0]), self.by or "")
+                raise InputError(profile.source, where, title, "a fitted group")
+            result[rows] = self.fits[title].predict(profile.take(rows))
+        return result
+
+
+def fit_groups(estimator: E, table: object, by: str | None = None) -> GroupedFit[E]:
+    """Fit a copy of `estimator` to each group of `table` (Profile, mapping or DataFrame).
+
+    What the groups share (a board's voltage curve) is found over all of them first, by the
+    estimator's ``share``, where it has one.
+
+    Raises
+    ------
+    InputError: as `Estimator.fit`, naming the group.
+    """
+    profile = Profile.of(table)
+    base = estimator
+    share = getattr(estimator, "share", None)
+    if share is not None:
+        base = share(profile, by)
+    fits: dict[str, E] = {}
+    for title, rows in profile.groups(by):
+        part = profile if by is None else profile.take(rows)
+        try:
+            fits[title] = base.clone().fit(part)
+        except InputError as error:
+            if not by:
+                raise
+            where = f"{by} {title}" + (f", {error.where}" if error.where else "")
+            found = error.found if isinstance(error.found, str) else NoQuote(repr(error.found))
+            raise InputError(error.source, where, found, error.expected) from None
+    return GroupedFit(estimator, by, fits, profile.source)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Predictions of rows that the fit had not seen, with their measurements.
+
+    `groups` names the group of each row; `mape` is the mean over groups of each group's mean.
+    """
+
+    measured: Floats
+    predicted: Floats
+    groups: NDArray[np.object_]
+    rows: NDArray[np.int64]
+    skipped: tuple[str, ...] = field(default=())
+
+    @property
+    def errors(self) -> Floats:
+        """|predicted − measured| / measured of each row."""
+        return np.asarray(np.abs(self.predicted - self.measured) / np.abs(self.measured))
+
+    def by_group(self) -> dict[str, float]:
+        """MAPE of each group."""
+        names = dict.fromkeys(self.groups.tolist())
+        return {str(name): float(self.errors[self.groups == name].mean()) for name in names}
+
+    @property
+    def mape(self) -> float:
+        return float(np.mean(list(self.by_group().values()))) if len(self.rows) else float("nan")
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.errors)) if len(self.rows) else float("nan")
+
+    @property
+    def r2(self) -> float:
+        return metrics.r2(self.measured, self.predicted)
+
+
+def cross_validate(
+    estimator: Estimator, table: object, by: str | None = None, split: Split | None = None
+) -> HeldOut:
+    """Predict every held-out row from the others; `split` defaults to ten folds.
+
+    Groups that a training part leaves with too few rows to fit are skipped, and named in
+    ``skipped``; a table of which nothing can be predicted is an error.
+    """
+    profile = estimator.prepare(table)
+    predicted = np.full(len(profile), np.nan)
+    skipped: dict[str, str] = {}
+    for train, held in (split or KFold()).pairs(profile, by):
+        base = estimator
+        share = getattr(estimator, "share", None)
+        if share is not None:
+            base = share(profile.take(train), by)
+        inside = np.zeros(len(profile), dtype=bool)
+        inside[train] = True
+        out = np.zeros(len(profile), dtype=bool)
+        out[held] = True
+        for title, rows in profile.groups(by):
+            test, seen = rows[out[rows]], rows[inside[rows]]
+            if not len(test):
+                continue
+            try:
+                fit = base.clone().fit(profile.take(seen))
+                predicted[test] = fit.predict(profile.take(test))
+            except InputError as error:
+                skipped.setdefault(title, str(error))
+    known = np.flatnonzero(np.isfinite(predicted))
+    if not len(known):
+        reason = next(iter(skipped.values()), "no row was held out")
+        raise InputError(profile.source, "", NoQuote(reason), "enough rows to hold some out")
+    titles = np.empty(len(profile), dtype=object)
+    for title, rows in profile.groups(by):
+        titles[rows] = label(title)
+    measured = profile.numbers(estimator.response)[known]
+    notes = tuple(f"{title or 'all'}: {reason}" for title, reason in skipped.items())
+    return HeldOut(measured, predicted[known], titles[known], known, notes)

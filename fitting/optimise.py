@@ -1,0 +1,209 @@
+"""Bounded, robust Levenberg-Marquardt with analytic Jacobians, from several starts.
+
+scipy's solvers factorise the whole Jacobian in every step and know nothing of one another's
+starts. A profile has many rows and few parameters, so the normal equations are tiny, and
+starts that trail after a few steps are not worth finishing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Loss = Literal["linear", "soft_l1"]
+Residuals = Callable[[Floats], tuple[Floats, Floats]]
+"""``f(theta) -> (residuals (rows,), jacobian (rows, parameters))``."""
+
+PROBE_STEPS = 10
+"""Steps that every start is given before the trailing ones are dropped."""
+
+FINISHERS = 3
+"""Starts that are finished."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Where a fit ended: parameters, cost (half the robust sum), Jacobian and row weights."""
+
+    theta: Floats
+    cost: float
+    residuals: Floats
+    jacobian: Floats
+    weights: Floats
+    steps: int
+    start: Floats
+
+
+def _robust(residuals: Floats, loss: Loss, scale: float) -> tuple[float, Floats]:
+    if loss == "linear":
+        return 0.5 * float(residuals @ residuals), np.ones_like(residuals)
+    root = np.sqrt(1 + (residuals / scale) ** 2)
+    # (z²)/(1+√(1+z²)) is √(1+z²)−1 without its cancellation near zero
+    cost = scale**2 * float(np.sum((residuals / scale) ** 2 / (root + 1)))
+    return cost, 1 / root
+
+
+def descend(
+    evaluate: Residuals,
+    start: Floats,
+    lower: Floats,
+    upper: Floats,
+    *,
+    loss: Loss = "soft_l1",
+    scale: float = 0.02,
+    steps: int = 200,
+    tolerance: float = 1e-10,
+) -> Fit:
+    """Minimise the robust sum of squares from one start, within the bounds.
+
+    A parameter at a bound whose gradient points outwards is held; the others move by a damped
+    Gauss-Newton step, cut at the bounds.
+    """
+    theta = np.clip(start, lower, upper)
+    residuals, jacobian = evaluate(theta)
+    cost, weights = _robust(residuals, loss, scale)
+    damping = 1e-3
+    taken = 0
+    while taken < steps and cost > 1e-28 * len(residuals):
+        moved = _step(
+            evaluate, theta, residuals, jacobian, weights, cost, damping, lower, upper, loss, scale
+        )
+        if moved is None:
+            break
+        taken += 1
+        new_cost, damping = moved[4], moved[5]
+        settled = cost - new_cost <= tolerance * cost
+        theta, residuals, jacobian, weights, cost = moved[0], moved[1], moved[2], moved[3], new_cost
+        if settled:
+            break
+    return Fit(theta, cost, residuals, jacobian, weights, taken, start)
+
+
+def _step(
+    evaluate: Residuals,
+    theta: Floats,
+    residuals: Floats,
+    jacobian: Floats,
+    weights: Floats,
+    cost: float,
+    damping: float,
+    lower: Floats,
+    upper: Floats,
+    loss: Loss,
+    scale: float,
+) -> tuple[Floats, Floats, Floats, Floats, float, float] | None:
+    """One accepted step, with the damping for the next, or None where none helps."""
+    weighted = jacobian * weights[:, None]
+    gradient = weighted.T @ residuals
+    free = ~(((theta <= lower) & (gradient >= 0)) | ((theta >= upper) & (gradient <= 0)))
+    if not free.any():
+        return None
+    normal = jacobian[:, free].T @ weighted[:, free]
+    size = np.sqrt(np.maximum(np.diag(normal), 1e-300))
+    normal /= np.outer(size, size)
+    slope = gradient[free] / size
+    identity = np.eye(len(slope))
+    for _ in range(16):
+        move = -np.linalg.solve(normal + damping * identity, slope) / size
+        trial = theta.copy()
+        trial[free] = np.clip(theta[free] + move, lower[free], upper[free])
+        new_residuals, new_jacobian = evaluate(trial)
+        new_cost, new_weights = _robust(new_residuals, loss, scale)
+        if np.isfinite(new_cost) and new_cost < cost:
+            return (
+                trial,
+                new_residuals,
+                new_jacobian,
+                new_weights,
+                new_cost,
+                max(damping / 5, 1e-14),
+            )
+        damping = max(damping * 4, 1e-10)
+    return None
+
+
+def multi_start(
+    evaluate: Residuals,
+    starts: Floats,
+    lower: Floats,
+    upper: Floats,
+    *,
+    loss: Loss = "soft_l1",
+    scale: float = 0.02,
+    tolerance: float = 1e-10,
+) -> Fit:
+    """The best of several starts: all are probed, the leading few are finished.
+
+    Parameters
+    ----------
+    starts: shape (starts, parameters); equal costs go to the earlier one.
+    """
+    options = {"loss": loss, "scale": scale, "tolerance": tolerance}
+    if len(starts) == 1:
+        return descend(evaluate, starts[0], lower, upper, **options)  # type: ignore[arg-type]
+    probes = [
+        descend(evaluate, start, lower, upper, steps=PROBE_STEPS, **options)  # type: ignore[arg-type]
+        for start in starts
+    ]
+    order = sorted(range(len(probes)), key=lambda k: probes[k].cost)
+    best: Fit | None = None
+    for k in order[:FINISHERS]:
+        fit = descend(evaluate, probes[k].theta, lower, upper, **options)  # type: ignore[arg-type]
+        if best is None or fit.cost < best.cost:
+            best = Fit(
+                fit.theta, fit.cost, fit.residuals, fit.jacobian, fit.weights, fit.steps, starts[k]
+            )
+    assert best is not None
+    return best
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Covariance of the free parameters (zero rows and columns elsewhere) and what it cannot say.
+
+    `loose` lists groups of parameters of which the data fix fewer combinations than there are.
+    """
+
+    covariance: Floats
+    stderr: Floats
+    loose: tuple[tuple[int, ...], ...]
+
+
+def spread(fit: Fit, held: NDArray[np.bool_], rows: int) -> Spread:
+    """Standard errors from the Jacobian at the solution; NaN for what cannot be identified.
+
+    Parameters
+    ----------
+    held: parameters at a bound or fixed; they carry no error.
+    rows: how many of the residuals are measurements (regularisers follow them).
+    """
+    size = len(fit.theta)
+    covariance = np.zeros((size, size))
+    stderr = np.zeros(size)
+    free = np.flatnonzero(~held)
+    if not len(free):
+        return Spread(covariance, stderr, ())
+    jacobian = fit.jacobian[:rows][:, free] * np.sqrt(fit.weights[:rows])[:, None]
+    norms = np.linalg.norm(jacobian, axis=0)
+    safe = np.where(norms > 0, norms, 1.0)
+    _, values, right = np.linalg.svd(jacobian / safe, full_matrices=True)
+    values = np.concatenate([values, np.zeros(len(free) - len(values))])
+    weak = values <= 1e-7 * max(float(values[0]), 1e-300)
+    degrees = max(rows - (len(free) - int(weak.sum())), 1)
+    residuals = fit.residuals[:rows]
+    variance = float(np.sum(fit.weights[:rows] * residuals**2)) / degrees
+    inverse = np.where(weak, 0.0, 1 / np.where(weak, 1.0, values) ** 2)
+    scaled = (right.T * inverse) @ right * variance
+    covariance[np.ix_(free, free)] = scaled / np.outer(safe, safe)
+    stderr[free] = np.sqrt(np.maximum(np.diag(covariance)[free], 0))
+    loose: list[tuple[int, ...]] = []
+    for vector in right[weak]:
+        members = free[np.abs(vector) > 0.1]
+        stderr[members] = np.nan
+        loose.append(tuple(int(k) for k in members))
+    return Spread(covariance, stderr, tuple(loose))

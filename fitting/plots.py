@@ -1,0 +1,155 @@
+"""Pictures of a fit: measured against predicted, residuals, the curve with its band."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optgap.fitting.estimator import Estimator
+from optgap.fitting.profile import QUANTITIES, Profile
+from optgap.fitting.report import FitReport
+from optgap.fitting.uncertainty import interval, samples
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+BAND_SAMPLES = 200
+MANY_LINES = 6
+MANY_GROUPS = 10
+"""Groups beyond this many share the colours and are left out of the legend."""
+
+
+def _axes(ax: Axes | None) -> Axes:
+    if ax is not None:
+        return ax
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(5, 4), layout="constrained").add_subplot()
+
+
+def _unit(name: str) -> str:
+    quantity = QUANTITIES.get(name)
+    return f"{name} ({quantity.unit})" if quantity else name
+
+
+def plot_measured(report: FitReport[Any], ax: Axes | None = None) -> Axes:
+    """Predicted over measured, held out where the report has it."""
+    axes = _axes(ax)
+    estimator = report.fit.estimator
+    if report.held_out is not None:
+        measured, predicted = report.held_out.measured, report.held_out.predicted
+        title = "held out"
+    else:
+        table = estimator.prepare(report.profile)
+        measured, predicted = table.numbers(estimator.response), report.fit.predict(table)
+        title = "in sample"
+    axes.scatter(measured, predicted, s=8, alpha=0.5)
+    ends = [min(measured.min(), predicted.min()), max(measured.max(), predicted.max())]
+    axes.plot(ends, ends, color="black", linewidth=1)
+    if ends[0] > 0 and ends[1] > 30 * ends[0]:
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+    axes.set_xlabel(f"measured {_unit(estimator.response)}")
+    axes.set_ylabel("predicted")
+    axes.set_title(title)
+    return axes
+
+
+def plot_residuals(report: FitReport[Any], ax: Axes | None = None) -> Axes:
+    """Relative error over the first input, in percent."""
+    axes = _axes(ax)
+    estimator = report.fit.estimator
+    table = estimator.prepare(report.profile)
+    over = estimator.needs[0]
+    measured = table.numbers(estimator.response)
+    error = 100 * (report.fit.predict(table) / measured - 1)
+    axes.scatter(table.numbers(over), error, s=8, alpha=0.5)
+    axes.axhline(0, color="black", linewidth=1)
+    axes.set_xlabel(_unit(over))
+    axes.set_ylabel("predicted − measured (%)")
+    return axes
+
+
+def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) -> Axes:
+    """Each group's fitted curve over its first input, with the 90 % band of the parameters.
+
+    A model of one input is drawn on a fine grid, the columns it may use besides held at the
+    values of the group's middle row. A model of several is drawn through the rows measured,
+    one line per value of its second input.
+    """
+    axes = _axes(ax)
+    estimator = report.fit.estimator
+    table = estimator.prepare(report.profile)
+    rng = np.random.default_rng(seed)
+    for k, (title, rows) in enumerate(table.groups(report.fit.by)):
+        fit: Estimator = report.fit.fits[title]
+        part = table.take(rows)
+        over = part.numbers(estimator.needs[0])
+        axes.scatter(over, part.numbers(fit.response), s=8, alpha=0.5, color=f"C{k % 10}")
+        lines = [_grid(part, estimator.needs[0])] if len(fit.needs) == 1 else _lines(part, fit)
+        drawn = samples(fit, BAND_SAMPLES, rng)
+        for number, line in enumerate(lines):
+            colour = f"C{(k + number) % 10}"
+            shown = title if number == 0 and k < MANY_GROUPS and title else None
+            places = line.numbers(fit.needs[0])
+            axes.plot(places, fit.predict(line), color=colour, label=shown)
+            low, high = interval(drawn, line)
+            axes.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)
+    axes.set_xlabel(_unit(estimator.needs[0]))
+    axes.set_ylabel(_unit(estimator.response))
+    if report.fit.by and len(report.fit.fits) <= MANY_GROUPS:
+        axes.legend(fontsize="x-small")
+    return axes
+
+
+def _grid(part: Profile, over: str) -> Profile:
+    """A hundred points over one input, everything else as in its middle row."""
+    values = part.numbers(over)
+    points = np.linspace(values.min(), values.max(), 100)
+    middle = int(np.argsort(values, kind="stable")[len(values) // 2])
+    columns = {
+        name: np.repeat(column[middle : middle + 1], 100) for name, column in part.columns.items()
+    }
+    return Profile({**columns, over: points}, part.source)
+
+
+def _lines(part: Profile, fit: Estimator) -> list[Profile]:
+    """Rows with the same second input, in order of the first; a few values out of many."""
+    second = part.numbers(fit.needs[1])
+    values = np.unique(second)
+    chosen = values[np.unique(np.linspace(0, len(values) - 1, MANY_LINES).astype(int))]
+    found = []
+    for value in chosen:
+        rows = np.flatnonzero(second == value)
+        order = np.argsort(part.numbers(fit.needs[0])[rows], kind="stable")
+        found.append(part.take(rows[order]))
+    return found
+
+
+def save_plot(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
+    """The three pictures side by side, as PNG, PDF or SVG by the file's ending.
+
+    Raises
+    ------
+    InputError: for an ending that cannot be drawn.
+    """
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    from optgap.models.errors import InputError
+
+    figure = Figure(figsize=(13, 4), layout="constrained")
+    canvas = FigureCanvasAgg(figure)
+    ending = Path(path).suffix.lstrip(".").lower()
+    kinds = canvas.get_supported_filetypes()
+    if ending not in kinds:
+        raise InputError(str(path), "", ending, "an ending like png, pdf or svg")
+    left, middle, right = figure.subplots(1, 3)
+    plot_curve(report, left)
+    plot_measured(report, middle)
+    plot_residuals(report, right)
+    figure.suptitle(report.fit.estimator.name)
+    figure.savefig(path, dpi=130)

@@ -1,0 +1,257 @@
+"""Energy of an iteration: PowerFlow, Eq. 6-15, on top of a fitted iteration time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from optgap.fitting import power_forms
+from optgap.fitting.estimator import Design, Estimator, Parameter
+from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.power_forms import FormChoice, Shape
+from optgap.fitting.profile import Profile
+from optgap.fitting.throughput import IoForm, PowerFlowThroughput, layout
+from optgap.models.errors import InputError
+from optgap.models.performance.energy import (
+    COLUMN_NAMES,
+    EnergyModel,
+    power_columns,
+    static_factor,
+)
+from optgap.models.performance.throughput import SyncForm
+
+BATCH_NAMES = ("theta", "beta")
+
+
+class PowerFlowEnergy(Estimator):
+    """E_iter = n·(P_grad·T_grad + P_sync·T_sync + P_static·T_iter) in J (PowerFlow, Eq. 6-15).
+
+    The times come from a `PowerFlowThroughput` fitted to the same rows; the powers are fitted
+    to the mean power E / (n·T_iter), so that errors in time are not paid for in power.
+
+    Parameters
+    ----------
+    form: of φ (Eq. 13) and P_sync (Eq. 14), as in `PowerFlowPower`.
+    f0_mhz, kappa: the board's breakpoint and voltage slope; None (default) searches them, over
+        all groups together in a grouped fit.
+    sync, io: the forms of the iteration time.
+
+    A table needs ``frequency_mhz``, ``time_s`` and ``energy_j`` (or ``power_w``, per GPU, from
+    which the energy follows); ``gpus``, ``nodes``, ``gpus_on_node`` and ``local_batch`` default
+    to one GPU at one batch. What the rows cannot tell apart is held and said: with one batch α,
+    θ and β are part of φ; on one GPU there is no P_sync; where T_grad is all of T_iter, P_static
+    is part of φ.
+    """
+
+    name: ClassVar[str] = "powerflow-energy"
+    summary: ClassVar[str] = "energy of an iteration by GPUs, batch and clock (PowerFlow, Eq. 6-15)"
+    response: ClassVar[str] = "energy_j"
+    needs: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
+    varies: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
+
+    def __init__(
+        self,
+        *,
+        form: FormChoice = "auto",
+        f0_mhz: float | None = None,
+        kappa: float | None = None,
+        sync: SyncForm = "paper",
+        io: IoForm = "full",
+        loss: Loss = "soft_l1",
+        loss_scale: float = 0.02,
+        starts: int = 4,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
+        if form not in ("auto", *power_forms.FORMS):
+            raise InputError("--set", "form", form, "one of auto, printed, continuous, physical")
+        self.form = form
+        self.f0_mhz = f0_mhz
+        self.kappa = kappa
+        self.sync = sync
+        self.io = io
+
+    # --- the table -----------------------------------------------------------------------
+
+    def prepare(self, table: object, y: object = None) -> Profile:
+        """The table as one GPU at one batch where it says nothing else, with its energy."""
+        profile = _filled(Profile.of(table, self.name))
+        self._columns(profile, ("time_s",))
+        if y is None and "energy_j" not in profile:
+            energy = profile.numbers("power_w") * profile.numbers("time_s") * profile["gpus"]
+            profile = profile.with_columns(energy_j=energy)
+        return super().prepare(profile, y)
+
+    def predict(self, table: object) -> Floats:
+        """E_iter in J over all GPUs of each row."""
+        return super().predict(_filled(Profile.of(table, self.name)))
+
+    def target(self, table: Profile) -> Floats:
+        """ln of the mean power per GPU, E / (n·T_iter)."""
+        return np.log(_mean_power(table))
+
+    def output(self, log: Floats, design: Design) -> Floats:
+        return np.asarray(np.exp(log) * design["gpus"] * design["time"])
+
+    # --- the board -----------------------------------------------------------------------
+
+    def share(self, table: Profile, by: str | None) -> Self:
+        """A copy whose form, f0 and κ are those of all groups together."""
+        profile = self.prepare(table)
+        power, clock = _mean_power(profile), profile.numbers("frequency_mhz")
+        curves = [(clock[rows], power[rows]) for _, rows in _constant_runs(profile, by)]
+        shape = self._shape([curve for curve in curves if len(np.unique(curve[0])) > 1])
+        return self.clone(form=shape.form, f0_mhz=shape.f0_mhz, kappa=shape.kappa)
+
+    def _shape(self, curves: power_forms.Curves) -> Shape:
+        if self.form != "auto" and self.f0_mhz is not None and self.kappa is not None:
+            return Shape(self.form, self.f0_mhz, self.kappa)
+        return power_forms.search(curves, self.form, self.f0_mhz)
+
+    # --- the model -----------------------------------------------------------------------
+
+    def settle(self, table: Profile) -> Design:
+        """The fitted iteration time, the board's shape, and what the rows can tell apart."""
+        power, clock = _mean_power(table), table.numbers("frequency_mhz")
+        curves = [(clock[rows], power[rows]) for _, rows in _constant_runs(table, None)]
+        shape = self._shape([curve for curve in curves if len(np.unique(curve[0])) > 1])
+        time = PowerFlowThroughput(sync=self.sync, io=self.io, seed=self.seed).fit(table)
+        _, t_grad, t_sync, t_iter = _times(time, table)
+        batch = table.numbers("local_batch")
+        share = t_grad / t_iter
+        return {
+            "form": shape.form,
+            "f0_mhz": shape.f0_mhz,
+            "kappa": shape.kappa,
+            "time": time,
+            "batches": len(np.unique(batch)),
+            "batch": float(batch[0]),
+            "sync": bool(np.any(t_sync > 1e-3 * t_iter)),
+            "static": bool(np.ptp(share) > 0.02),
+        }
+
+    def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
+        form, f0, kappa = facts["form"], facts["f0_mhz"], facts["kappa"]
+        names, lower = COLUMN_NAMES[form], power_forms.lower_bounds(form)
+        one_batch = facts["batches"] < 2
+        whole = 1.0 - float(np.log(facts["batch"]))
+        low_beta, high_beta = (whole, whole) if one_batch else (-5.0, np.inf)
+        high_theta = 0.0 if one_batch else np.inf
+        batches, clocks = "at least three batches per GPU", "more clocks on either side of f0"
+        top = np.inf if facts["sync"] else 0.0
+        static = np.inf if facts["static"] else 0.0
+        wait = "runs in which computing fills different shares of the iteration"
+        return (
+            Parameter("f0_mhz", "MHz", f0, f0, "where the voltage starts to rise"),
+            Parameter("kappa", "1/GHz", kappa, kappa, "slope of the voltage above f0"),
+            Parameter("theta", "samples", 0.0, high_theta, "θ of Eq. 12", batches),
+            Parameter("beta", "", low_beta, high_beta, "β of Eq. 12, α being 1", batches),
+            Parameter("static_w", "W", 0.0, static, "S_l of Eq. 15", wait),
+            *(
+                Parameter(f"grad_{name}", "W", float(low), np.inf, "φ of Eq. 13", clocks)
+                for name, low in zip(names, lower, strict=True)
+            ),
+            *(
+                Parameter(f"sync_{name}", "W", float(low) if top else 0.0, top, "P_sync, Eq. 14")
+                for name, low in zip(names, lower, strict=True)
+            ),
+        )
+
+    def guess(self, table: Profile, facts: Design) -> Floats:
+        design = self.design(table, facts)
+        power = _mean_power(table)
+        one_batch = facts["batches"] < 2
+        beta = 1.0 - float(np.log(facts["batch"])) if one_batch else 1.0
+        level = 1.0 if one_batch else float(np.mean(np.log(design["batch"]) + beta))
+        columns = design["columns"]
+        weights = power_forms.weighted_fit(facts["form"], columns, power / level)
+        lower = power_forms.lower_bounds(facts["form"])
+        grad = np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
+        sync = 0.3 * grad if facts["sync"] else np.zeros(len(grad))
+        static = 0.2 * float(power.min()) if facts["static"] else 0.0
+        head = [facts["f0_mhz"], facts["kappa"], 0.0 if one_batch else 1.0, beta, static]
+        scale = 0.7 if facts["static"] else 1.0
+        return np.concatenate([head, scale * grad, sync])
+
+    def design(self, table: Profile, facts: Design) -> Design:
+        clock = table.numbers("frequency_mhz")
+        _, t_grad, t_sync, t_iter = _times(facts["time"], table)
+        form, f0 = facts["form"], facts["f0_mhz"]
+        return {
+            "columns": power_columns(form, clock, f0, facts["kappa"]),
+            "static": static_factor(form, clock, f0),
+            "grad_share": t_grad / t_iter,
+            "sync_share": t_sync / t_iter,
+            "batch": table.numbers("local_batch"),
+            "gpus": table.numbers("gpus"),
+            "time": t_iter,
+        }
+
+    def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
+        columns = design["columns"]
+        size = columns.shape[1]
+        shift, beta, static = theta[2], theta[3], theta[4]
+        grad, sync = theta[5 : 5 + size], theta[5 + size :]
+        level = np.log(design["batch"] + shift) + beta
+        phi = columns @ grad
+        share = design["grad_share"]
+        power = phi * level * share + (columns @ sync) * design["sync_share"]
+        power = np.maximum(power + static * design["static"], 1e-6)
+        jacobian = np.zeros((len(power), len(theta)))
+        jacobian[:, 2] = phi * share / (design["batch"] + shift)
+        jacobian[:, 3] = phi * share
+        jacobian[:, 4] = design["static"]
+        jacobian[:, 5 : 5 + size] = columns * (level * share)[:, None]
+        jacobian[:, 5 + size :] = columns * design["sync_share"][:, None]
+        return np.log(power), jacobian / power[:, None]
+
+    def remarks(self, table: Profile) -> list[str]:
+        facts = self.facts_
+        found = [f"time: {note}" for note in facts["time"].warnings_ if note not in table.notes]
+        if facts["batches"] < 2:
+            found.append("one batch only: alpha, theta and beta of Eq. 12 are part of phi")
+        if not facts["sync"]:
+            found.append("no synchronisation in these rows: P_sync is not identifiable")
+        if not facts["static"]:
+            found.append("computing fills every iteration alike: P_static is part of phi")
+        return found
+
+    @property
+    def time_(self) -> PowerFlowThroughput:
+        """The fitted iteration time."""
+        self._check_fitted()
+        time: PowerFlowThroughput = self.facts_["time"]
+        return time
+
+    @property
+    def model_(self) -> EnergyModel:
+        """The fitted powers, for solvers and policies."""
+        self._check_fitted()
+        return EnergyModel(self.params_, self.facts_["form"])
+
+
+def _filled(profile: Profile) -> Profile:
+    """The profile as one GPU at one batch, where it does not say otherwise."""
+    ones = np.ones(len(profile))
+    missing = {name: ones for name in ("gpus", "local_batch") if name not in profile}
+    return profile.with_columns(**missing) if missing else profile
+
+
+def _mean_power(table: Profile) -> Floats:
+    gpus, time = table.numbers("gpus"), table.numbers("time_s")
+    return np.asarray(table.numbers("energy_j") / (gpus * time))
+
+
+def _times(time: PowerFlowThroughput, table: Profile) -> tuple[Floats, Floats, Floats, Floats]:
+    gpus, batch, nodes, on_node, clock = layout(table)
+    model = time.model_
+    parts = model.parts(gpus, batch, clock, nodes, on_node)
+    return (*parts, model.iteration_time(gpus, batch, clock, nodes, on_node))
+
+
+def _constant_runs(table: Profile, by: str | None) -> list[tuple[str, np.ndarray]]:
+    """Rows that differ in nothing but the clock, by group, batch and placement."""
+    names = [name for name in ("gpus", "nodes", "gpus_on_node", "local_batch") if name in table]
+    return list(table.groups([*([by] if by else []), *names]))

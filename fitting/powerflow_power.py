@@ -1,0 +1,115 @@
+"""Power of one GPU against its clock in PowerFlow's forms (Eq. 13-15 with one batch)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Self
+
+import numpy as np
+
+from optgap.fitting import power_forms
+from optgap.fitting.estimator import Design, Estimator, Parameter
+from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.power_forms import FormChoice, Shape
+from optgap.fitting.profile import Profile
+from optgap.models.errors import InputError
+from optgap.models.performance.energy import COLUMN_NAMES, power_columns
+
+
+class PowerFlowPower(Estimator):
+    """P(f) of a busy GPU at one batch: printed piecewise, continuous, or from V(f).
+
+    Parameters
+    ----------
+    form: ``printed`` (Eq. 13-14: linear below f0, cubic above, free to jump), ``continuous``
+        (joined at f0), ``physical`` (static + linear + f·V², V flat up to f0 and rising by κ
+        above; coefficients at least 0), or ``auto`` (default): the one that predicts held-out
+        clocks best over the board's applications.
+    f0_mhz, kappa: the breakpoint and the voltage's slope in 1/GHz; None (default) searches
+        them. In a grouped fit all groups share them: they belong to the board.
+    """
+
+    name: ClassVar[str] = "powerflow-power"
+    summary: ClassVar[str] = "power of a busy GPU by its clock, piecewise (PowerFlow, Eq. 13-15)"
+    response: ClassVar[str] = "power_w"
+    needs: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
+    varies: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
+
+    def __init__(
+        self,
+        *,
+        form: FormChoice = "auto",
+        f0_mhz: float | None = None,
+        kappa: float | None = None,
+        loss: Loss = "soft_l1",
+        loss_scale: float = 0.02,
+        starts: int = 1,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
+        if form not in ("auto", *power_forms.FORMS):
+            raise InputError("--set", "form", form, "one of auto, printed, continuous, physical")
+        self.form = form
+        self.f0_mhz = f0_mhz
+        self.kappa = kappa
+
+    def share(self, table: Profile, by: str | None) -> Self:
+        """A copy whose form, f0 and κ are those of all groups together."""
+        self._columns(table, (*self.needs, self.response))
+        curves = [
+            (table.numbers("frequency_mhz")[rows], table.numbers("power_w")[rows])
+            for _, rows in table.groups(by)
+        ]
+        shape = self._shape(curves)
+        return self.clone(form=shape.form, f0_mhz=shape.f0_mhz, kappa=shape.kappa)
+
+    def _shape(self, curves: power_forms.Curves) -> Shape:
+        if self.form != "auto" and self.f0_mhz is not None and self.kappa is not None:
+            return Shape(self.form, self.f0_mhz, self.kappa)
+        return power_forms.search(curves, self.form, self.f0_mhz)
+
+    def settle(self, table: Profile) -> Design:
+        shape = self._shape([(table.numbers("frequency_mhz"), table.numbers("power_w"))])
+        return {"form": shape.form, "f0_mhz": shape.f0_mhz, "kappa": shape.kappa}
+
+    def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
+        form, f0, kappa = facts["form"], facts["f0_mhz"], facts["kappa"]
+        more = "more clocks on either side of f0"
+        lower = power_forms.lower_bounds(form)
+        return (
+            Parameter("f0_mhz", "MHz", f0, f0, "where the voltage starts to rise"),
+            Parameter("kappa", "1/GHz", kappa, kappa, "slope of the voltage above f0"),
+            *(
+                Parameter(name, "W", float(low), np.inf, f"coefficient of P(f), {form} form", more)
+                for name, low in zip(COLUMN_NAMES[form], lower, strict=True)
+            ),
+        )
+
+    def guess(self, table: Profile, facts: Design) -> Floats:
+        columns = self.design(table, facts)["columns"]
+        weights = power_forms.weighted_fit(facts["form"], columns, table.numbers("power_w"))
+        lower = power_forms.lower_bounds(facts["form"])
+        start = np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
+        return np.concatenate([[facts["f0_mhz"], facts["kappa"]], start])
+
+    def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
+        return first[None, :]  # linear in its coefficients: one valley
+
+    def design(self, table: Profile, facts: Design) -> Design:
+        clock = table.numbers("frequency_mhz")
+        return {"columns": power_columns(facts["form"], clock, facts["f0_mhz"], facts["kappa"])}
+
+    def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
+        columns = design["columns"]
+        power = np.maximum(columns @ theta[2:], 1e-6)
+        jacobian = np.zeros((len(power), len(theta)))
+        jacobian[:, 2:] = columns / power[:, None]
+        return np.log(power), jacobian
+
+    def remarks(self, table: Profile) -> list[str]:
+        clock = table.numbers("frequency_mhz")
+        above = int(np.sum(clock > self.facts_["f0_mhz"]))
+        found = ["f0 and kappa are held while errors are estimated"]
+        if above < 2 or above > len(clock) - 2:
+            found.append(f"{above} of {len(clock)} clocks lie above f0: it is not well placed")
+        return found

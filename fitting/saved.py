@@ -1,0 +1,176 @@
+"""Fitted models as JSON (``optgap.fit/1``) and back; no pickle, and nothing is executed."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from optgap.fitting import make_estimator
+from optgap.fitting.estimator import Estimator, Parameter
+from optgap.fitting.groups import GroupedFit
+from optgap.fitting.report import FitReport, params_json
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.jsonio import Fields, dump_json, load_json
+from optgap.models.performance.saved import SCHEMA
+
+NESTED = "time"
+"""The fact that is itself a fitted estimator: the iteration time inside an energy model."""
+
+
+def save(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
+    """Write a fit with everything needed to predict with it and to judge it."""
+    dump_json(path, report.to_json())
+
+
+def load(path: str | os.PathLike[str]) -> GroupedFit[Estimator]:
+    """Read a fit back, ready to predict.
+
+    Raises
+    ------
+    InputError: for a file that is not an ``optgap.fit/1``, a model that is not known, or
+        fields that do not belong together.
+    """
+    return from_document(load_json(path), str(path))
+
+
+def from_document(document: Mapping[str, Any], source: str) -> GroupedFit[Estimator]:
+    """A fit from its JSON form."""
+    fields = Fields(document, source)
+    fields.schema(SCHEMA)
+    base = _estimator(fields)
+    fits: dict[str, Estimator] = {}
+    for group in fields.objects("groups"):
+        fits[group.text("group")] = restore(base, group)
+    if not fits:
+        raise fields.fail("groups", NoQuote("nothing"), "at least one fitted group")
+    by = document.get("by")
+    if by is not None and not isinstance(by, str):
+        raise fields.fail("by", by, "a column name, or null")
+    return GroupedFit(base, by, fits, fields.text("source", source))
+
+
+def settings_of(estimator: Estimator) -> dict[str, Any]:
+    """The constructor's settings."""
+    return estimator.get_params()
+
+
+def group_state(estimator: Estimator) -> dict[str, Any]:
+    """What prediction needs beyond the parameters: facts from the data and the covariance."""
+    facts: dict[str, Any] = {}
+    for name, value in estimator.facts_.items():
+        if isinstance(value, Estimator):
+            facts[name] = {
+                "model": value.name,
+                "settings": settings_of(value),
+                "params": params_json(value),
+                "n": value.n_,
+                "r2": value.r2_,
+                "mape": value.mape_,
+                "aicc": value.aicc_,
+                "validity": {k: list(v) for k, v in value.validity_.items()},
+                "warnings": list(value.warnings_),
+                "state": group_state(value),
+            }
+        else:
+            facts[name] = value if not isinstance(value, float) or math.isfinite(value) else "inf"
+    return {"facts": facts, "covariance": estimator.covariance_.tolist()}
+
+
+def _estimator(fields: Fields) -> Estimator:
+    settings = fields.object("settings").document
+    try:
+        return make_estimator(fields.text("model"), **settings)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise InputError(fields.source, error.where, error.found, error.expected) from None
+        raise fields.fail("settings", NoQuote(error), "settings of the model") from None
+
+
+def restore(base: Estimator, group: Fields) -> Estimator:
+    """One fitted estimator from its group's JSON."""
+    estimator = base.clone()
+    params, theta, stderr, start, bound = [], [], [], [], []
+    table = group.object("params")
+    for name in table.document:
+        item = table.object(name)
+        lower = _number(item, "lower", -math.inf)
+        upper = _number(item, "upper", math.inf)
+        value = item.number("value", minimum=lower, maximum=upper)
+        params.append(
+            Parameter(name, item.text("unit", ""), lower, upper, item.text("meaning", ""))
+        )
+        theta.append(value)
+        stderr.append(_number(item, "stderr", math.nan))
+        start.append(_number(item, "start", math.nan))
+        bound.append(bool(item.document.get("at_bound", False)))
+    state = group.object("state")
+    covariance = np.array([_row(row, state) for row in state.array("covariance")], dtype=float)
+    if covariance.shape != (len(params), len(params)):
+        expected = f"{len(params)} rows of {len(params)} numbers"
+        raise state.fail("covariance", NoQuote(f"shape {covariance.shape}"), expected)
+    estimator.parameters_ = tuple(params)
+    estimator.theta_ = np.array(theta)
+    estimator.params_ = {p.name: v for p, v in zip(params, theta, strict=True)}
+    estimator.stderr_, estimator.start_ = np.array(stderr), np.array(start)
+    estimator.at_bound_, estimator.covariance_ = np.array(bound), covariance
+    estimator.loose_ = ()
+    estimator.facts_ = _facts(state.object("facts"))
+    estimator.n_ = group.integer("n")
+    for name in ("r2", "mape", "aicc"):
+        setattr(estimator, f"{name}_", _number(group, name, math.nan))
+    validity = group.object("validity")
+    estimator.validity_ = {name: _pair(validity, name) for name in validity.document}
+    estimator.warnings_ = group.texts("warnings")
+    _predictable(estimator, group)
+    return estimator
+
+
+def _predictable(estimator: Estimator, group: Fields) -> None:
+    """The parameters must be those that the facts call for, in their order."""
+    from optgap.fitting.profile import Profile
+
+    try:
+        expected = [p.name for p in estimator.parameters(Profile({}), estimator.facts_)]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise group.fail("state.facts", NoQuote(repr(error)), "the facts of the model") from None
+    found = [p.name for p in estimator.parameters_]
+    if found != expected:
+        raise group.fail("params", NoQuote(", ".join(found)), ", ".join(expected))
+
+
+def _facts(facts: Fields) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in facts.document.items():
+        if name == NESTED:
+            item = facts.object(name)
+            found[name] = restore(
+                _estimator(item), Fields({**item.document, "group": ""}, item.source, item.prefix)
+            )
+        elif isinstance(value, (bool, int, float, str)):
+            found[name] = math.inf if value == "inf" else value
+        else:
+            raise facts.fail(name, value, "a number, text or true/false")
+    return found
+
+
+def _number(fields: Fields, name: str, missing: float) -> float:
+    if fields.document.get(name) is None:
+        return missing
+    return fields.number(name, minimum=-math.inf)
+
+
+def _row(row: object, fields: Fields) -> list[float]:
+    if not isinstance(row, list):
+        raise fields.fail("covariance", row, "rows of numbers")
+    return [math.nan if value is None else float(value) for value in row]
+
+
+def _pair(fields: Fields, name: str) -> tuple[float, float]:
+    values = fields.numbers(name, minimum=-math.inf)
+    if len(values) != 2:
+        raise fields.fail(name, values, "two numbers")
+    return values[0], values[1]

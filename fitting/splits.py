@@ -1,0 +1,87 @@
+"""Which rows are held out: folds, one group value at a time, or everything above a size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optgap.fitting.profile import Profile
+from optgap.models.errors import InputError, NoQuote
+
+Rows = NDArray[np.int64]
+
+
+class Split(Protocol):
+    """Gives pairs of training and held-out rows of a table whose groups are fitted apart."""
+
+    def pairs(self, table: Profile, by: str | None) -> Iterator[tuple[Rows, Rows]]: ...
+
+
+@dataclass(frozen=True)
+class KFold:
+    """`folds` random folds, dealt within each group so that every fold has all groups.
+
+    Groups with fewer rows than folds are left out one row at a time.
+    """
+
+    folds: int = 10
+    seed: int = 0
+
+    def pairs(self, table: Profile, by: str | None) -> Iterator[tuple[Rows, Rows]]:
+        if self.folds < 2:
+            raise InputError("--cv", "", self.folds, "at least 2 folds")
+        fold = np.zeros(len(table), dtype=np.int64)
+        for _, rows in table.groups(by):
+            rng = np.random.default_rng(self.seed)
+            count = min(self.folds, len(rows))
+            for k, part in enumerate(np.array_split(rng.permutation(len(rows)), max(count, 1))):
+                fold[rows[part]] = k
+        for k in range(int(fold.max(initial=0)) + 1):
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+
+
+@dataclass(frozen=True)
+class LeaveOneValueOut:
+    """Within each group, every value of `column` is held out once (a batch, a GPU count)."""
+
+    column: str
+
+    def pairs(self, table: Profile, by: str | None) -> Iterator[tuple[Rows, Rows]]:
+        values = table[self.column]
+        rank = np.zeros(len(table), dtype=np.int64)
+        for _, rows in table.groups(by):
+            _, rank[rows] = np.unique(values[rows], return_inverse=True)
+        for k in range(int(rank.max(initial=0)) + 1):
+            yield np.flatnonzero(rank != k), np.flatnonzero(rank == k)
+
+
+@dataclass(frozen=True)
+class LeaveOneGroupOut:
+    """Every value of `column` is held out of the whole table once (an application, a run)."""
+
+    column: str
+
+    def pairs(self, table: Profile, by: str | None) -> Iterator[tuple[Rows, Rows]]:
+        values = table[self.column]
+        for value in dict.fromkeys(values.tolist()):
+            yield np.flatnonzero(values != value), np.flatnonzero(values == value)
+
+
+@dataclass(frozen=True)
+class Extrapolate:
+    """Fit where `column` is at most `upto`, predict where it is larger."""
+
+    column: str
+    upto: float
+
+    def pairs(self, table: Profile, by: str | None) -> Iterator[tuple[Rows, Rows]]:
+        values = table.numbers(self.column)
+        train, held = np.flatnonzero(values <= self.upto), np.flatnonzero(values > self.upto)
+        if not len(train) or not len(held):
+            found = NoQuote(f"{len(train)} rows up to {self.upto:g} and {len(held)} above")
+            raise InputError(table.source, f"column {self.column}", found, "rows on both sides")
+        yield train, held

@@ -1,0 +1,294 @@
+"""Iteration time of data-parallel training: PowerFlow, Eq. 1-5."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from optgap.fitting.estimator import Design, Estimator, Parameter
+from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.profile import Profile
+from optgap.models.errors import InputError
+from optgap.models.performance.throughput import (
+    GRAD_NAMES,
+    IO_NAMES,
+    SYNC_NAMES,
+    SyncForm,
+    ThroughputModel,
+    grad_columns,
+    io_columns,
+    sync_columns,
+)
+
+IoForm = Literal["full", "none"]
+
+_GAMMAS = ((9.0, 1.1), (1.1, 3.0), (9.0, 3.0), (1.1, 1.1), (9.0, 1.5), (2.0, 3.0))
+"""Where the starts' (γ1, γ2) lie."""
+
+_MEASURE = {
+    "local": "several GPUs on one node, at 2, 4 and more GPUs",
+    "node": "several nodes, at different counts of GPUs",
+    "clock": "at least two core clocks",
+    "batch": "at least two batches per GPU",
+}
+
+
+class PowerFlowThroughput(Estimator):
+    """T_iter of PowerFlow, Eq. 1-5, with the outer exponent 1/γ2; T_sync in one of several forms.
+
+    Parameters
+    ----------
+    sync: how T_sync is written, see `models.performance.throughput.sync_columns`: ``paper``
+        (Eq. 4), ``ring`` or ``topology``.
+    io: ``full`` (Eq. 2) or ``none`` (T_IO = 0, when loading is hidden or cannot be told).
+    regularise: weight of the weak priors of adaptdl, 1e-3·(γ−1)² and 1e-2·(B/Θ)² per scope;
+        1 uses them as they are, 0 (default) not at all.
+
+    A table needs ``gpus`` and ``local_batch``; ``nodes``, ``gpus_on_node`` and
+    ``frequency_mhz`` are used where present (one node; n / nodes; no clock term).
+    """
+
+    name: ClassVar[str] = "powerflow-throughput"
+    summary: ClassVar[str] = (
+        "iteration time by GPUs, placement, batch and clock (PowerFlow, Eq. 1-5)"
+    )
+    response: ClassVar[str] = "time_s"
+    needs: ClassVar[tuple[str, ...]] = ("gpus", "local_batch")
+
+    def __init__(
+        self,
+        *,
+        sync: SyncForm = "paper",
+        io: IoForm = "full",
+        regularise: float = 0.0,
+        loss: Loss = "soft_l1",
+        loss_scale: float = 0.05,
+        starts: int = 12,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
+        if sync not in SYNC_NAMES:
+            raise InputError("--set", "sync", sync, "one of " + ", ".join(SYNC_NAMES))
+        if io not in ("full", "none"):
+            raise InputError("--set", "io", io, "one of full, none")
+        self.sync = sync
+        self.io = io
+        self.regularise = regularise
+
+    def settle(self, table: Profile) -> Design:
+        """Whether the clock is known and varies, and in which scopes synchronisation was seen."""
+        gpus, batch, nodes, on_node, clock = layout(table)
+        local, node = (nodes <= 1) & (gpus > 1), nodes > 1
+        return {
+            "batch": len(np.unique(batch)) > 1,
+            "io": len(np.unique(batch)) > 1 or len(np.unique(on_node)) > 1,
+            "clock": bool(clock is not None and len(np.unique(clock)) > 1),
+            "local": len(np.unique(gpus[local])),
+            "local_beyond": bool(np.any(gpus[local] > 2)),
+            "node": len(np.unique(gpus[node])),
+            "node_beyond": bool(np.any(gpus[node] > 2)),
+            "node_clock": bool(clock is not None and len(np.unique(clock[node])) > 1),
+            "local_clock": bool(clock is not None and len(np.unique(clock[local])) > 1),
+        }
+
+    def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
+        def free(name: str, unit: str, meaning: str, seen: bool, measure: str) -> Parameter:
+            return Parameter(name, unit, 0.0, np.inf if seen else 0.0, meaning, measure)
+
+        io = self.io == "full" and facts["io"]
+        batch, clock = _MEASURE["batch"], _MEASURE["clock"]
+        params = [
+            free("a_io_s", "s", "T_IO, constant part", io, batch),
+            free("b_io_s", "s/sample", "T_IO per sample on the node", io, batch),
+            free("a_grad_s", "s", "T_grad, constant part", True, batch),
+            free("b_grad_s", "s/sample", "T_grad per sample", facts["batch"], batch),
+            free("k_grad_s_mhz", "s·MHz", "T_grad per sample and 1/f", facts["clock"], clock),
+        ]
+        for name in SYNC_NAMES[self.sync]:
+            scope = "local" if "local" in name else "node"
+            params.append(
+                free(
+                    name,
+                    "s·MHz" if name.endswith("_mhz") else "s",
+                    f"T_sync, {name}",
+                    _seen(name, facts),
+                    clock if name.endswith("_mhz") else _MEASURE[scope],
+                )
+            )
+        syncs = facts["local"] + facts["node"] > 0
+        params += [
+            Parameter("gamma1", "", 1.0, 10.0 if io else 1.0, "overlap of T_IO and T_grad", batch),
+            Parameter(
+                "gamma2",
+                "",
+                1.0,
+                10.0 if syncs else 1.0,
+                "overlap of computing and synchronising",
+                "several batches on more than one GPU",
+            ),
+        ]
+        return params
+
+    def guess(self, table: Profile, facts: Design) -> Floats:
+        design = self.design(table, facts)
+        widths = [design[key].shape[1] for key in ("io", "grad", "sync")]
+        share = {"io": 0.3, "grad": 0.5, "sync": 0.3}
+        time = float(np.median(table.numbers("time_s")))
+        parts = []
+        for key, width in zip(("io", "grad", "sync"), widths, strict=True):
+            size = np.max(np.abs(design[key]), axis=0)
+            size[size == 0] = 1.0
+            parts.append(np.full(width, share[key] * time) / size)
+        return np.concatenate([*parts, [1.5, 2.0]])
+
+    def _starts(self, first: Floats, params: tuple[Parameter, ...]) -> Floats:
+        """The guess, and starts whose parts take random shares of the median time.
+
+        The p-norms have separate valleys near adding (γ = 1) and near the maximum (γ = 10), so
+        the starts take turns among them.
+        """
+        rng = np.random.default_rng(self.seed)
+        lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
+        rows = [first]
+        for k in range(max(self.starts, 1) - 1):
+            row = first * rng.uniform(0.1, 2.0, len(first))
+            row[-2:] = _GAMMAS[k % len(_GAMMAS)]
+            rows.append(row)
+        return np.clip(np.array(rows), lower, upper)
+
+    def design(self, table: Profile, facts: Design) -> Design:
+        gpus, batch, nodes, on_node, clock = layout(table)
+        clock = clock if facts["clock"] else None
+        return {
+            "io": io_columns(batch, on_node),
+            "grad": grad_columns(batch, clock),
+            "sync": sync_columns(self.sync, gpus, nodes, on_node, clock),
+        }
+
+    def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
+        return log_time(theta, design)
+
+    def penalties(self, theta: Floats) -> tuple[Floats, Floats] | None:
+        if self.regularise == 0:
+            return None
+        names = [*IO_NAMES, *GRAD_NAMES, *SYNC_NAMES[self.sync], "gamma1", "gamma2"]
+        values, rows = [], []
+        for name in ("gamma1", "gamma2"):
+            row = np.zeros(len(theta))
+            row[names.index(name)] = np.sqrt(1e-3 * self.regularise)
+            rows.append(row)
+            values.append(row[names.index(name)] * (theta[names.index(name)] - 1))
+        for scope in ("local", "node", "sync"):
+            if f"B_{scope}_s" not in names or f"theta_{scope}_s" not in names:
+                continue
+            b, t = names.index(f"B_{scope}_s"), names.index(f"theta_{scope}_s")
+            floor = max(float(theta[t]), 1e-9)
+            weight = np.sqrt(1e-2 * self.regularise)
+            row = np.zeros(len(theta))
+            row[b] = weight / floor
+            row[t] = -weight * theta[b] / floor**2 if theta[t] > 1e-9 else 0.0
+            rows.append(row)
+            values.append(weight * theta[b] / floor)
+        return np.array(values), np.array(rows)
+
+    def remarks(self, table: Profile) -> list[str]:
+        facts = self.facts_
+        found = []
+        if not facts["local"]:
+            found.append(f"no run on several GPUs of one node; measure {_MEASURE['local']}")
+        if not facts["node"]:
+            found.append(f"no run on several nodes; measure {_MEASURE['node']}")
+        if not facts["batch"]:
+            found.append(
+                f"one batch only: a_grad holds what grows with it; measure {_MEASURE['batch']}"
+            )
+        if not facts["clock"]:
+            found.append(
+                "one clock only: k_grad and the clock terms of T_sync are part of the constants; "
+                f"measure {_MEASURE['clock']}"
+            )
+        return found
+
+    @property
+    def model_(self) -> ThroughputModel:
+        """The fitted model, for solvers and policies."""
+        self._check_fitted()
+        return ThroughputModel(self.params_, self.sync)
+
+
+def _seen(name: str, facts: Design) -> bool:
+    """Whether the data hold what the T_sync parameter `name` acts on."""
+    scope = "local" if "local" in name else "node" if "node" in name or "pair" in name else "any"
+    if scope == "any":
+        seen = facts["local"] + facts["node"] > 0
+        beyond, clock = facts["local_beyond"] or facts["node_beyond"], facts["clock"]
+        if "cross" in name:
+            return bool(facts["node"] and facts["local"])
+    else:
+        seen, beyond, clock = facts[scope] > 0, facts[f"{scope}_beyond"], facts[f"{scope}_clock"]
+    if name.endswith("_mhz"):
+        return bool(seen and clock and (beyond or not name.startswith("K")))
+    return bool(seen and (beyond or not name.startswith(("B", "latency"))))
+
+
+def layout(table: Profile) -> tuple[Floats, Floats, Floats, Floats, Floats | None]:
+    """(gpus, local batch, nodes, GPUs on a node, clock or None) of each row.
+
+    Raises
+    ------
+    InputError: for fewer GPUs than nodes, or more GPUs on a node than there are.
+    """
+    gpus, batch = table.numbers("gpus"), table.numbers("local_batch")
+    nodes = table.numbers("nodes") if "nodes" in table else np.ones_like(gpus)
+    on_node = table.numbers("gpus_on_node") if "gpus_on_node" in table else np.ceil(gpus / nodes)
+    bad = np.flatnonzero((gpus < 1) | (nodes < 1) | (nodes > gpus) | (on_node > gpus))
+    if len(bad):
+        row = int(bad[0])
+        found = f"{gpus[row]:g} GPUs on {nodes[row]:g} nodes, {on_node[row]:g} on one"
+        expected = "at least one GPU per node, and no more on a node than in all"
+        raise InputError(table.source, table.where(row, "gpus"), found, expected)
+    return gpus, batch, nodes, on_node, _clock(table)
+
+
+def _clock(table: Profile) -> Floats | None:
+    if "frequency_mhz" not in table:
+        return None
+    clock = table.numbers("frequency_mhz")
+    return clock if bool(np.all(np.isfinite(clock) & (clock > 0))) else None
+
+
+def log_time(theta: Floats, design: dict[str, Any] | Design) -> tuple[Floats, Floats]:
+    """ln T_iter (Eq. 5) and its Jacobian in (T_IO, T_grad, T_sync, γ1, γ2) parameters.
+
+    With C the inner norm, the shares w_C = (C/T)^γ2, w_S = (T_sync/T)^γ2 and likewise inside
+    give d ln T / d ln C = w_C and so on; d ln T / dγ2 = (w_C ln C + w_S ln T_sync − ln T)/γ2.
+    """
+    io, grad, sync = design["io"], design["grad"], design["sync"]
+    first, second = io.shape[1], io.shape[1] + grad.shape[1]
+    gamma1, gamma2 = theta[-2:]
+    tiny = 1e-300
+    t_io = np.maximum(io @ theta[:first], tiny)
+    t_grad = np.maximum(grad @ theta[first:second], tiny)
+    t_sync = np.maximum(sync @ theta[second:-2], tiny)
+    log_io, log_grad, log_sync = np.log(t_io), np.log(t_grad), np.log(t_sync)
+    log_compute, w_io = _log_norm(log_io, log_grad, gamma1)
+    log_total, w_compute = _log_norm(log_compute, log_sync, gamma2)
+    w_grad, w_sync = 1 - w_io, 1 - w_compute
+    jacobian = np.empty((len(t_io), len(theta)))
+    jacobian[:, :first] = io * (w_compute * w_io / t_io)[:, None]
+    jacobian[:, first:second] = grad * (w_compute * w_grad / t_grad)[:, None]
+    jacobian[:, second:-2] = sync * np.where(t_sync > tiny, w_sync / t_sync, 0.0)[:, None]
+    inner = w_io * log_io + w_grad * log_grad - log_compute
+    outer = w_compute * log_compute + w_sync * log_sync - log_total
+    jacobian[:, -2] = w_compute * inner / gamma1
+    jacobian[:, -1] = outer / gamma2
+    return log_total, jacobian
+
+
+def _log_norm(log_a: Floats, log_b: Floats, gamma: float) -> tuple[Floats, Floats]:
+    """ln (a^γ + b^γ)^(1/γ) and a's share of the sum, without leaving the range of floats."""
+    gap = gamma * (log_b - log_a)
+    share = 1 / (1 + np.exp(np.minimum(gap, 700)))
+    return np.maximum(log_a, log_b) + np.log1p(np.exp(-np.abs(gap))) / gamma, share
