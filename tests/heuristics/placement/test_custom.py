@@ -233,6 +233,14 @@ def test_a_node_that_does_not_fit_is_named_with_the_reason(
     assert message in str(caught.value)
 
 
+def test_no_node_takes_more_than_1001_tasks() -> None:
+    nodes = Cluster.of(["a"], [0], [0], [0], [""])
+    problem = PlacementProblem.of(nodes, tasks_of([(0, 0, 0, 0, "")] * 1003))
+    assert int((run(problem, best_fit_gpu).solution.node == 0).sum()) == 1001
+    with pytest.raises(InputError, match=r"arrival 1001 .* node a with 1001 tasks"):
+        run(problem, lambda task, state: 0)
+
+
 def test_memory_counts() -> None:
     nodes = Cluster.of(["a"], [1000], [1024], [0], [""])
     problem = PlacementProblem.of(nodes, tasks_of([(0, 1000, 0, 0, ""), (0, 25, 0, 0, "")]))

@@ -176,6 +176,15 @@ def test_fgd_fills_the_gap_that_nothing_else_can_use() -> None:
     assert placements(run(problem, "fgd").solution) == [(0, (0,)), (0, (0,))]
 
 
+def test_the_heavier_policy_selects_the_gpu_and_fgd_at_equal_weights() -> None:
+    # 500 and 400 milli-GPU are left: the first GPU is awake, but M still wants its 500
+    tasks = [(0, 0, 1, 500, ""), (0, 0, 1, 600, ""), (0, 0, 1, 400, "")]
+    problem = problem_of([G2], tasks, workload=[(0, 500, 1, "")])
+    for alpha, gpu in ((0.1, 1), (0.5, 1), (0.51, 0), (1.0, 0)):
+        solution = run(problem, "pwr+fgd", alpha=alpha).solution
+        assert placements(solution)[2] == (0, (gpu,)), alpha
+
+
 def test_changes_below_a_percent_of_the_sigmoid_tie_unless_exact() -> None:
     # Popularity 1/2: a gap of 30 milli-GPU is 15 milli-GPU of fragment, less than one point.
     tasks = [(0, 0, 1, 970, ""), (0, 0, 1, 10, "")]

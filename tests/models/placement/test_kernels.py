@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import placement_problems
+from strategies import placement_problems, tasks_of
 
-from optgap.models.placement import PlacementProblem
+from optgap.models.placement import Cluster, PlacementProblem, TargetWorkload
 from optgap.models.placement.fragmentation import Buckets, node_fragmentation
 from optgap.models.placement.kernels import (
     PROFILE,
@@ -64,6 +64,28 @@ def test_buckets_and_fragment_agree_to_the_last_bit(
     assert abs(sum(plain) - sum(gpus)) <= 1e-9 * max(1, sum(gpus))
 
 
+def test_the_order_of_summation_is_the_simulators() -> None:
+    # Many classes, so that every bucket fills and every other order would round differently.
+    rng = np.random.default_rng(2)
+    cluster = Cluster.of(["a"], [96_000], [0], [8], ["G2"])
+    milli = np.where(rng.random(40) < 0.2, 0, rng.integers(1, 1001, 40))
+    weights = rng.random(40)
+    m = TargetWorkload.of(
+        rng.integers(0, 96_000, 40),
+        milli,
+        np.where(milli == 0, 0, 1),
+        ["T4" if odd else "" for odd in rng.random(40) < 0.2],
+        weights / weights.sum(),
+    )
+    compiled = Compiled(PlacementProblem.of(cluster, tasks_of([(0, 0, 0, 0, "")]), m), 0)
+    for _ in range(300):
+        cpu, gpus = int(rng.integers(96_001)), rng.integers(0, 1001, 8).tolist()
+        plain = node_fragmentation(m, "G2", cpu, gpus)
+        values = compiled.buckets(cpu, gpus)
+        assert values == plain
+        assert fragment(values) == plain.fragment
+
+
 @given(node_states(), st.data())
 def test_a_move_is_the_state_it_leads_to(
     state: tuple[PlacementProblem, int, int, list[int]], data: st.DataObject
@@ -85,6 +107,16 @@ def test_a_move_is_the_state_it_leads_to(
     assert Buckets(*buckets(compiled.workload, after_cpu, *move)) == wanted
     increase = fragment_increase(compiled.workload, cpu, after_cpu, *move)
     assert abs(increase - (wanted.fragment - before)) <= 1e-9 * max(1, sum(gpus))
+
+
+def test_taking_two_of_four_gpus_leaves_too_few_for_three() -> None:
+    cluster = Cluster.of(["a"], [1000], [0], [4], ["G2"])
+    m = TargetWorkload.of([0] * 3, [1000] * 3, [3, 2, 1], [""] * 3, [0.25, 0.25, 0.5])
+    compiled = Compiled(PlacementProblem.of(cluster, tasks_of([(0, 0, 2, 1000, "")]), m), 0)
+    move = (compiled.free([1000] * 4), compiled.profile, 2, 1000, 0)
+    wanted = Buckets(0.0, 0.25 * 2000, 0.75 * 2000, 0.0, 0.0, 0.0, 0.0)
+    assert Buckets(*buckets(compiled.workload, 0, *move)) == wanted
+    assert fragment_increase(compiled.workload, 0, 0, *move) == 500.0
 
 
 @given(node_states())
