@@ -28,6 +28,7 @@ class Source:
 
 SOURCES: Sequence[Source] = (
     Source("nvidia-smi", samples.is_nvidia_smi, samples.read_nvidia_smi),
+    Source("optgap-samples", samples.is_optgap, samples.read_optgap),
     Source("nv-dvfs", sweeps.is_nv_dvfs, sweeps.read_nv_dvfs),
     Source("gpu-dvfs", sweeps.is_core_mem, sweeps.read_core_mem),
     Source("nsfcac", sweeps.is_nsfcac, sweeps.read_nsfcac),

@@ -80,6 +80,21 @@ def _timestamps(raw: RawTable, name: str) -> Floats:
     return np.array(values)
 
 
+def is_optgap(header: set[str]) -> bool:
+    return {"sample_s", "gpu", "power_w"} <= header
+
+
+def read_optgap(raw: RawTable) -> Profile:
+    """Samples of ``optgap profile``, cut into runs."""
+    names = ("power_w", "frequency_mhz", "memory_mhz", "util_percent", "power_limit_w")
+    columns = {name: raw.numbers(name) for name in names if name in raw.header}
+    series = {name: values for name, values in columns.items() if np.any(np.isfinite(values))}
+    model = raw.text("gpu_model") if "gpu_model" in raw.header else None
+    return _cut(
+        raw.source, "optgap-samples", series, raw.text("gpu"), raw.numbers("sample_s"), model
+    )
+
+
 def is_dcgmi(text: str) -> bool:
     first = next((line for line in text.splitlines() if line.strip()), "")
     return bool(re.match(r"#\s*Entity\b", first))

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from io import TextIOWrapper
 from typing import Any
 
 import typer
@@ -24,6 +25,8 @@ COMMANDS = {
     "run": "run one online policy",
     "check": "the referee's verdict on a solution",
     "compare": "every policy's gap to the best proven bound",
+    "fit": "fit a performance or power model to profiling data",
+    "profile": "sample this machine's GPUs into a CSV to fit",
 }
 """Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""
 
@@ -77,6 +80,9 @@ def group() -> LazyGroup:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code and never lets an exception through."""
     session = Session()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that cannot show α must not stop us
+            stream.reconfigure(errors="backslashreplace")
     given = list(sys.argv[1:] if arguments is None else arguments)
     if given == ["--version"]:
         given = ["info", "--short"]

@@ -1,0 +1,186 @@
+"""``optgap fit``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from optgap.cli import options as opt
+from optgap.models.errors import InputError, NoQuote
+
+if TYPE_CHECKING:
+    from optgap.fitting.profile import Profile
+    from optgap.fitting.splits import Split
+
+
+def _texts(flag: str, metavar: str, text: str) -> Any:
+    return typer.Option(flag, metavar=metavar, help=text)
+
+
+def command(
+    arguments: Annotated[
+        list[str],
+        typer.Argument(metavar="[MODEL] CSV…", help="a model, then profiles"),
+    ],
+    auto: Annotated[
+        bool, typer.Option("--auto", help="no MODEL: rank all that the columns allow")
+    ] = False,
+    by: Annotated[str | None, _texts("--by", "COL", "fit each value of this column apart")] = None,
+    cv: Annotated[
+        int, typer.Option("--cv", metavar="K", min=0, help="folds held out; 0 holds out none")
+    ] = 10,
+    leave_out: Annotated[
+        str | None, _texts("--leave-out", "COL", "hold out one value of this column at a time")
+    ] = None,
+    extrapolate: Annotated[
+        str | None, _texts("--extrapolate", "COL=VALUE", "hold out what lies above the value")
+    ] = None,
+    conditions: Annotated[
+        list[str] | None, _texts("--where", "COL>=VALUE", "only these rows; repeatable")
+    ] = None,
+    mean: Annotated[
+        str | None, _texts("--mean-over", "COL", "average over this column at equal clocks")
+    ] = None,
+    units: Annotated[
+        list[str] | None, _texts("--unit", "COL=UNIT", "the unit of a column; repeatable")
+    ] = None,
+    drop: Annotated[
+        bool, typer.Option("--drop-missing", help="leave out rows with missing values")
+    ] = False,
+    settings: opt.Settings = None,
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="save the model here")
+    ] = None,
+    plot: opt.PlotFile = None,
+    json: opt.JsonFile = None,
+    seed: opt.Seed = 0,
+    time_limit: opt.UnusedTimeLimit = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+) -> int:
+    from optgap.cli.work import Output
+    from optgap.fitting.workflow import report_of
+    from optgap.models.jsonio import dump_json
+    from optgap.parameters import assignments
+
+    opt.require_writable(json, output, plot)
+    given = assignments(settings or [], "--set")
+    model, files = _split(arguments, auto)
+    table = _table(files, assignments(units or [], "--unit"), conditions or [], mean)
+    out = Output(json, quiet)
+    split = _split_of(cv, leave_out, extrapolate, seed)
+    if drop:
+        table = _dropped(table, model)
+    if auto:
+        if given:
+            raise InputError("--set", "", NoQuote("settings"), "none beside --auto")
+        by = by or _groups(table)
+        model, given = _ranked(out, table, by, split, seed)
+    report = report_of(_estimator(model, given, seed), table, by, split)
+    out.line(str(report))
+    if output is not None:
+        dump_json(output, report.to_json())
+    if plot is not None:
+        from optgap.fitting.plots import save_plot
+
+        save_plot(plot, report)
+    out.document(report.to_json() if json is not None else {})
+    return 0
+
+
+def _split(arguments: list[str], auto: bool) -> tuple[str, list[str]]:
+    """The model's name and the files."""
+    from optgap.fitting import ESTIMATORS
+
+    if auto:
+        return "", arguments
+    model, files = arguments[0], arguments[1:]
+    if model not in ESTIMATORS:
+        raise InputError("fit", "MODEL", model, "one of " + ", ".join(ESTIMATORS) + ", or --auto")
+    if not files:
+        raise InputError("fit", "CSV", NoQuote("nothing"), "a profile to fit to")
+    return model, files
+
+
+def _table(
+    files: list[str], units: dict[str, str], conditions: list[str], mean: str | None
+) -> Profile:
+    from optgap.fitting.prepare import mean_over, where
+    from optgap.fitting.readers import read_profiles
+
+    table = read_profiles(files, units=units)
+    for condition in conditions:
+        table = where(table, condition)
+    return table if mean is None else mean_over(table, mean, "frequency_mhz")
+
+
+def _split_of(cv: int, leave_out: str | None, extrapolate: str | None, seed: int) -> Split | None:
+    from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut
+
+    if leave_out is not None and extrapolate is not None:
+        found = NoQuote("both")
+        raise InputError("--leave-out, --extrapolate", "", found, "one of them")
+    if leave_out is not None:
+        return LeaveOneValueOut(leave_out)
+    if extrapolate is not None:
+        name, _, value = extrapolate.partition("=")
+        try:
+            return Extrapolate(name.strip(), float(value))
+        except ValueError:
+            raise InputError("--extrapolate", "", extrapolate, "COL=NUMBER") from None
+    if cv == 0:
+        return None
+    return KFold(cv, seed)
+
+
+def _estimator(model: str, given: dict[str, Any], seed: int) -> Any:
+    from optgap.fitting import make_estimator
+    from optgap.parameters import typed
+
+    defaults = make_estimator(model).get_params()
+    return make_estimator(model, **{"seed": seed, **typed(given, defaults, model, "--set")})
+
+
+def _dropped(table: Profile, model: str) -> Profile:
+    from optgap.fitting import make_estimator
+    from optgap.fitting.prepare import drop_missing
+    from optgap.fitting.profile import QUANTITIES
+
+    if not model:
+        return drop_missing(table, list(QUANTITIES))
+    estimator = make_estimator(model)
+    return drop_missing(table, [*estimator.needs, estimator.response, "time_s", "power_w"])
+
+
+def _groups(table: Profile) -> str | None:
+    """Application, where the table has several."""
+    if "application" in table and len(set(table["application"].tolist())) > 1:
+        return "application"
+    return None
+
+
+def _ranked(
+    out: Any, table: Profile, by: str | None, split: Split | None, seed: int
+) -> tuple[str, dict[str, Any]]:
+    """Show the ranking; the best of the first response is fitted."""
+    from optgap.fitting.automatic import rank
+    from optgap.fitting.splits import KFold
+
+    ranked = rank(table, by, split or KFold(10, seed))
+    usable = [item for item in ranked if item.held_out is not None]
+    if not usable:
+        reasons = "; ".join(dict.fromkeys(item.reason for item in ranked))
+        raise InputError(table.source, "", NoQuote(reasons), "columns that some model can use")
+    rows = [
+        (item.title, item.response, f"{item.held_out.mape:.2%}", f"{item.held_out.r2:.4f}")
+        for item in usable
+        if item.held_out is not None
+    ]
+    out.table(("model", "predicts", "held-out MAPE", "R²"), rows, right=(2, 3))
+    left = list(dict.fromkeys(item.model for item in ranked if item.held_out is None))
+    left = [name for name in left if name not in {item.model for item in usable}]
+    if left:
+        out.line("do not apply: " + ", ".join(left))
+    out.line()
+    return usable[0].model, dict(usable[0].settings)
