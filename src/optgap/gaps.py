@@ -265,7 +265,8 @@ class _Bench:
 
     def run(self, problem: Problem, runnable: Runnable, scope: _Scope | None = None) -> _Line:
         def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
-            self.limits.progress(f"{runnable.label}: {phase}", incumbent, bound)
+            named = phase if phase.startswith(runnable.label) else f"{runnable.label}: {phase}"
+            self.limits.progress(named, incumbent, bound)
 
         failure: Failure = ""
         self.limits.progress(runnable.label, None, None)

@@ -150,9 +150,7 @@ def test_placements_and_series_are_written_per_arrival(
 
 def test_a_failed_arrival_has_empty_fields(cli: Cli, problem_file: str) -> None:
     optgap.save(two_nodes_problem(extra=2), "tight.json")
-    lines = cli(
-        "run", "tight.json", "--policy", "bestfit", "--placements", "-", "-q"
-    ).out.splitlines()
+    lines = cli("run", "tight.json", "--policy", "bestfit", "--placements", "-").out.splitlines()
     assert len(lines) == 7
     assert lines[-1] == "5,,"
 

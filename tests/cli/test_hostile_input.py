@@ -197,6 +197,13 @@ def test_output_that_cannot_be_written(cli: Cli, arguments: list[str], place: st
     assert sorted(os.listdir()) == before
 
 
+@pytest.mark.parametrize("place", ["out", "-"])
+def test_two_outputs_need_two_places(cli: Cli, place: str) -> None:
+    arguments = ["run", "problem.json", "--policy", "fgd", "--json", place, "--placements", place]
+    refused(cli(*arguments), place, "two outputs")
+    assert not Path("out").exists()
+
+
 def test_a_file_that_was_there_survives_a_failed_run(cli: Cli) -> None:
     Path("out.json").write_text("precious")
     refused(cli("run", "problem.json", "--policy", "mine.py:q", "--json", "out.json"))

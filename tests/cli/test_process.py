@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,16 @@ def test_output_in_a_pipe_is_plain_text() -> None:
     out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (0, "")
     assert out.startswith("problem ")
+
+
+def test_output_that_cannot_be_encoded_is_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    problem = two_nodes_problem()
+    optgap.save(replace(problem, name="α"), "greek.json")
+    process = optgap_process("run", "greek.json", "--policy", "fgd")
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (0, "")
+    assert r"\u03b1: 2 nodes" in out
 
 
 def test_bad_input_ends_in_one_line_and_exit_code_2() -> None:

@@ -32,8 +32,9 @@ def command(
     from optgap.models.jsonio import dump_json
     from optgap.parameters import assignments
 
+    # the problem is the JSON document: --json is another name for -o
     target = output if json is None else json
-    opt.require_writable(output, target)
+    opt.require_writable(*dict.fromkeys((output, target)))
     given: dict[str, Any] = dict(assignments(settings or [], "--set"))
     spec = family(name, "FAMILY")
     given_files = {key: path for key, path in files.items() if path is not None}

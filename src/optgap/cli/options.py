@@ -93,10 +93,14 @@ def require_writable(*paths: str | None) -> None:
 
     Raises
     ------
-    InputError: for a directory, or a file in a folder that is missing or not writable.
+    InputError: for a directory, a file in a folder that is missing or not writable, or one
+        place for two outputs.
     """
-    for path in paths:
-        if path is None or path == "-":
+    wanted = [path for path in paths if path is not None]
+    for path in wanted:
+        if wanted.count(path) > 1:
+            raise InputError(path, "", NoQuote("it for two outputs"), "a file for each")
+        if path == "-":
             continue
         target = Path(path)
         if target.is_dir():

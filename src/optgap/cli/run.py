@@ -48,6 +48,7 @@ def command(
     )
     if result.solution is not None:
         _write(problem, result.solution, tables)
+    quiet = quiet or "-" in (output, *tables.values())
     return deliver(result, problem, Output(json, quiet), output, verbose)
 
 

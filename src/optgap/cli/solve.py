@@ -42,4 +42,4 @@ def command(
         time_limit,
         quiet,
     )
-    return deliver(result, problem, Output(json, quiet), output, verbose)
+    return deliver(result, problem, Output(json, quiet or output == "-"), output, verbose)
