@@ -75,6 +75,13 @@ def test_a_policy_that_turns_tasks_down_meets_a_bound_for_what_it_took() -> None
     assert row.gap_to_bound == (row.result.objective - accepted[0]) / accepted[0]  # type: ignore[operator]
 
 
+def test_a_policy_alone_in_its_scope_is_no_yardstick_for_itself() -> None:
+    table = compare(two_nodes_problem(extra=2), policies="pwr", methods="loose")
+    row = table.row("pwr")
+    assert (row.bound_scope, row.gap_to_best) == ("accepted", None)
+    assert row.gap_to_bound is not None
+
+
 def test_a_policy_below_the_bound_for_everything_is_no_contradiction(
     two_nodes: PlacementProblem,
 ) -> None:
