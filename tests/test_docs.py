@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from conftest import Cli
 
+from optgap.cli import COMMANDS
+
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -52,7 +54,7 @@ def test_every_option_in_the_command_line_page_exists(
     monkeypatch.setenv("COLUMNS", "200")  # help texts are cut to the terminal
     text = (root / "docs" / "cli.md").read_text()
     help_texts = ""
-    for name in ("info", "families", "generate", "solve", "bound", "run", "check", "compare"):
+    for name in COMMANDS:
         assert f"optgap {name}" in text or f"| {name}" in text
         help_texts += cli(name, "--help").out
     for option in set(re.findall(r"--[a-z][a-z-]+", text)):

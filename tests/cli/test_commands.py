@@ -11,6 +11,7 @@ import pytest
 from conftest import Cli, two_nodes_problem
 
 import optgap
+from optgap.cli import COMMANDS
 from optgap.models.placement import PlacementSolution
 
 TOGETHER = PlacementSolution.of([(0, [0]), (0, [1]), (0, [1]), (0, [])])
@@ -41,13 +42,11 @@ def test_without_a_command_there_is_help(cli: Cli) -> None:
     bare, asked = cli(), cli("--help")
     assert bare.code == asked.code == 0
     assert bare.out == asked.out
-    for name in ("info", "families", "generate", "solve", "bound", "run", "check", "compare"):
+    for name in COMMANDS:
         assert f" {name} " in bare.out
 
 
-@pytest.mark.parametrize(
-    "name", ["info", "families", "generate", "solve", "bound", "run", "check", "compare"]
-)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_and_the_common_options(cli: Cli, name: str) -> None:
     answer = cli(name, "--help")
     assert answer.code == 0
