@@ -39,13 +39,69 @@ class Fit:
     start: Floats
 
 
-def _robust(residuals: Floats, loss: Loss, scale: float) -> tuple[float, Floats]:
-    if loss == "linear":
-        return 0.5 * float(residuals @ residuals), np.ones_like(residuals)
-    root = np.sqrt(1 + (residuals / scale) ** 2)
-    # (z²)/(1+√(1+z²)) is √(1+z²)−1 without its cancellation near zero
-    cost = scale**2 * float(np.sum((residuals / scale) ** 2 / (root + 1)))
-    return cost, 1 / root
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A parameter vector with everything a step needs to know there."""
+
+    theta: Floats
+    residuals: Floats
+    jacobian: Floats
+    cost: float
+    weights: Floats
+    """ρ' of each residual: the gradient is Jᵀ(ρ'·r). The curvature is taken as Jᵀ(ρ'·J): with ρ'' in it,
+    as it should be near the end, rows far off count for nothing at the start and pull no more."""
+
+
+class _Problem:
+    """Robust least squares within bounds, with one way to look at a point and one to step."""
+
+    def __init__(
+        self, evaluate: Residuals, lower: Floats, upper: Floats, loss: Loss, scale: float
+    ) -> None:
+        self.evaluate, self.lower, self.upper = evaluate, lower, upper
+        self.loss, self.scale = loss, scale
+
+    def at(self, theta: Floats) -> _Point:
+        residuals, jacobian = self.evaluate(theta)
+        if self.loss == "linear":
+            ones = np.ones_like(residuals)
+            cost = 0.5 * float(residuals @ residuals)
+            return _Point(theta, residuals, jacobian, cost, ones)
+        square = (residuals / self.scale) ** 2
+        root = np.sqrt(1 + square)
+        # z²/(1+√(1+z²)) is √(1+z²)−1 without its cancellation near zero
+        cost = self.scale**2 * float(np.sum(square / (root + 1)))
+        return _Point(theta, residuals, jacobian, cost, 1 / root)
+
+    def step(self, here: _Point, damping: float) -> tuple[_Point, float] | None:
+        """The next point and its damping, or None where no step lowers the cost.
+
+        A parameter at a bound whose gradient points outwards is held; the others move by a
+        damped Gauss-Newton step, cut at the bounds.
+        """
+        theta = here.theta
+        gradient = here.jacobian.T @ (here.weights * here.residuals)
+        outwards = ((theta <= self.lower) & (gradient >= 0)) | (
+            (theta >= self.upper) & (gradient <= 0)
+        )
+        free = np.flatnonzero(~outwards)
+        if not len(free):
+            return None
+        columns = here.jacobian[:, free]
+        normal = columns.T @ (columns * here.weights[:, None])
+        size = np.sqrt(np.maximum(np.diag(normal), 1e-300))
+        normal /= np.outer(size, size)
+        slope = gradient[free] / size
+        identity = np.eye(len(free))
+        for _ in range(16):
+            move = -np.linalg.solve(normal + damping * identity, slope) / size
+            trial = theta.copy()
+            trial[free] = np.clip(theta[free] + move, self.lower[free], self.upper[free])
+            there = self.at(trial)
+            if np.isfinite(there.cost) and there.cost < here.cost:
+                return there, max(damping / 5, 1e-14)
+            damping = max(damping * 4, 1e-10)
+        return None
 
 
 def descend(
@@ -59,72 +115,22 @@ def descend(
     steps: int = 200,
     tolerance: float = 1e-10,
 ) -> Fit:
-    """Minimise the robust sum of squares from one start, within the bounds.
-
-    A parameter at a bound whose gradient points outwards is held; the others move by a damped
-    Gauss-Newton step, cut at the bounds.
-    """
-    theta = np.clip(start, lower, upper)
-    residuals, jacobian = evaluate(theta)
-    cost, weights = _robust(residuals, loss, scale)
+    """Minimise the robust sum of squares from one start, within the bounds."""
+    problem = _Problem(evaluate, lower, upper, loss, scale)
+    here = problem.at(np.clip(start, lower, upper))
     damping = 1e-3
     taken = 0
-    while taken < steps and cost > 1e-28 * len(residuals):
-        moved = _step(
-            evaluate, theta, residuals, jacobian, weights, cost, damping, lower, upper, loss, scale
-        )
-        if moved is None:
+    while taken < steps and here.cost > 1e-28 * len(here.residuals):
+        found = problem.step(here, damping)
+        if found is None:
             break
         taken += 1
-        new_cost, damping = moved[4], moved[5]
-        settled = cost - new_cost <= tolerance * cost
-        theta, residuals, jacobian, weights, cost = moved[0], moved[1], moved[2], moved[3], new_cost
+        there, damping = found
+        settled = here.cost - there.cost <= tolerance * here.cost
+        here = there
         if settled:
             break
-    return Fit(theta, cost, residuals, jacobian, weights, taken, start)
-
-
-def _step(
-    evaluate: Residuals,
-    theta: Floats,
-    residuals: Floats,
-    jacobian: Floats,
-    weights: Floats,
-    cost: float,
-    damping: float,
-    lower: Floats,
-    upper: Floats,
-    loss: Loss,
-    scale: float,
-) -> tuple[Floats, Floats, Floats, Floats, float, float] | None:
-    """One accepted step, with the damping for the next, or None where none helps."""
-    weighted = jacobian * weights[:, None]
-    gradient = weighted.T @ residuals
-    free = ~(((theta <= lower) & (gradient >= 0)) | ((theta >= upper) & (gradient <= 0)))
-    if not free.any():
-        return None
-    normal = jacobian[:, free].T @ weighted[:, free]
-    size = np.sqrt(np.maximum(np.diag(normal), 1e-300))
-    normal /= np.outer(size, size)
-    slope = gradient[free] / size
-    identity = np.eye(len(slope))
-    for _ in range(16):
-        move = -np.linalg.solve(normal + damping * identity, slope) / size
-        trial = theta.copy()
-        trial[free] = np.clip(theta[free] + move, lower[free], upper[free])
-        new_residuals, new_jacobian = evaluate(trial)
-        new_cost, new_weights = _robust(new_residuals, loss, scale)
-        if np.isfinite(new_cost) and new_cost < cost:
-            return (
-                trial,
-                new_residuals,
-                new_jacobian,
-                new_weights,
-                new_cost,
-                max(damping / 5, 1e-14),
-            )
-        damping = max(damping * 4, 1e-10)
-    return None
+    return Fit(here.theta, here.cost, here.residuals, here.jacobian, here.weights, taken, start)
 
 
 def multi_start(
@@ -191,8 +197,9 @@ def spread(fit: Fit, held: NDArray[np.bool_], rows: int) -> Spread:
     jacobian = fit.jacobian[:rows][:, free] * np.sqrt(fit.weights[:rows])[:, None]
     norms = np.linalg.norm(jacobian, axis=0)
     safe = np.where(norms > 0, norms, 1.0)
-    _, values, right = np.linalg.svd(jacobian / safe, full_matrices=True)
-    values = np.concatenate([values, np.zeros(len(free) - len(values))])
+    short = max(len(free) - rows, 0)  # rows of zeros complete the directions
+    padded = np.concatenate([jacobian / safe, np.zeros((short, len(free)))])
+    _, values, right = np.linalg.svd(padded, full_matrices=False)
     weak = values <= 1e-7 * max(float(values[0]), 1e-300)
     degrees = max(rows - (len(free) - int(weak.sum())), 1)
     residuals = fit.residuals[:rows]

@@ -1,0 +1,172 @@
+"""The formulas give the papers' numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optgap.models.errors import InputError
+from optgap.models.jsonio import dump_json
+from optgap.models.performance import (
+    EnergyModel,
+    ThroughputModel,
+    batch_power,
+    contention_factor,
+    linear_power,
+    pair_speed,
+    power_law_power,
+    power_law_time,
+    read_fit,
+    runtime_from_dram,
+    sla_frequency,
+)
+from optgap.models.performance.dram import relative_runtime
+from optgap.models.performance.throughput import SYNC_NAMES, p_norm, sync_columns
+
+TIME = {
+    "a_io_s": 0.004,
+    "b_io_s": 2e-5,
+    "a_grad_s": 0.006,
+    "b_grad_s": 4e-4,
+    "k_grad_s_mhz": 1.2,
+    "A_local_s_mhz": 6.0,
+    "K_local_s_mhz": 1.5,
+    "B_local_s": 0.002,
+    "theta_local_s": 0.004,
+    "A_node_s_mhz": 15.0,
+    "K_node_s_mhz": 3.0,
+    "B_node_s": 0.004,
+    "theta_node_s": 0.010,
+    "gamma1": 2.0,
+    "gamma2": 1.5,
+}
+GPUS = np.array([1, 2, 4, 8])
+ON_NODE = np.array([1, 2, 4, 4])
+NODES = np.array([1, 1, 1, 2])
+
+
+def energy_model() -> EnergyModel:
+    """f0 = 800: φ = .02f+4 below, 1e-8f³−.5e-5f²+.01f+10.08 above, and so on, in GHz."""
+    return EnergyModel(
+        {
+            "f0_mhz": 800.0,
+            "theta": 4.0,
+            "beta": 0.5,
+            "static_w": 32.0,
+            "grad_b_low_w": 4.0,
+            "grad_a_low_w": 20.0,
+            "grad_d_high_w": 10.08,
+            "grad_c_high_w": 10.0,
+            "grad_b_high_w": -5.0,
+            "grad_a_high_w": 10.0,
+            "sync_b_low_w": 10.0,
+            "sync_a_low_w": 20.0,
+            "sync_d_high_w": 6.16,
+            "sync_c_high_w": 20.0,
+            "sync_b_high_w": -10.0,
+            "sync_a_high_w": 20.0,
+        },
+        "printed",
+    )
+
+
+def test_iteration_times_are_those_of_the_worked_example() -> None:
+    model = ThroughputModel(TIME)
+    times = model.iteration_time(GPUS, 64 / GPUS, 1200.0, NODES, ON_NODE)
+    assert times == pytest.approx([0.095746, 0.053562, 0.036031, 0.067737], rel=2e-5)
+    assert model.throughput(1, 64, 1200.0) == pytest.approx(1 / 0.095746, rel=2e-5)
+
+
+def test_the_parts_of_the_worked_example() -> None:
+    io, grad, sync = ThroughputModel(TIME).parts(GPUS, 64 / GPUS, 1200.0, NODES, ON_NODE)
+    assert io == pytest.approx([0.00528, 0.00528, 0.00528, 0.00464])
+    assert grad == pytest.approx([0.0956, 0.0508, 0.0284, 0.0172])
+    assert sync == pytest.approx([0, 0.0090, 0.0155, 0.0615])
+
+
+def test_energies_are_those_of_the_worked_example() -> None:
+    times, powers = ThroughputModel(TIME), energy_model()
+    for clock, expected in (
+        (1200.0, [19.1059, 19.3905, 22.8090, 63.9772]),
+        (600.0, [17.1617, 16.9883, 19.0135, 50.3660]),
+    ):
+        batch = 64 / GPUS
+        _, grad, sync = times.parts(GPUS, batch, clock, NODES, ON_NODE)
+        whole = times.iteration_time(GPUS, batch, clock, NODES, ON_NODE)
+        energy = powers.iteration_energy(GPUS, batch, clock, grad, sync, whole)
+        assert energy == pytest.approx(expected, rel=2e-5)
+
+
+def test_both_branches_of_the_worked_example_meet_at_the_breakpoint() -> None:
+    model = energy_model()
+    below, above = model.powers(1.0, 799.999999), model.powers(1.0, 800.0)
+    for low, high in zip(below, above, strict=True):
+        assert low == pytest.approx(float(high), rel=1e-6)
+
+
+@given(
+    st.floats(1e-4, 1e2),
+    st.floats(1e-4, 1e2),
+    st.floats(0, 1e2),
+    st.floats(1, 10),
+    st.floats(1, 10),
+)
+def test_an_iteration_takes_between_its_longest_part_and_the_sum(
+    io: float, grad: float, sync: float, gamma1: float, gamma2: float
+) -> None:
+    parts = [np.array([part]) for part in (io, grad, sync)]
+    total = p_norm(*parts, gamma1, gamma2)[0]
+    assert max(io, grad, sync) * (1 - 1e-9) <= total <= (io + grad + sync) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("form", list(SYNC_NAMES))
+def test_one_gpu_never_synchronises(form: str) -> None:
+    ones = np.ones(3)
+    columns = sync_columns(form, ones, ones, ones, 1000 * ones)  # type: ignore[arg-type]
+    assert columns.shape == (3, len(SYNC_NAMES[form]))
+    assert np.all(columns == 0)
+
+
+def test_the_v100_of_cats() -> None:
+    assert linear_power(1350, 23.3, 0.09) == pytest.approx(144.8)
+    assert sla_frequency(1350, 1.2, 0.91) == pytest.approx(1104.896, abs=1e-3)
+    assert linear_power(sla_frequency(1350, 1.2, 0.91), 23.3, 0.09) == pytest.approx(
+        122.741, abs=1e-3
+    )
+    assert power_law_time(1155, 1.0, 0.91, 1350) == pytest.approx(1.1525, abs=1e-4)
+    assert sla_frequency(1350, 1.2, 0.0) == 0
+
+
+def test_a_power_law_with_exponent_one_is_linear() -> None:
+    clocks = np.array([500.0, 1000.0])
+    assert power_law_power(clocks, 20, 90, 1, 1000) == pytest.approx(linear_power(clocks, 20, 0.09))
+
+
+def test_power_by_batch_stands_still_outside_its_ends() -> None:
+    power = batch_power([1, 8, 64, 512, 4096], 30.0, 0.0, 10.0, low=8, high=512)
+    assert power[0] == power[1]
+    assert power[3] == power[4]
+    assert power[2] - power[1] == pytest.approx(30 * np.log(8))
+
+
+def test_contention_starts_at_the_knee() -> None:
+    assert contention_factor([50, 100, 200], 0.6) == pytest.approx([1, 1, 2**0.6])
+    assert pair_speed([200], 1.0) == pytest.approx([0.5])
+
+
+def test_run_time_from_dram() -> None:
+    assert runtime_from_dram([0.5, 1.0], "rate", 0.1, 0.2) == pytest.approx([5, 1 / 0.3])
+    assert runtime_from_dram([0.5, 1.0], "power", 10, 1.0) == pytest.approx([20, 10])
+    assert runtime_from_dram([0.5, 1.0], "traffic", 10) == pytest.approx([20, 10])
+    relative = relative_runtime([0.5, 0.0, 2.0])
+    assert relative[[0, 2]] == pytest.approx([4, 1])
+    assert np.isnan(relative[1])
+
+
+def test_reading_parameters_refuses_other_documents(tmp_path: object) -> None:
+    path = f"{tmp_path}/other.json"
+    dump_json(path, {"schema": "something/1"})
+    with pytest.raises(InputError, match=r"optgap\.fit/1"):
+        read_fit(path)
