@@ -81,6 +81,7 @@ def set_up(problem: PlacementProblem, rule: Rule, order: IntArray, seed: int) ->
     state = np.zeros(len(nodes), dtype=STATE)
     state["free_cpu"] = nodes["cpu_milli"]
     state["free_memory"] = nodes["memory_mib"]
+    state["model"] = nodes["model"]
     cache = np.zeros((int(requests["cached"].max()) + 1, len(nodes)), dtype=SCORES)
     cache["stamp"] = -1
     run = Run(
@@ -131,13 +132,16 @@ def _arrivals(
 
 
 def _cache_rows(request: IntArray, size: int, rule: Rule) -> IntArray:
-    """Cache rows: the most frequent requests, if they come more than once, while they fit."""
+    """Cache rows, from 1, of the requests that come most often; 0 for all others.
+
+    A request that comes once needs none, nor does a policy without scores.
+    """
     counts = np.bincount(request)
-    rows = np.full(len(counts), -1, dtype=np.int64)
+    rows = np.zeros(len(counts), dtype=np.int64)
     if rule.first != NONE:
-        frequent = np.argsort(-counts, kind="stable")[: CACHE_CELLS // size]
-        frequent = frequent[counts[frequent] > 1]
-        rows[frequent] = np.arange(len(frequent))
+        kept = np.argsort(-counts, kind="stable")[: CACHE_CELLS // size]
+        kept = kept[counts[kept] > 1]
+        rows[kept] = np.arange(1, len(kept) + 1)
     return rows
 
 

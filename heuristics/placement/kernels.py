@@ -59,7 +59,7 @@ REQUEST = np.dtype(
         ("num_gpu", "i8"),
         ("gpu_milli", "i8"),
         ("kind", "i8"),  # a bit: 0 for CPU only, 1 for a share, 2^k for k GPUs
-        ("cached", "i8"),  # row of the cache, -1 for none
+        ("cached", "i8"),  # row of the cache; 0 for requests whose scores are not kept
     ]
 )
 """What scores can tell apart about tasks: all but memory."""
@@ -68,16 +68,17 @@ STATE = np.dtype(
     [
         ("free_cpu", "i8"),
         ("free_memory", "i8"),
-        ("most_free", "i8"),  # of one GPU that fractional tasks may use, -1 for none
-        ("whole", "i8"),  # idle GPUs
+        ("most_free", "i4"),  # of one GPU that fractional tasks may use, -1 for none
+        ("whole", "i4"),  # idle GPUs
         ("tasks", "i4"),
+        ("model", "i4"),  # as in the nodes' table, which the search then need not touch
         ("free_gpu", "i8"),
         ("kinds", "i8"),  # of the GPU tasks placed so far, as bits
         ("fragment", "f8"),  # F_n(M), milli-GPU
         ("power", "f8"),  # W
     ]
 )
-"""What changes about a node, besides the free milli-GPU of each GPU."""
+"""What changes about a node, besides the free milli-GPU of each GPU: one cache line."""
 
 SCORES = np.dtype([("stamp", "i4"), ("first", "f8"), ("second", "f8")])
 """Scores of a request on a node, good while `stamp` is the number of the node's tasks."""
@@ -326,26 +327,27 @@ def score(run: Run, kind: int, r: int, n: int) -> float:
 
 @compiled
 def candidates(run: Run, k: int) -> int:
-    """List the feasible nodes of arrival `k` with their scores; returns how many there are."""
+    """List the feasible nodes of arrival `k` with their scores; returns how many there are.
+
+    Without scores the first will do, unless one is to be drawn.
+    """
     # Taken out of `run` once: handing all of it to a function costs more than that does.
     first, second = run.rule.first, run.rule.second
-    nodes, state, cache, found = run.nodes, run.state, run.cache, run.found
+    state, cache, found = run.state, run.cache, run.found
+    any_will_do = first == NONE and not run.rule.random_node
     r, memory = run.arrivals[k]["request"], run.arrivals[k]["memory_mib"]
     request, accepts = run.requests[r], run.accepts[r]
     row = request["cached"]
     size = 0
-    for n in range(len(nodes)):
-        if not (feasible(request, memory, state[n]) and accepts[nodes[n]["model"]]):
+    for n in range(len(state)):
+        if not (feasible(request, memory, state[n]) and accepts[state[n]["model"]]):
             continue
         found[size]["node"] = n
-        if first == NONE:
-            pass
-        elif row < 0:
-            found[size]["first"] = score(run, first, r, n)
-            found[size]["second"] = score(run, second, r, n)
-        else:
+        if any_will_do:
+            return 1
+        if first != NONE:
             known = cache[row, n]
-            if known["stamp"] != state[n]["tasks"]:
+            if row == 0 or known["stamp"] != state[n]["tasks"]:
                 known["stamp"] = state[n]["tasks"]
                 known["first"] = score(run, first, r, n)
                 known["second"] = score(run, second, r, n)
