@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import enumeration
+import pytest
+from conftest import two_nodes_problem
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import placement_problems
+
+import optgap
+from optgap.documents import load, load_problem, load_solution, save
+from optgap.models.errors import InputError
+from optgap.models.placement import PlacementProblem, PlacementSolution
+from optgap.models.result import Result
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("documents")
+
+
+@given(problem=placement_problems(), data=st.data())
+def test_problems_solutions_and_results_survive_their_files(
+    place: Path, problem: PlacementProblem, data: st.DataObject
+) -> None:
+    save(problem, place / "problem.json")
+    again = load(place / "problem.json")
+    assert again.to_json() == problem.to_json()
+    options = [enumeration.choices(problem, k) for k in range(len(problem.tasks))]
+    solution = PlacementSolution.of([data.draw(st.sampled_from(o)) for o in options])
+    save(solution, place / "solution.json", problem)
+    assert load(place / "solution.json", again) == solution
+    assert load_solution(place / "solution.json", again) == solution
+    assert again.check(solution) == problem.check(solution)
+    assert again.evaluate(solution) == problem.evaluate(solution)
+
+
+@given(problem=placement_problems(), policy=st.sampled_from(["pwr", "fgd", "random"]))
+def test_a_policys_result_survives_its_file(
+    place: Path, problem: PlacementProblem, policy: str
+) -> None:
+    result = optgap.run(problem, policy, seed=1)
+    save(result, place / "result.json")
+    again: Result = load(place / "result.json", problem)
+    assert again == result
+    assert again.gap == result.gap
+    assert load_solution(place / "result.json", problem) == result.solution
+
+
+def test_files_are_plain_json_with_finite_numbers(place: Path) -> None:
+    save(two_nodes_problem(), place / "p.json")
+    text = (place / "p.json").read_text()
+    assert "NaN" not in text
+    assert "Infinity" not in text
+    assert json.loads(text)["schema"] == "optgap.placement.problem/1"
+
+
+def test_a_solution_needs_its_problem(place: Path) -> None:
+    problem = two_nodes_problem()
+    save(PlacementSolution.of([None] * 4), place / "s.json", problem)
+    with pytest.raises(InputError, match="a solution without its problem"):
+        load(place / "s.json")
+    with pytest.raises(InputError, match=r"'optgap\.placement\.problem/1'"):
+        load_problem(place / "s.json")
+    (place / "x.json").write_text('{"schema": "juggling/1"}')
+    with pytest.raises(InputError, match="found 'juggling/1'"):
+        load(place / "x.json")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("status", "splendid"),
+        ("termination", None),
+        ("kind", "magic"),
+        ("seconds", -1.0),
+        ("objective", "low"),
+        ("metrics", []),
+        ("seed", 1.5),
+        ("solution", 3),
+        ("schema", "optgap.result/2"),
+    ],
+)
+def test_a_result_with_a_wrong_field_names_it(place: Path, field: str, value: object) -> None:
+    document = optgap.run(two_nodes_problem(), "fgd").to_json()
+    (place / "bad.json").write_text(json.dumps({**document, field: value}))
+    with pytest.raises(InputError, match=f"field {field}"):
+        load(place / "bad.json")
