@@ -109,6 +109,10 @@ class Estimator:
         """Residuals that regularise, with their Jacobian; None for none."""
         return None
 
+    def hops(self, theta: Floats, table: Profile, facts: Design) -> Floats:
+        """Further starts from a solution, shape (starts, parameters); none by default."""
+        return np.zeros((0, len(theta)))
+
     def remarks(self, table: Profile) -> list[str]:
         """Warnings of the model's own about the data."""
         return []
@@ -233,6 +237,7 @@ class Estimator:
             upper,
             loss=self.loss,
             scale=self.loss_scale,
+            hop=(lambda theta: self.hops(theta, profile, facts)) if len(starts) > 1 else None,
         )
         self.facts_ = facts
         self.parameters_ = params

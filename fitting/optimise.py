@@ -22,6 +22,8 @@ Residuals = Callable[[Floats], tuple[Floats, Floats]]
 PROBE_STEPS = 10
 """Steps that every start is given before the trailing ones are dropped."""
 
+HOP_ROUNDS = 4
+
 FINISHERS = 3
 """Starts that are finished."""
 
@@ -142,12 +144,15 @@ def multi_start(
     loss: Loss = "soft_l1",
     scale: float = 0.02,
     tolerance: float = 1e-10,
+    hop: Callable[[Floats], Floats] | None = None,
 ) -> Fit:
     """The best of several starts: all are probed, the leading few are finished.
 
     Parameters
     ----------
     starts: shape (starts, parameters); equal costs go to the earlier one.
+    hop: further starts from a solution found, tried until none lowers the cost (at most
+        `HOP_ROUNDS` times); for models whose valleys lie a known step apart.
     """
     options = {"loss": loss, "scale": scale, "tolerance": tolerance}
     if len(starts) == 1:
@@ -165,6 +170,15 @@ def multi_start(
                 fit.theta, fit.cost, fit.residuals, fit.jacobian, fit.weights, fit.steps, starts[k]
             )
     assert best is not None
+    for _ in range(HOP_ROUNDS if hop is not None else 0):
+        assert hop is not None
+        fits = [descend(evaluate, row, lower, upper, **options) for row in hop(best.theta)]  # type: ignore[arg-type]
+        if not fits:
+            break
+        found = min(fits, key=lambda fit: fit.cost)
+        if found.cost >= best.cost * (1 - 1e-6):
+            break
+        best = found
     return best
 
 

@@ -121,9 +121,9 @@ def _polish(curves: Curves, shape: Shape, clocks: Floats, f0_mhz: float | None) 
         full[:size] = point
         return cost(shaped(full), curves)
 
-    # data with noise are settled in a few dozen steps, data without deserve every digit
-    point = start[:size]
-    for steps in (40, 400):
+    # rounds as long as they pay: noisy data settle in the first, exact ones deserve every digit
+    point, last = start[:size], cost(shape, curves)
+    for steps in (40, 80, 160, 320):
         found = minimize(
             objective,
             point,
@@ -131,8 +131,9 @@ def _polish(curves: Curves, shape: Shape, clocks: Floats, f0_mhz: float | None) 
             options={"xatol": 1e-10, "fatol": 1e-20, "maxfev": steps},
         )
         point = found.x
-        if found.fun > 1e-3 * sum(len(power) for _, power in curves):
+        if found.fun > 0.98 * last:
             break
+        last = float(found.fun)
     full = start.copy()
     full[:size] = point
     polished = shaped(full)
