@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import time
 from functools import lru_cache
 
 import numpy as np
 
-from optgap.heuristics.placement.kernels import (
+from optgap.heuristics.placement.kernels import place_arrivals, refresh_all
+from optgap.heuristics.placement.tables import (
     ARRIVAL,
     CANDIDATE,
     NONE,
@@ -16,8 +18,6 @@ from optgap.heuristics.placement.kernels import (
     STATE,
     Rule,
     Run,
-    place_arrivals,
-    refresh_all,
 )
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
@@ -33,11 +33,11 @@ from optgap.models.placement.kernels import (
 )
 from optgap.models.result import Outcome, Status, Termination
 
-CHUNK = 500_000
-"""Node visits between two looks at the limits: some milliseconds."""
+LOOK_EVERY = 0.05
+"""Seconds between two looks at the limits, about."""
 
 CACHE_CELLS = 8_000_000
-"""Most cached scores, 20 bytes each; classes beyond it are scored anew at every arrival."""
+"""Most cached scores, 20 bytes each; requests beyond it are scored anew at every arrival."""
 
 
 def simulate(
@@ -52,16 +52,19 @@ def simulate(
     total = len(problem.tasks)
     rank = np.full(total, -1, dtype=np.int64)
     mask = np.zeros(total, dtype=np.int64)
-    step = max(1, CHUNK // len(order))
-    termination, done = Termination.COMPLETED, 0
-    for start in range(0, total, step):
+    termination, done, step = Termination.COMPLETED, 0, 1
+    while done < total:
         stopped = limits.stop
         if stopped is not None:
             termination = stopped
             break
-        limits.progress(f"{label}: arrival {start} of {total}", None, None)
+        limits.progress(f"{label}: arrival {done} of {total}", None, None)
+        started, start = time.perf_counter(), done
         done = min(total, start + step)
         place_arrivals(run, start, done, rank, mask)
+        # How long an arrival takes hangs on nodes, target workload and policy: feel for it.
+        brief = time.perf_counter() - started < LOOK_EVERY
+        step = 2 * step if brief else max(1, step // 2)
     node = np.where(rank >= 0, order[rank], -1)
     return Outcome(
         PlacementSolution.of_arrays(node, mask),

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from optgap.heuristics.placement import kernels
+from optgap.heuristics.placement import tables
 from optgap.heuristics.placement.engine import sigmoid_steps, simulate
-from optgap.heuristics.placement.kernels import Rule
+from optgap.heuristics.placement.tables import Rule
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
@@ -46,9 +46,9 @@ def pwr(
     InputError: for an unknown `score`.
     """
     if _exact("pwr", score):
-        rule = _rule(kernels.EXACT, gpu=kernels.EXACT, watts=1.0, strict=strict_fraction)
+        rule = _rule(tables.EXACT, gpu=tables.EXACT, watts=1.0, strict=strict_fraction)
     else:
-        rule = _rule(kernels.PWR, gpu=kernels.PWR, normalise=True, strict=strict_fraction)
+        rule = _rule(tables.PWR, gpu=tables.PWR, normalise=True, strict=strict_fraction)
     return simulate(problem, rule, limits=limits, seed=seed, label="pwr")
 
 
@@ -68,9 +68,9 @@ def fgd(
     InputError: for an unknown `score`.
     """
     if _exact("fgd", score):
-        rule = _rule(kernels.EXACT, gpu=kernels.EXACT, fragments=1.0)
+        rule = _rule(tables.EXACT, gpu=tables.EXACT, fragments=1.0)
     else:
-        rule = _rule(kernels.FGD, gpu=kernels.FGD)
+        rule = _rule(tables.FGD, gpu=tables.FGD)
     return simulate(problem, rule, limits=limits, seed=seed, label="fgd")
 
 
@@ -102,8 +102,8 @@ def pwr_fgd(
         raise InputError("policy pwr+fgd", "parameter alpha", alpha, "a number from 0 to 1")
     if _exact("pwr+fgd", score):
         rule = _rule(
-            kernels.EXACT,
-            gpu=kernels.EXACT,
+            tables.EXACT,
+            gpu=tables.EXACT,
             watts=alpha,
             fragments=(1 - alpha) / 1000,
             strict=strict_fraction,
@@ -111,10 +111,10 @@ def pwr_fgd(
     else:
         weights = (float(round(alpha * 1000)), float(round((1 - alpha) * 1000)))
         rule = _rule(
-            kernels.PWR,
-            kernels.FGD,
+            tables.PWR,
+            tables.FGD,
             weights,
-            gpu=kernels.PWR if weights[0] > weights[1] else kernels.FGD,
+            gpu=tables.PWR if weights[0] > weights[1] else tables.FGD,
             normalise=True,
             strict=strict_fraction,
         )
@@ -131,7 +131,7 @@ def greedy_exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Out
     watts, fragments = problem.objective.weights
     if problem.objective.goal == "accepted_gpu":
         fragments = 1.0
-    rule = _rule(kernels.EXACT, gpu=kernels.EXACT, watts=watts, fragments=fragments)
+    rule = _rule(tables.EXACT, gpu=tables.EXACT, watts=watts, fragments=fragments)
     return simulate(problem, rule, limits=limits, seed=seed, label="greedy-exact")
 
 
@@ -141,7 +141,7 @@ def best_fit(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome
     Left-overs are shares of the largest node (128 vCPUs, 8 GPUs), truncated to percent.
     Fractional tasks get the fullest GPU that still fits them.
     """
-    rule = _rule(kernels.BESTFIT, normalise=True)
+    rule = _rule(tables.BESTFIT, normalise=True)
     return simulate(problem, rule, limits=limits, seed=seed, label="bestfit")
 
 
@@ -151,7 +151,7 @@ def dot_product(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outc
     Shares of the largest node (128 vCPUs, 8 GPUs), in percent; a node's GPUs are one dimension.
     Fractional tasks get the fullest GPU that still fits them.
     """
-    rule = _rule(kernels.DOTPROD)
+    rule = _rule(tables.DOTPROD)
     return simulate(problem, rule, limits=limits, seed=seed, label="dotprod")
 
 
@@ -160,7 +160,7 @@ def gpu_packing(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outc
 
     CPU-only tasks go to the lowest rank.
     """
-    rule = _rule(kernels.PACKING)
+    rule = _rule(tables.PACKING)
     return simulate(problem, rule, limits=limits, seed=seed, label="gpupacking")
 
 
@@ -169,13 +169,13 @@ def gpu_clustering(problem: PlacementProblem, *, limits: Limits, seed: int) -> O
 
     CPU-only tasks go to the lowest rank.
     """
-    rule = _rule(kernels.CLUSTERING)
+    rule = _rule(tables.CLUSTERING)
     return simulate(problem, rule, limits=limits, seed=seed, label="gpuclustering")
 
 
 def random(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
     """Random: any feasible node, and any GPU that fits a fractional task, drawn from `seed`."""
-    rule = _rule(kernels.NONE, gpu=kernels.RANDOM, random_node=True)
+    rule = _rule(tables.NONE, gpu=tables.RANDOM, random_node=True)
     return simulate(problem, rule, limits=limits, seed=seed, label="random")
 
 
@@ -184,7 +184,7 @@ def first_fit(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcom
 
     The simulators have no such policy; it is the plainest baseline.
     """
-    rule = _rule(kernels.NONE, gpu=kernels.FIRST)
+    rule = _rule(tables.NONE, gpu=tables.FIRST)
     return simulate(problem, rule, limits=limits, seed=seed, label="firstfit")
 
 
@@ -196,10 +196,10 @@ def _exact(policy: str, score: Any) -> bool:
 
 def _rule(
     first: int,
-    second: int = kernels.NONE,
+    second: int = tables.NONE,
     weights: tuple[float, float] = (1.0, 0.0),
     *,
-    gpu: int = kernels.BEST,
+    gpu: int = tables.BEST,
     normalise: bool = False,
     random_node: bool = False,
     watts: float = 0.0,
