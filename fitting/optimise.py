@@ -50,8 +50,11 @@ class _Point:
     jacobian: Floats
     cost: float
     weights: Floats
-    """ρ' of each residual: the gradient is Jᵀ(ρ'·r). The curvature is taken as Jᵀ(ρ'·J): with ρ'' in it,
-    as it should be near the end, rows far off count for nothing at the start and pull no more."""
+    """ρ' of each residual: the gradient is Jᵀ(ρ'·r), the curvature is taken as Jᵀ(ρ'·J).
+
+    With ρ'' in it, as it should be near the end, rows far off would count for nothing at the
+    start and pull no more.
+    """
 
 
 class _Problem:

@@ -12,6 +12,7 @@ from optgap.fitting.estimator import Estimator
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import interval, samples
+from optgap.models.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,6 +130,21 @@ def _lines(part: Profile, fit: Estimator) -> list[Profile]:
     return found
 
 
+ENDINGS = ("png", "pdf", "svg", "jpg", "jpeg")
+
+
+def require_ending(path: str | os.PathLike[str]) -> None:
+    """Refuse a picture that cannot be drawn before anything is fitted.
+
+    Raises
+    ------
+    InputError: for an ending other than `ENDINGS`.
+    """
+    ending = Path(path).suffix.lstrip(".").lower()
+    if ending not in ENDINGS:
+        raise InputError(str(path), "", ending, "an ending like png, pdf or svg")
+
+
 def save_plot(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
     """The three pictures side by side, as PNG, PDF or SVG by the file's ending.
 
@@ -139,14 +155,9 @@ def save_plot(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    from optgap.models.errors import InputError
-
+    require_ending(path)
     figure = Figure(figsize=(13, 4), layout="constrained")
-    canvas = FigureCanvasAgg(figure)
-    ending = Path(path).suffix.lstrip(".").lower()
-    kinds = canvas.get_supported_filetypes()
-    if ending not in kinds:
-        raise InputError(str(path), "", ending, "an ending like png, pdf or svg")
+    FigureCanvasAgg(figure)
     left, middle, right = figure.subplots(1, 3)
     plot_curve(report, left)
     plot_measured(report, middle)

@@ -31,9 +31,11 @@ class KFold:
     folds: int = 10
     seed: int = 0
 
-    def pairs(self, table: Profile, by: str | None) -> Iterator[tuple[Rows, Rows]]:
+    def __post_init__(self) -> None:
         if self.folds < 2:
-            raise InputError("--cv", "", self.folds, "at least 2 folds")
+            raise InputError("--cv", "", self.folds, "at least 2 folds, or 0 for none")
+
+    def pairs(self, table: Profile, by: str | None) -> Iterator[tuple[Rows, Rows]]:
         fold = np.zeros(len(table), dtype=np.int64)
         for _, rows in table.groups(by):
             rng = np.random.default_rng(self.seed)

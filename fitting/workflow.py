@@ -24,7 +24,8 @@ def report_of(
 
     Raises
     ------
-    InputError: as `fit_groups`; a split that leaves too few rows is reported, not raised.
+    InputError: as `fit_groups`, and for a split that finds nothing to hold out; too few rows
+        for folds are reported instead.
     """
     profile = estimator.prepare(table)
     fit = fit_groups(estimator, profile, by)
@@ -41,6 +42,8 @@ def report_of(
             held = cross_validate(estimator, profile, by, split)
             words = describe(split)
         except InputError as error:
+            if not isinstance(split, KFold):
+                raise
             notes.append(f"nothing could be held out: {error}")
     return FitReport(fit, profile, held, words, tuple(notes))
 

@@ -13,6 +13,9 @@ Floats = NDArray[np.float64]
 BUSY_SHARE = 0.1
 """A sample is busy above this share of the way from the lowest to the 95th percentile of power."""
 
+IDLE_SHARE = 0.5
+"""A lowest power above this share of the 95th percentile is no idling."""
+
 CLOCK_STEP_MHZ = 25.0
 """A lasting move of the clock by more than this starts another run."""
 
@@ -26,12 +29,15 @@ class Cut:
 
 
 def busy_mask(power_w: Floats) -> NDArray[np.bool_]:
-    """Which samples are busy; all of them when power hardly moves (less than 10 W)."""
+    """Which samples are busy; all of them when none looks idle.
+
+    Idle samples draw less than `IDLE_SHARE` of the 95th percentile and at least 10 W less.
+    """
     known = power_w[np.isfinite(power_w)]
     if not len(known):
         return np.zeros(len(power_w), dtype=bool)
     low, high = float(np.min(known)), float(np.percentile(known, 95))
-    if high - low < 10.0:
+    if high - low < 10.0 or low > IDLE_SHARE * high:
         return np.ones(len(power_w), dtype=bool)
     return np.asarray(power_w > low + BUSY_SHARE * (high - low))
 
@@ -79,7 +85,10 @@ def _moves(clock_mhz: Floats, cut: Cut) -> NDArray[np.int64]:
             last = k
             while last + 1 < len(step) and step[last + 1] > CLOCK_STEP_MHZ:
                 last += 1
-            moves.append(k + int(np.argmax(step[k : last + 1])) + width)
+            part = step[k : last + 1]
+            # medians are level for as long as most of a window is: the edge is in the middle
+            level = np.flatnonzero(part >= part.max() - 1.0)
+            moves.append(k + int(level[0] + level[-1]) // 2 + width)
             k = last + 1
         else:
             k += 1

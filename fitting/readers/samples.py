@@ -144,6 +144,12 @@ def read_dcgmi(text: str, source: str, interval_s: float = 1.0) -> Profile:
     return profile.noting(f"samples taken to be {interval_s:g} s apart")
 
 
+def _mean(values: Floats) -> float:
+    """The mean of what was told; NaN when nothing was."""
+    known = values[np.isfinite(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
 def _cut(
     source: str,
     kind: str,
@@ -171,7 +177,7 @@ def _cut(
                 "run": float(number_),
                 "samples": float(len(inside)),
                 "idle_w": idle,
-                **{name: float(np.nanmean(values[inside])) for name, values in series.items()},
+                **{name: _mean(values[inside]) for name, values in series.items()},
             }
             if model is not None:
                 row["gpu_model"] = str(model[inside[0]]).strip()

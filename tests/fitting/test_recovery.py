@@ -326,7 +326,9 @@ def test_parameters_that_cannot_be_told_apart_are_named() -> None:
 
 def test_regularising_pulls_the_exponents_down() -> None:
     table = times(TIME, "paper")
-    table["time_s"] = table["time_s"] * np.random.default_rng(0).lognormal(0, 0.1, len(table["time_s"]))
+    table["time_s"] = table["time_s"] * np.random.default_rng(0).lognormal(
+        0, 0.1, len(table["time_s"])
+    )
     free = make_estimator("powerflow-throughput").fit(table)
     held = make_estimator("powerflow-throughput", regularise=1e4).fit(table)
     assert (

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from optgap.cli import options as opt
+from optgap.fitting import ESTIMATORS
 from optgap.models.errors import InputError, NoQuote
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ def _texts(flag: str, metavar: str, text: str) -> Any:
 def command(
     arguments: Annotated[
         list[str],
-        typer.Argument(metavar="[MODEL] CSV…", help="a model, then profiles"),
+        typer.Argument(
+            metavar="[MODEL] CSV…", help=f"a model, then profiles; models: {', '.join(ESTIMATORS)}"
+        ),
     ],
     auto: Annotated[
         bool, typer.Option("--auto", help="no MODEL: rank all that the columns allow")
@@ -60,11 +63,14 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
+    from optgap.fitting.plots import require_ending, save_plot
     from optgap.fitting.workflow import report_of
     from optgap.models.jsonio import dump_json
     from optgap.parameters import assignments
 
     opt.require_writable(json, output, plot)
+    if plot is not None:
+        require_ending(plot)
     given = assignments(settings or [], "--set")
     model, files = _split(arguments, auto)
     table = _table(files, assignments(units or [], "--unit"), conditions or [], mean)
@@ -82,8 +88,6 @@ def command(
     if output is not None:
         dump_json(output, report.to_json())
     if plot is not None:
-        from optgap.fitting.plots import save_plot
-
         save_plot(plot, report)
     out.document(report.to_json() if json is not None else {})
     return 0
@@ -91,8 +95,6 @@ def command(
 
 def _split(arguments: list[str], auto: bool) -> tuple[str, list[str]]:
     """The model's name and the files."""
-    from optgap.fitting import ESTIMATORS
-
     if auto:
         return "", arguments
     model, files = arguments[0], arguments[1:]

@@ -1,0 +1,127 @@
+"""``optgap fit`` on files, as a user calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+
+from optgap.fitting.saved import load
+
+ROWS = "".join(
+    f"{name},{clock},{static + slope * clock * (1 + 0.01 * (clock % 7))},{(2000 / clock) ** beta}\n"
+    for name, static, slope, beta in (("a", 30, 0.05, 0.4), ("b", 40, 0.09, 0.9))
+    for clock in range(500, 1400, 45)
+)
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> str:
+    path = tmp_path / "sweep.csv"
+    path.write_text("application,frequency_mhz,power_w,time_s\n" + ROWS)
+    return str(path)
+
+
+def test_a_fit_is_printed_saved_and_drawn(cli: Cli, sweep: str, tmp_path: Path) -> None:
+    model, picture = str(tmp_path / "m.json"), str(tmp_path / "m.png")
+    answer = cli(
+        "fit", "linear-power", sweep, "--by", "application", "-o", model, "--plot", picture
+    )
+    assert answer.code == 0
+    assert "held out" in answer.out
+    assert "alpha" in answer.out
+    assert answer.err == ""
+    assert set(load(model).fits) == {"a", "b"}
+    assert Path(picture).stat().st_size > 5000
+
+
+def test_json_on_standard_output_is_alone_there(cli: Cli, sweep: str) -> None:
+    answer = cli("fit", "power-law-jct", sweep, "--by", "application", "--json", "-", "--cv", "0")
+    document = json.loads(answer.out)
+    assert document["schema"] == "optgap.fit/1"
+    assert document["overall"]["cv_mape"] is None
+    assert document["groups"][0]["params"]["beta"]["value"] == pytest.approx(0.4, abs=1e-3)
+
+
+def test_auto_ranks_what_applies_and_fits_the_best(cli: Cli, sweep: str) -> None:
+    answer = cli("fit", "--auto", sweep, "--cv", "4")
+    assert answer.code == 0
+    lines = answer.out.splitlines()
+    assert lines[0].split() == ["model", "predicts", "held-out", "MAPE", "R²"]
+    assert "do not apply: " in answer.out
+    assert "contention" in answer.out
+
+
+def test_rows_units_means_and_splits_are_options(cli: Cli, sweep: str, tmp_path: Path) -> None:
+    answer = cli(
+        "fit", "linear-power", sweep, "--where", "frequency_mhz>=700", "--mean-over", "application"
+    )
+    assert "valid for frequency_mhz 725" in answer.out
+    answer = cli(
+        "fit", "linear-power", sweep, "--by", "application", "--extrapolate", "frequency_mhz=1000"
+    )
+    assert "frequency_mhz above 1000" in answer.out
+    answer = cli("fit", "linear-power", sweep, "--leave-out", "application")
+    assert "leave one application out" in answer.out
+    milli = tmp_path / "milli.csv"
+    milli.write_text(
+        "frequency_mhz,power_w\n" + "".join(f"{f},{f * 100}\n" for f in range(500, 900, 50))
+    )
+    assert cli("fit", "linear-power", str(milli)).code == 2
+    assert cli("fit", "linear-power", str(milli), "--unit", "power_w=mW").code == 0
+
+
+def test_missing_values_stop_a_fit_unless_dropped(cli: Cli, tmp_path: Path) -> None:
+    path = tmp_path / "gaps.csv"
+    path.write_text("frequency_mhz,power_w\n500,60\n600,\n700,82\n800,90\n900,104\n")
+    answer = cli("fit", "linear-power", str(path))
+    assert answer.code == 2
+    assert "row 3, column power_w" in answer.err
+    answer = cli("fit", "linear-power", str(path), "--drop-missing")
+    assert answer.code == 0
+    assert "1 rows with missing values dropped" in answer.out
+
+
+def test_settings_are_typed_by_the_model(cli: Cli, sweep: str, tmp_path: Path) -> None:
+    model = str(tmp_path / "m.json")
+    arguments = ["powerflow-power", sweep, "--by", "application", "--set", "form=physical"]
+    assert cli("fit", *arguments, "--set", "f0_mhz=900", "-o", model).code == 0
+    assert load(model)["a"].params_["f0_mhz"] == 900
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["nonsense", "{}"], "one of linear-power"),
+        (["linear-power"], "a profile to fit to"),
+        (["linear-power", "missing.csv"], "a readable file"),
+        (["contention", "{}"], "a column util_sum_percent"),
+        (["linear-power", "{}", "--by", "colour"], "a column colour"),
+        (["linear-power", "{}", "--cv", "1"], "at least 2 folds"),
+        (["linear-power", "{}", "--cv", "-3"], ""),
+        (["linear-power", "{}", "--set", "colour=blue"], "colour"),
+        (["linear-power", "{}", "--set", "starts=many"], "an integer"),
+        (["linear-power", "{}", "--where", "nonsense"], "a condition like"),
+        (["linear-power", "{}", "--extrapolate", "gpus"], "COL=NUMBER"),
+        (["linear-power", "{}", "--extrapolate", "frequency_mhz=9999"], "rows on both sides"),
+        (["linear-power", "{}", "--leave-out", "x", "--extrapolate", "y=1"], "one of them"),
+        (["linear-power", "{}", "--unit", "power_w=hp"], "one of W"),
+        (["linear-power", "{}", "-o", "/no/such/folder/m.json"], "a place that can be written"),
+        (["linear-power", "{}", "--plot", "picture.doc"], "png, pdf or svg"),
+        (["--auto", "{}", "--set", "a=b"], "none beside --auto"),
+    ],
+)
+def test_what_cannot_be_done_ends_in_one_line(
+    cli: Cli, sweep: str, arguments: list[str], expected: str
+) -> None:
+    answer = cli("fit", *(sweep if item == "{}" else item for item in arguments))
+    assert answer.code == 2
+    assert expected in answer.err
+    assert answer.err.count("\n") == 1
+    assert answer.out == ""
+
+
+def test_help_lists_the_models(cli: Cli) -> None:
+    assert "linear-power" in cli("fit", "--help").out

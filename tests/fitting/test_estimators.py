@@ -1,0 +1,372 @@
+"""The estimators' habits: settings, groups, splits, refits, samples, reports, saved files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from optgap.fitting import ESTIMATORS, make_estimator
+from optgap.fitting.automatic import choose, rank
+from optgap.fitting.estimator import NotFittedError
+from optgap.fitting.groups import cross_validate, fit_groups
+from optgap.fitting.linear_power import LinearPower
+from optgap.fitting.plots import plot_curve, plot_measured, plot_residuals, save_plot
+from optgap.fitting.profile import Profile
+from optgap.fitting.report import FitReport
+from optgap.fitting.saved import load, save
+from optgap.fitting.splits import Extrapolate, KFold, LeaveOneGroupOut, LeaveOneValueOut
+from optgap.fitting.throughput import PowerFlowThroughput
+from optgap.fitting.uncertainty import interval, samples
+from optgap.fitting.workflow import report_of
+from optgap.models.errors import InputError
+from optgap.models.jsonio import dump_json
+from optgap.models.performance import ThroughputModel, read_fit
+
+CLOCKS = np.linspace(500, 1400, 19)
+
+
+def board(noise: float = 0.02, seed: int = 0) -> Profile:
+    """Three applications over 19 clocks: power and run time with noise."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for name, static, slope, beta in (
+        ("a", 30, 0.05, 0.3),
+        ("b", 40, 0.09, 0.8),
+        ("c", 25, 0.12, 1),
+    ):
+        for clock in CLOCKS:
+            power = (static + slope * clock) * rng.lognormal(0, noise)
+            rows.append((name, clock, power, 10 * (1400 / clock) ** beta * rng.lognormal(0, noise)))
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    names = ("application", "frequency_mhz", "power_w", "time_s")
+    return Profile.of(dict(zip(names, columns, strict=True)), "board.csv")
+
+
+def cluster(noise: float = 0.03, seed: int = 0) -> Profile:
+    """One job over GPU counts and batches."""
+    rng = np.random.default_rng(seed)
+    grid = [(n, max(1, n // 4), b) for n in (1, 2, 4, 8, 16) for b in (8, 16, 32, 64, 128, 256)]
+    n, nodes, batch = (np.array(column, dtype=float) for column in zip(*grid, strict=True))
+    truth = {"a_grad_s": 0.01, "b_grad_s": 1e-3, "theta_local_s": 0.01, "theta_node_s": 0.03}
+    time = ThroughputModel({**truth, "B_node_s": 0.002}).iteration_time(n, batch, None, nodes)
+    time = time * rng.lognormal(0, noise, len(time))
+    return Profile({"gpus": n, "nodes": nodes, "local_batch": batch, "time_s": time}, "cluster.csv")
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_settings_go_in_and_come_out(name: str) -> None:
+    estimator = make_estimator(name, seed=7, loss="linear")
+    assert estimator.get_params()["seed"] == 7
+    copy = estimator.clone()
+    assert copy is not estimator
+    assert copy.get_params() == estimator.get_params()
+    assert type(estimator)(**estimator.get_params()).get_params() == estimator.get_params()
+    estimator.set_params(starts=3)
+    assert estimator.starts == 3
+    assert repr(estimator).startswith(type(estimator).__name__)
+    with pytest.raises(InputError, match="colour"):
+        estimator.set_params(colour="blue")
+    with pytest.raises(NotFittedError):
+        estimator.predict({})
+
+
+def test_an_unknown_model_is_refused_with_the_list() -> None:
+    with pytest.raises(InputError, match="linear-power, power-law-power"):
+        make_estimator("quadratic")
+
+
+def test_frames_mappings_and_profiles_fit_alike() -> None:
+    table = board().take(np.arange(19))
+    expected = LinearPower().fit(table).params_
+    assert LinearPower().fit(dict(table.columns)).params_ == expected
+    assert LinearPower().fit(table.to_frame()).params_ == expected
+    response = table.numbers("power_w")
+    assert LinearPower().fit(table, y=2 * response).params_["alpha"] == pytest.approx(
+        2 * expected["alpha"], rel=1e-5
+    )
+    with pytest.raises(InputError, match="a table of columns"):
+        LinearPower().fit([1, 2, 3])
+
+
+def test_groups_are_fitted_apart_in_one_call() -> None:
+    fit = fit_groups(LinearPower(), board(), "application")
+    assert list(fit.fits) == ["a", "b", "c"]
+    assert fit["c"].params_["alpha"] == pytest.approx(0.12, rel=0.05)
+    assert np.mean(np.abs(fit.predict(board()) / board().numbers("power_w") - 1)) < 0.03
+    with pytest.raises(InputError, match="a fitted group"):
+        fit.predict({"application": ["z"], "frequency_mhz": [900.0]})
+    assert fit["a"].score(board().take(np.arange(19))) > 0.9
+
+
+def test_groups_of_one_board_share_its_voltage_curve() -> None:
+    fit = fit_groups(make_estimator("powerflow-power", form="physical"), board(), "application")
+    shared = {(one.params_["f0_mhz"], one.params_["kappa"]) for one in fit.fits.values()}
+    assert len(shared) == 1
+
+
+# --- held out ---------------------------------------------------------------------------------
+
+
+def test_folds_hold_every_row_out_once_and_keep_groups_whole() -> None:
+    table = board()
+    seen = np.zeros(len(table))
+    for train, held in KFold(5).pairs(table, "application"):
+        assert not set(train) & set(held)
+        assert len(set(table["application"][train])) == 3
+        seen[held] += 1
+    assert np.all(seen == 1)
+    with pytest.raises(InputError, match="at least 2 folds"):
+        list(KFold(1).pairs(table, None))
+
+
+def test_values_groups_and_sizes_are_held_out() -> None:
+    table = cluster()
+    pairs = list(LeaveOneValueOut("gpus").pairs(table, None))
+    assert [set(table["gpus"][held]) for _, held in pairs] == [{1.0}, {2.0}, {4.0}, {8.0}, {16.0}]
+    assert len(list(LeaveOneGroupOut("application").pairs(board(), None))) == 3
+    ((train, held),) = Extrapolate("gpus", 8).pairs(table, None)
+    assert table["gpus"][train].max() == 8
+    assert set(table["gpus"][held]) == {16.0}
+    with pytest.raises(InputError, match="rows on both sides"):
+        list(Extrapolate("gpus", 64).pairs(table, None))
+
+
+def test_held_out_errors_are_those_of_the_noise() -> None:
+    held = cross_validate(LinearPower(), board(noise=0.02), "application")
+    assert 0.01 < held.mape < 0.025
+    assert set(held.by_group()) == {"a", "b", "c"}
+    assert held.median <= held.errors.max()
+    assert held.r2 > 0.95
+    assert held.skipped == ()
+
+
+def test_what_cannot_be_held_out_is_skipped_and_named() -> None:
+    table = board()
+    few = table.take(np.concatenate([np.arange(19), [19, 20]]))
+    held = cross_validate(LinearPower(), few, "application")
+    assert set(held.by_group()) == {"a"}
+    assert held.skipped[0].startswith("b: ")
+    with pytest.raises(InputError, match="enough rows"):
+        cross_validate(LinearPower(), few.take(np.array([0, 19])), "application")
+
+
+def test_models_are_ranked_by_what_they_hold_out() -> None:
+    ranked = rank(board(), "application", KFold(5))
+    usable = [item for item in ranked if item.held_out is not None]
+    assert {item.model for item in usable} == {
+        "linear-power",
+        "power-law-power",
+        "powerflow-power",
+        "power-law-jct",
+        "powerflow-energy",
+    }
+    power = [item.held_out.mape for item in usable if item.response == "power_w" and item.held_out]
+    assert power == sorted(power)
+    assert all(item.reason for item in ranked if item.held_out is None)
+    best = choose("powerflow-throughput", cluster(), None, KFold(5))
+    assert isinstance(best, PowerFlowThroughput)
+    with pytest.raises(InputError, match="a table for contention"):
+        choose("contention", cluster(), None, KFold(5))
+
+
+# --- refitting and samples --------------------------------------------------------------------
+
+
+def test_a_refit_on_more_rows_is_the_fit_of_all_rows() -> None:
+    table = cluster()
+    online = PowerFlowThroughput()
+    order = np.random.default_rng(0).permutation(len(table))
+    for part in np.array_split(order, 3):
+        online.partial_fit(table.take(part))
+    whole = PowerFlowThroughput().fit(table)
+    assert online.n_ == len(table)
+    assert online.predict(table) == pytest.approx(whole.predict(table), rel=0.02)
+
+
+def test_a_refit_forgets_what_lies_beyond_its_memory() -> None:
+    online = LinearPower()
+    for seed in range(4):
+        online.partial_fit(board(seed=seed).take(np.arange(19)), memory=38)
+    assert online.n_ == 38
+
+
+@pytest.mark.parametrize("method", ["covariance", "bootstrap"])
+def test_samples_scatter_like_the_standard_errors(method: Any) -> None:
+    table = board(noise=0.03).take(np.arange(19))
+    fit = LinearPower(loss="linear").fit(table)
+    drawn = samples(fit, 300, np.random.default_rng(1), method=method, table=table)
+    slopes = np.array([one.params_["alpha"] for one in drawn])
+    assert slopes.std() == pytest.approx(fit.stderr_[1], rel=0.4)
+    low, high = interval(drawn, table)
+    assert np.all(low <= high)
+    assert np.mean((low <= fit.predict(table)) & (fit.predict(table) <= high)) == 1
+
+
+def test_samples_are_those_of_their_generator_and_keep_bounds() -> None:
+    fit = PowerFlowThroughput().fit(cluster())
+    one = samples(fit, 20, np.random.default_rng(5))
+    two = samples(fit, 20, np.random.default_rng(5))
+    assert [item.params_ for item in one] == [item.params_ for item in two]
+    for item in one:
+        assert all(
+            p.lower <= value <= p.upper
+            for p, value in zip(item.parameters_, item.theta_, strict=True)
+        )
+    with pytest.raises(InputError, match="the rows that were fitted"):
+        samples(fit, 3, np.random.default_rng(0), method="bootstrap")
+    with pytest.raises(InputError, match="between 0 and 1"):
+        interval(one, cluster(), level=2)
+
+
+# --- reports and files ------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def report() -> FitReport[Any]:
+    return report_of(LinearPower(), board(), "application", KFold(5))
+
+
+def test_a_report_says_what_was_found_and_how_well(report: FitReport[Any]) -> None:
+    text = str(report)
+    for words in ("57 rows", "held out", "5 folds", "P_gs", "alpha", "W/MHz", "[0, ∞]", "AICc"):
+        assert words in text
+    assert "valid for frequency_mhz 500…1400" in text
+    assert "correlation P_gs, alpha: -0.9" in text
+    html = report._repr_html_()
+    assert html.count("<table>") == 3
+    assert "power per MHz" in html
+
+
+def test_a_report_warns_of_bounds_overfitting_and_lone_applications() -> None:
+    steep = board().take(np.arange(38, 57))
+    power = 0.0001 * steep.numbers("frequency_mhz") ** 2
+    bound = str(report_of(LinearPower(), steep.with_columns(power_w=power), None, KFold(3)))
+    assert "P_gs is at its bound 0; measure lower clocks" in bound
+    pooled = str(report_of(LinearPower(), board(), None, None))
+    assert "3 applications fitted as one" in pooled
+    assert "the form does not fit the data" in pooled
+    few = board(noise=0.1).take(np.arange(0, 19, 5))
+    noisy = report_of(make_estimator("power-law-power"), few, None, KFold(4))
+    assert "too few rows" in str(noisy) or "measure" in str(noisy)
+
+
+def test_a_report_document_has_the_keys_others_read(report: FitReport[Any]) -> None:
+    document = report.to_json()
+    assert document["schema"] == "optgap.fit/1"
+    assert set(document) >= {"model", "source", "by", "overall", "groups"}
+    assert set(document["overall"]) >= {"n", "r2", "mape", "cv_mape"}
+    group = document["groups"][0]
+    assert set(group) >= {"group", "n", "params", "r2", "mape", "cv_mape", "validity", "warnings"}
+    assert set(group["params"]["alpha"]) >= {"value", "stderr", "lower", "upper", "at_bound"}
+
+
+def energy_table() -> Profile:
+    table = board()
+    time, power = table.numbers("time_s"), table.numbers("power_w")
+    return table.with_columns(energy_j=time * power)
+
+
+SAVED = [
+    ("linear-power", board(), "application"),
+    ("power-law-power", board(), "application"),
+    ("power-law-jct", board(), "application"),
+    ("powerflow-power", board(), "application"),
+    ("powerflow-energy", energy_table(), "application"),
+    ("powerflow-throughput", cluster(), None),
+    (
+        "batch-power",
+        Profile.of({"local_batch": [1.0, 2, 4, 8, 16], "power_w": [50.0, 50, 90, 120, 122]}),
+        None,
+    ),
+    ("dram-runtime", Profile.of({"dram_sum": [0.3, 0.6, 0.9], "time_s": [9.0, 5, 3.8]}), None),
+    (
+        "contention",
+        Profile.of({"util_sum_percent": [50.0, 90, 120, 150, 180], "speed": [1, 1, 0.9, 0.8, 0.7]}),
+        None,
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "table", "by"), SAVED, ids=[item[0] for item in SAVED])
+def test_a_saved_fit_predicts_the_same(
+    name: str, table: Profile, by: str | None, tmp_path: Path
+) -> None:
+    made = report_of(make_estimator(name), table, by, None)
+    save(tmp_path / "fit.json", made)
+    back = load(tmp_path / "fit.json")
+    assert back.predict(table) == pytest.approx(made.fit.predict(table), rel=1e-12)
+    for group, fit in back.fits.items():
+        assert fit.params_ == made.fit.fits[group].params_
+        assert fit.mape_ == pytest.approx(made.fit.fits[group].mape_)
+    parameters = read_fit(tmp_path / "fit.json")
+    assert parameters.model == name
+    assert set(parameters.groups) == set(made.fit.fits)
+    drawn = samples(next(iter(back.fits.values())), 2, np.random.default_rng(0))
+    assert len(drawn) == 2
+
+
+def test_one_group_is_the_only_one(tmp_path: Path) -> None:
+    save(tmp_path / "one.json", report_of(PowerFlowThroughput(), cluster(), None, None))
+    parameters = read_fit(tmp_path / "one.json")
+    model = ThroughputModel(parameters.only())
+    whole = cluster()
+    times = model.iteration_time(whole["gpus"], whole["local_batch"], None, whole["nodes"])
+    assert times == pytest.approx(load(tmp_path / "one.json").predict(whole), rel=1e-9)
+    save(tmp_path / "three.json", report_of(LinearPower(), board(), "application", None))
+    with pytest.raises(InputError, match="3 groups"):
+        read_fit(tmp_path / "three.json").only()
+
+
+CHANGES: list[tuple[str, Any, str]] = [
+    ("schema", "optgap.fit/9", "optgap.fit/1"),
+    ("model", "quadratic", "one of linear-power"),
+    ("groups", [], "at least one fitted group"),
+    ("groups", {}, "a list"),
+    ("settings", {"colour": "blue"}, "one of"),
+    ("by", 3, "a column name"),
+]
+
+
+@pytest.mark.parametrize(("field", "value", "expected"), CHANGES)
+def test_a_saved_fit_that_was_tampered_with_is_refused(
+    field: str, value: Any, expected: str, report: FitReport[Any], tmp_path: Path
+) -> None:
+    document = {**report.to_json(), field: value}
+    dump_json(tmp_path / "bad.json", document)
+    with pytest.raises(InputError) as caught:
+        load(tmp_path / "bad.json")
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize("damage", ["value", "covariance", "facts", "names"])
+def test_a_saved_group_that_does_not_hang_together_is_refused(damage: str, tmp_path: Path) -> None:
+    made = report_of(make_estimator("powerflow-power"), board(), "application", None)
+    save(tmp_path / "fit.json", made)
+    document = json.loads((tmp_path / "fit.json").read_text())
+    group = document["groups"][0]
+    if damage == "value":
+        group["params"]["f0_mhz"]["value"] = -5
+    elif damage == "covariance":
+        group["state"]["covariance"] = [[1.0]]
+    elif damage == "facts":
+        group["state"]["facts"] = {}
+    else:
+        group["params"]["surplus"] = group["params"].pop("f0_mhz")
+    dump_json(tmp_path / "fit.json", document)
+    with pytest.raises(InputError):
+        load(tmp_path / "fit.json")
+
+
+def test_pictures_are_drawn(report: FitReport[Any], tmp_path: Path) -> None:
+    assert plot_measured(report).get_title() == "held out"
+    assert plot_residuals(report).get_xlabel() == "frequency_mhz (MHz)"
+    assert len(plot_curve(report).lines) == 3
+    save_plot(tmp_path / "fit.png", report)
+    save_plot(tmp_path / "job.svg", report_of(PowerFlowThroughput(), cluster(), None, None))
+    assert (tmp_path / "fit.png").stat().st_size > 10_000
+    with pytest.raises(InputError, match="png, pdf or svg"):
+        save_plot(tmp_path / "fit.doc", report)

@@ -1,0 +1,232 @@
+"""What cannot be fitted is refused in one line that says where and what was expected."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from optgap.fitting import ESTIMATORS, make_estimator
+from optgap.fitting.groups import fit_groups
+from optgap.fitting.profile import Profile
+from optgap.fitting.readers import read_profile, text
+from optgap.fitting.readers.text import number
+from optgap.models.errors import InputError
+
+HEADER = "frequency_mhz,power_w,time_s\n"
+GOOD = "".join(f"{f},{30 + f / 10},{1000 / f}\n" for f in range(500, 1500, 100))
+
+FILES: dict[str, tuple[bytes, str]] = {
+    "empty.csv": (b"", "row 1: found nothing"),
+    "header.csv": (HEADER.encode(), "at least one row"),
+    "other.csv": (b"apples,pears\n1,2\n", "canonical ones"),
+    "twice.csv": (b"frequency_mhz,power_w,power_w\n1,2,3\n", "column power_w: found it twice"),
+    "short.csv": ((HEADER + "500,60\n").encode(), "row 2: found 2 cells, expected 3"),
+    "word.csv": ((HEADER + "500,sixty,1\n").encode(), "row 2, column power_w: found 'sixty'"),
+    "inf.csv": (
+        (HEADER + "500,inf,1\n").encode(),
+        "column power_w: found 'inf', expected a finite",
+    ),
+    "huge.csv": ((HEADER + "500,1e999,1\n").encode(), "row 2, column power_w"),
+    "thousands.csv": ((HEADER + '500,"1,060",1\n').encode(), "no thousands separator"),
+    "space.csv": ((HEADER + "500,1 060.5,1\n").encode(), "no thousands separator"),
+    "locale.csv": ((HEADER + '500,"60,5",1\n').encode(), "a decimal point"),
+    "semicolon.csv": (b"frequency_mhz;power_w\n500;60,5\n", "semicolons between cells"),
+    "tabs.csv": (b"frequency_mhz\tpower_w\n500\t60\n", "tabs between cells"),
+    "utf16.csv": ((HEADER + GOOD).encode("utf-16"), "UTF-16"),
+    "utf16le.csv": ((HEADER + GOOD).encode("utf-16-le"), "UTF-16"),
+    "latin.csv": (b"frequency_mhz,power_w\n500,\xe9\n", "UTF-8 text"),
+    "nul.csv": ((HEADER + "500,6\x000,1\n").encode(), "row 2: found a NUL byte"),
+    "quote.csv": ((HEADER + '500,"60,1\n').encode(), "comma-separated cells"),
+    "plain.csv.gz": ((HEADER + GOOD).encode(), "a gzip file, as its name says"),
+    "cut.csv.gz": (gzip.compress((HEADER + GOOD).encode())[:-9], "a whole gzip file"),
+    "broken.csv.gz": (b"\x1f\x8b\x08\x00broken", "a whole gzip file"),
+    "hertz.csv": (
+        (
+            "frequency_mhz,power_w\n" + "".join(f"{f}000000,60\n" for f in range(500, 900, 100))
+        ).encode(),
+        "frequency_mhz=Hz",
+    ),
+    "mw.csv": (b"frequency_mhz,power_w\n500,60000\n600,70000\n700,81000\n", "power_w=mW"),
+    "percent.csv": (b"dram_active,time_s\n50,1\n60,2\n", "dram_active=%"),
+    "mixed.csv": (
+        b"frequency_mhz,time_s\n500,2.1\n600,1.9\n700,1700\n800,1500\n900,1400\n",
+        "one unit, s",
+    ),
+    "energy.csv": (
+        b"frequency_mhz,power_w,time_s,energy_j\n500,60,10,600000\n600,70,9,630000\n",
+        "J, W and s that belong together",
+    ),
+    "unit.csv": (
+        b"timestamp,index,power.draw [W]\n2024/05/01 10:00:00.000,0,60 mW\n",
+        "a number in W",
+    ),
+    "time.csv": (b"timestamp,index,power.draw [W]\n10 o'clock,0,60 W\n", "a time like"),
+    "dmon.txt": (b"#Entity POWER\nID\nGPU 0 60 70\n", "row 3"),
+    "list.json": (b"{[]", "line 1"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_bad_file_gets_a_clear_line(name: str, tmp_path: Path) -> None:
+    content, expected = FILES[name]
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError) as caught:
+        read_profile(path)
+    message = str(caught.value)
+    assert expected in message
+    assert "\n" not in message
+    assert name in message
+
+
+@pytest.mark.parametrize("name", ["missing.csv", "."])
+def test_a_file_that_is_none_gets_a_clear_line(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a readable file"):
+        read_profile(tmp_path / name)
+
+
+def test_a_file_that_grows_while_it_is_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "growing.csv"
+    path.write_text(HEADER + GOOD)
+    real = os.fstat
+
+    def fstat(descriptor: int) -> os.stat_result:
+        found = real(descriptor)
+        with path.open("a") as file:
+            file.write("1500,180,0.66\n")
+        return found
+
+    monkeypatch.setattr(text.os, "fstat", fstat)
+    with pytest.raises(InputError, match="not being written to"):
+        read_profile(path)
+
+
+def test_repeated_rows_are_left_out_and_said(tmp_path: Path) -> None:
+    path = tmp_path / "copies.csv"
+    path.write_text(HEADER + GOOD + GOOD)
+    profile = read_profile(path)
+    assert len(profile) == 10
+    assert profile.notes == ("10 repeated rows left out (the first is row 12)",)
+    fit = make_estimator("linear-power").fit(profile)
+    assert "10 repeated rows left out (the first is row 12)" in fit.warnings_
+
+
+def table(**columns: Any) -> dict[str, Any]:
+    good = {"frequency_mhz": np.linspace(500, 1400, 10), "power_w": np.linspace(60, 160, 10)}
+    return {**good, **columns}
+
+
+TABLES: dict[str, tuple[dict[str, Any], str]] = {
+    "no column": ({"power_w": [1.0, 2.0]}, "a column frequency_mhz"),
+    "unequal": (table(power_w=[1.0, 2.0]), "columns of one length"),
+    "text": (table(power_w=["a"] * 10), "found text, expected numbers"),
+    "nan": (table(power_w=[60, np.nan, *range(70, 78)]), "row 2, column power_w: found nothing"),
+    "infinite": (table(frequency_mhz=[np.inf, *range(501, 510)]), "row 1, column frequency_mhz"),
+    "negative": (table(power_w=[-60, *range(61, 70)]), "found -60.0, expected a value above 0"),
+    "zero": (table(power_w=[0, *range(61, 70)]), "a value above 0"),
+    "one clock": (table(frequency_mhz=[900.0] * 10), "only 900, expected at least two values"),
+    "constant": (table(power_w=[100.0] * 10), "100 in every row"),
+    "one row": ({"frequency_mhz": [500.0], "power_w": [60.0]}, "only 500"),
+    "no rows": ({"frequency_mhz": [], "power_w": []}, "no rows"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_that_cannot_be_fitted_gets_a_clear_line(name: str) -> None:
+    columns, expected = TABLES[name]
+    with pytest.raises(InputError) as caught:
+        make_estimator("linear-power").fit(columns)
+    assert expected in str(caught.value)
+
+
+def test_fewer_rows_than_parameters_are_refused() -> None:
+    columns = {"frequency_mhz": [500.0, 900.0], "power_w": [60.0, 90.0]}
+    with pytest.raises(InputError, match="found 2 rows, expected at least 3 for the parameters of"):
+        make_estimator("power-law-power").fit(columns)
+
+
+def test_as_many_rows_as_parameters_are_fitted_with_a_warning() -> None:
+    fit = make_estimator("linear-power").fit(
+        {"frequency_mhz": [500.0, 900.0], "power_w": [60.0, 90.0]}
+    )
+    assert any("nothing is left to judge the fit" in note for note in fit.warnings_)
+
+
+def test_a_bad_group_is_named() -> None:
+    columns = {
+        "application": np.repeat(["good", "bad"], 10).astype(object),
+        "frequency_mhz": np.tile(np.linspace(500, 1400, 10), 2),
+        "power_w": np.concatenate([np.linspace(60, 160, 10), np.full(10, 99.0)]),
+    }
+    with pytest.raises(InputError, match="application bad, column power_w"):
+        fit_groups(make_estimator("linear-power"), Profile.of(columns), "application")
+
+
+def test_impossible_placements_are_refused() -> None:
+    columns = {
+        "gpus": [1.0, 2.0, 4.0],
+        "nodes": [1.0, 4.0, 1.0],
+        "local_batch": [8.0, 8.0, 8.0],
+        "time_s": [1.0, 1.1, 1.2],
+    }
+    with pytest.raises(InputError, match="at least one GPU per node"):
+        make_estimator("powerflow-throughput").fit(columns)
+
+
+def test_a_job_without_traffic_needs_another_counter() -> None:
+    columns = {"dram_sum": [0.0, 0.0, 0.0], "time_s": [3.0, 2.0, 1.5], "gpus": [1.0, 2.0, 3.0]}
+    with pytest.raises(InputError, match="fp_active or frequency_mhz"):
+        make_estimator("dram-runtime").fit(columns)
+    fit = make_estimator("dram-runtime").fit({**columns, "fp_active": [0.3, 0.31, 0.3]})
+    assert "fp_active, summed over GPUs, stands in" in " ".join(fit.warnings_)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_unknown_settings_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match="colour"):
+        make_estimator(name, colour="blue")
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("powerflow-throughput", {"sync": "pigeons"}),
+        ("powerflow-throughput", {"io": "half"}),
+        ("powerflow-power", {"form": "wavy"}),
+        ("powerflow-energy", {"form": "wavy"}),
+        ("batch-power", {"form": "wavy"}),
+        ("dram-runtime", {"form": "wavy"}),
+    ],
+)
+def test_unknown_forms_are_refused(name: str, settings: dict[str, str]) -> None:
+    with pytest.raises(InputError, match="one of"):
+        make_estimator(name, **settings)
+
+
+@given(st.text(max_size=12))
+def test_a_cell_is_a_number_or_an_input_error(cell: str) -> None:
+    try:
+        value = number(cell, "file", "row 1")
+    except InputError:
+        return
+    assert np.isnan(value) or np.isfinite(value)
+
+
+@given(st.binary(max_size=200))
+def test_bytes_never_end_in_another_exception(content: bytes) -> None:
+    try:
+        text.parse_csv(text.decode(content, "file"), "file")
+    except InputError as error:
+        message = str(error)
+    else:
+        message = ""
+    assert "\n" not in message

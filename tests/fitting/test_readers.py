@@ -1,0 +1,308 @@
+"""Each source is known by its header and comes out in canonical columns and units."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from optgap.fitting.audit import audit
+from optgap.fitting.devices import device_power
+from optgap.fitting.prepare import drop_missing, mean_over, where
+from optgap.fitting.profile import Profile
+from optgap.fitting.readers import read_profile, read_profiles
+from optgap.fitting.readers.runs import busy_span, runs
+from optgap.models.errors import InputError
+
+SMI_HEADER = (
+    "timestamp, index, name, power.draw [W], clocks.current.sm [MHz], utilization.gpu [%], "
+    "power.limit [W]"
+)
+
+
+def write(folder: Path, name: str, text: str) -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def smi_lines(clocks: list[int], watts: list[float]) -> list[str]:
+    return [
+        f"2024/05/01 10:00:{k // 10:02d}.{k % 10}00, 0, NVIDIA A100, {p} W, {f} MHz, 50 %, 400 W"
+        for k, (f, p) in enumerate(zip(clocks, watts, strict=True))
+    ]
+
+
+def test_nvidia_smi_samples_become_runs(tmp_path: Path) -> None:
+    clocks = [210] * 20 + [1200] * 30 + [210] * 10 + [900] * 30
+    watts = [50.0] * 20 + [300.0] * 30 + [50.0] * 10 + [220.0] * 30
+    path = write(tmp_path, "a.csv", "\n".join([SMI_HEADER, *smi_lines(clocks, watts)]))
+    profile = read_profile(path)
+    assert profile.kind == "nvidia-smi"
+    assert profile.numbers("frequency_mhz") == pytest.approx([1200, 900])
+    assert profile.numbers("power_w") == pytest.approx([300, 220])
+    assert profile.numbers("time_s") == pytest.approx([3.0, 3.0])
+    assert profile["gpu_model"].tolist() == ["NVIDIA A100"] * 2
+    assert "30 idle" in profile.notes[0]
+    assert device_power(profile) == {
+        "gpu_idle_w": {"NVIDIA A100": 50.0},
+        "gpu_full_w": {"NVIDIA A100": 400.0},
+    }
+
+
+def test_a_clock_that_moves_under_load_starts_another_run(tmp_path: Path) -> None:
+    clocks = [1200] * 20 + [900] * 20 + [600] * 20
+    watts = [300.0] * 20 + [250.0] * 20 + [200.0] * 20
+    path = write(tmp_path, "a.csv", "\n".join([SMI_HEADER, *smi_lines(clocks, watts)]))
+    profile = read_profile(path)
+    assert profile.numbers("frequency_mhz") == pytest.approx([1200, 900, 600])
+    assert profile.numbers("power_w") == pytest.approx([300, 250, 200])
+
+
+def test_nvidia_smi_without_units_reads_the_same(tmp_path: Path) -> None:
+    clocks, watts = [210] * 5 + [1200] * 20, [50.0] * 5 + [300.0] * 20
+    lines = [SMI_HEADER, *smi_lines(clocks, watts)]
+    plain = [line.replace(" W", "").replace(" MHz", "").replace(" %", "") for line in lines]
+    one = read_profile(write(tmp_path, "a.csv", "\n".join(lines)))
+    two = read_profile(write(tmp_path, "b.csv", "\n".join(plain)))
+    assert one.numbers("power_w") == pytest.approx(two.numbers("power_w"))
+
+
+def test_dcgmi_dmon_becomes_runs(tmp_path: Path) -> None:
+    lines = ["#Entity   DRAMA   POWER   SMCLK", "ID", ""]
+    for k in range(30):
+        busy = k >= 10
+        for gpu in (0, 1):
+            power, clock, dram = (250 + gpu, 1300, 0.5) if busy else (60, 300, 0.0)
+            lines.append(f"GPU {gpu}     {dram}   {power}   {clock}")
+    profile = read_profile(write(tmp_path, "dmon.txt", "\n".join(lines)), interval_s=2.0)
+    assert profile.kind == "dcgmi"
+    assert profile["gpu"].tolist() == ["0", "1"]
+    assert profile.numbers("power_w") == pytest.approx([250, 251])
+    assert profile.numbers("dram_active") == pytest.approx([0.5, 0.5])
+    assert profile.numbers("time_s") == pytest.approx([40, 40])
+
+
+def test_placements_are_digits_per_node(tmp_path: Path) -> None:
+    text = "placement,local_bsz,step_time,sync_time\n1,32,0.04,0.0\n0112,32,0.1,0.05\n"
+    with pytest.raises(InputError, match="row 3, column placement: found '0112'"):
+        read_profile(write(tmp_path, "x_placements.csv", text))
+    profile = read_profile(write(tmp_path, "x_placements.csv", text.replace("0112", "1123")))
+    assert profile.numbers("gpus") == pytest.approx([1, 7])
+    assert profile.numbers("nodes") == pytest.approx([1, 4])
+    assert profile.numbers("gpus_on_node") == pytest.approx([1, 3])
+    assert profile["application"].tolist() == ["x", "x"]
+
+
+def test_elasticflow_is_turned_into_rows(tmp_path: Path) -> None:
+    text = "global_batch_size,1,2,16\n64,2.0,4.0,\n128,0,2.5,8.0\n"
+    profile = read_profile(write(tmp_path, "bert.csv", text))
+    assert profile.numbers("gpus") == pytest.approx([1, 2, 2, 16])
+    assert profile.numbers("time_s") == pytest.approx([0.5, 0.25, 0.4, 0.125])
+    assert profile.numbers("local_batch") == pytest.approx([64, 32, 64, 8])
+    assert profile.numbers("nodes") == pytest.approx([1, 1, 1, 2])
+    assert "2 cells" in profile.notes[0]
+
+
+def test_gavel_json_counts_steps_of_all_workers(tmp_path: Path) -> None:
+    jobs = {"('LM (batch size 20)', 4)": {"null": 8.0}, "('A3C', 1)": {"null": 0.0}}
+    profile = read_profile(write(tmp_path, "g.json", json.dumps({"v100": jobs})))
+    assert profile.numbers("time_s") == pytest.approx([0.5])
+    assert profile["application"].tolist() == ["LM"]
+    assert profile.numbers("local_batch") == pytest.approx([20])
+
+
+def test_gavel_json_of_another_form_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="Gavel's form"):
+        read_profile(write(tmp_path, "g.json", '{"v100": {"x": 3}}'))
+
+
+def test_zeus_windows_sum_their_gpus(tmp_path: Path) -> None:
+    text = (
+        "start_time,window_name,elapsed_time,gpu0_energy,gpu1_energy\n"
+        "1.0,limit_250,10.0,2000,2200\n2.0,limit_200,12.0,1800,1900\n"
+    )
+    profile = read_profile(write(tmp_path, "w.csv", text))
+    assert profile.numbers("power_limit_w") == pytest.approx([250, 200])
+    assert profile.numbers("energy_j") == pytest.approx([4200, 3700])
+    assert profile.numbers("power_w") == pytest.approx([210, 3700 / 24])
+
+
+def test_lucid_needs_the_jobs_alone(tmp_path: Path) -> None:
+    pair = "model1,dataset1,batchsize1,amp1,speed1,model2,dataset2,batchsize2,amp2,speed2\n"
+    path = write(tmp_path, "c.csv", pair + "A,x,32,0,0.8,B,y,16,0,0.7\nA,x,32,0,0.9,C,y,16,0,1\n")
+    with pytest.raises(InputError, match="single_data"):
+        read_profile(path)
+    write(
+        tmp_path,
+        "single_data.csv",
+        "model,dataset,batchsize,amp,gpu_util\nA,x,32,0,90\nB,y,16,0,50\n",
+    )
+    profile = read_profile(path)
+    assert profile.numbers("speed") == pytest.approx([0.8, 0.7])
+    assert profile.numbers("util_sum_percent") == pytest.approx([140, 140])
+    assert profile.notes == ("1 pairs without solo utilisation left out",)
+
+
+def test_tidy_columns_go_by_their_usual_names_too(tmp_path: Path) -> None:
+    text = "app,gpu_count,global_batch_size,nodes,step_time_s\nx,4,64,2,0.1\nx,8,64,2,0.07\n"
+    profile = read_profile(write(tmp_path, "t.csv", text))
+    assert profile.numbers("local_batch") == pytest.approx([16, 8])
+    assert profile.numbers("gpus_on_node") == pytest.approx([2, 4])
+    assert profile.numbers("time_s") == pytest.approx([0.1, 0.07])
+
+
+def test_two_columns_for_one_quantity_are_refused(tmp_path: Path) -> None:
+    text = "frequency_mhz,time_s,runtime_s\n500,1,1\n"
+    with pytest.raises(InputError, match="time_s and runtime_s"):
+        read_profile(write(tmp_path, "t.csv", text))
+
+
+def test_gzip_is_read_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(b"frequency_mhz,power_w\n500,60\n600,70\n"))
+    assert len(read_profile(path)) == 2
+
+
+def test_files_are_joined_over_their_common_columns(tmp_path: Path) -> None:
+    one = write(tmp_path, "a.csv", "frequency_mhz,power_w,note\n500,60,x\n")
+    two = write(tmp_path, "b.csv", "frequency_mhz,power_w\n600,70\n")
+    both = read_profiles([one, two])
+    assert both.numbers("power_w") == pytest.approx([60, 70])
+    assert "note" not in both
+    assert len(set(both["file"].tolist())) == 2
+
+
+def test_units_are_converted_when_named(tmp_path: Path) -> None:
+    path = write(
+        tmp_path, "t.csv", "frequency_mhz,time_s,power_w\n500,1200,61000\n600,1000,71000\n"
+    )
+    profile = read_profile(path, units={"time_s": "ms", "power_w": "mW"})
+    assert profile.numbers("time_s") == pytest.approx([1.2, 1.0])
+    assert profile.numbers("power_w") == pytest.approx([61, 71])
+    with pytest.raises(InputError, match="one of W, mW, kW"):
+        read_profile(path, units={"power_w": "hp"})
+
+
+def test_trimming_keeps_what_lies_between_busy_samples() -> None:
+    power = np.array([50, 50, 300, 300, 60, 300, 50.0])
+    assert busy_span(power) == slice(2, 6)
+    assert runs(np.full(10, 100.0), None) == [slice(0, 10)]
+
+
+# --- the audit --------------------------------------------------------------------------------
+
+
+def sweep(held: bool) -> Profile:
+    """Six applications over eight clocks; the lowest clock held or not."""
+    clocks = np.tile(np.arange(400.0, 1200.0, 100.0), 6)
+    real = np.where((clocks == 400) & (not held), 200.0, clocks)
+    beta = np.repeat([0.2, 0.5, 0.8, 0.9, 0.95, 1.0], 8)
+    return Profile(
+        {
+            "application": np.repeat([f"a{k}" for k in range(6)], 8).astype(object),
+            "frequency_mhz": clocks,
+            "time_s": (1000 / real) ** beta,
+            "power_w": 30 + (0.1 + 0.01 * np.repeat(np.arange(6), 8)) * real,
+        }
+    )
+
+
+def test_a_clock_that_was_not_held_is_found_from_the_data_alone() -> None:
+    found = audit(sweep(held=False)).suspects
+    assert [item.where for item in found] == ["400 MHz"]
+    assert "ran near" in found[0].reason
+    assert audit(sweep(held=True)).suspects == ()
+
+
+def test_the_v100_sweep_did_not_run_at_405_mhz(data_dir: Path) -> None:
+    for name in ("v100_real", "v100_micro"):
+        found = audit(read_profile(data_dir / "profiles" / "nv-dvfs" / f"{name}.csv"))
+        assert [item.where for item in found.suspects] == ["405 MHz"]
+        assert len(found.suspect_rows) == found.rows / 10
+
+
+def test_the_gv100_sweep_held_its_clocks(data_dir: Path) -> None:
+    found = audit(read_profile(data_dir / "profiles" / "nsfcac" / "gv100_spec15.csv"))
+    assert not [item for item in found.suspects if item.column == "frequency_mhz"]
+    assert any("lavamd lacks frequency_mhz 622, 1095" in gap for gap in found.gaps)
+    assert found.groups == 15
+
+
+def test_copied_columns_and_lone_points_are_found() -> None:
+    clocks = np.tile(np.linspace(500, 1400, 20), 3)
+    power = np.repeat([30.0, 40.0, 50.0], 20) + 0.1 * clocks
+    power[40:] = power[20:40]
+    power[7] *= 2
+    names = np.repeat(["a", "b", "c"], 20).astype(object)
+    table = Profile({"application": names, "frequency_mhz": clocks, "power_w": power})
+    found = [str(item) for item in audit(table).suspects]
+    assert any(item.startswith("power_w at c: every value equals that of b") for item in found)
+    assert any("power_w at a" in item and "off its neighbours" in item for item in found)
+
+
+def test_the_audit_prints_ranges_and_gaps() -> None:
+    table = sweep(held=True)
+    text = str(audit(table.take(np.arange(1, 48))))
+    assert "47 rows, 6 groups" in text
+    assert "a0 lacks frequency_mhz 400" in text
+
+
+def test_every_profile_of_the_collection_is_read(data_dir: Path) -> None:
+    folder = data_dir / "profiles"
+    kinds = {}
+    for place in (
+        "nv-dvfs",
+        "hkbu-dvfs",
+        "nsfcac",
+        "adaptdl",
+        "sia",
+        "elasticflow/throughputs_A100",
+    ):
+        for file in sorted((folder / place).glob("*.csv")):
+            kinds[read_profile(file).kind] = file
+    for name in (
+        "zeus/summary_power_v100.csv",
+        "zeus/profile_data/V100+resnet50+gpu0-1.csv",
+        "gavel/isolated_tidy.csv",
+        "gavel/simulation_throughputs.json",
+        "ecosched/h100_profiles.csv",
+        "ecosched/h100_gpu_samples.csv.gz",
+        "ecosched/v100_runtime_throughput.csv",
+        "lucid/colocate_info.csv",
+        "dlbench/titanX-caffe-fc.csv",
+    ):
+        kinds[read_profile(folder / name).kind] = folder / name
+    assert len(kinds) == 13
+    json_form = read_profile(folder / "gavel/simulation_throughputs.json")
+    table = read_profile(folder / "gavel/isolated_tidy.csv")
+    assert sorted(json_form["time_s"]) == pytest.approx(sorted(table["time_s"]))
+
+
+# --- preparing --------------------------------------------------------------------------------
+
+
+def test_rows_are_selected_by_condition() -> None:
+    table = sweep(held=True)
+    assert len(where(table, "frequency_mhz>=1000")) == 12
+    assert len(where(table, "application=a3")) == 8
+    for condition in ("frequency_mhz", "frequency_mhz>x", "application>a", "frequency_mhz>9999"):
+        with pytest.raises(InputError, match="--where"):
+            where(table, condition)
+
+
+def test_the_mean_is_taken_where_all_groups_are_there() -> None:
+    table = sweep(held=True)
+    mean = mean_over(table.take(np.arange(1, 48)), "application", "frequency_mhz")
+    assert len(mean) == 7
+    assert mean.numbers("power_w") == pytest.approx(30 + 0.125 * np.arange(500, 1200, 100))
+    assert "1 values of frequency_mhz" in mean.notes[-1]
+
+
+def test_missing_values_are_dropped_on_request() -> None:
+    table = Profile.of({"frequency_mhz": [500.0, np.nan, 700.0], "power_w": [60.0, 65.0, 70.0]})
+    assert len(drop_missing(table, ["frequency_mhz"])) == 2
+    assert len(drop_missing(table, ["power_w"])) == 3
