@@ -21,7 +21,7 @@ METHODS = entries(
         f"{HERE}.patterns:patterns",
         "offline placement from node patterns, with their bound; any size",
         kind="offline",
-        params={"tolerance": 1e-3, "rounds": 60},
+        params={"tolerance": 1e-3, "rounds": 50},
         deterministic=False,
     ),
     Entry(

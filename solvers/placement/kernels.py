@@ -2,28 +2,16 @@
 
 Sizes are in units: `milli` in steps of the GPU unit, `cpu` in steps of the CPU unit. Every
 table is over "at most u CPU units"; the tables over GPUs are exact in the number of GPUs.
-Values of −inf mark what cannot be had.
+Values of −inf mark what cannot be had. Adding −inf and comparing sums for equality are both
+exact, so what a table holds can be traced without having been noted down.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 from numba import njit
 
 from optgap.models.placement.arrays import FloatArray, IntArray
-
-Choices = npt.NDArray[Any]
-"""(GPUs + 1, CPU units + 1) int32: how an entry of a table came about."""
-
-NOTHING = -1
-"""Choice: the start of a table, nothing taken."""
-LESS_CPU = -2
-"""Choice: the same as with one CPU unit less."""
-FIRST_ITEM = -3
-"""Choice c at or below this in a GPU table: the multi-GPU item FIRST_ITEM − c."""
 
 
 @njit(cache=True, nogil=True)
@@ -116,67 +104,104 @@ def fill_gpus(
     multi_gpus: IntArray,
     multi_cpu: IntArray,
     multi_value: FloatArray,
-) -> tuple[FloatArray, Choices]:
-    """Best contents of exactly j GPUs, each in use.
+) -> FloatArray:
+    """Best value of exactly j GPUs, each in use: a (gpus + 1, size + 1) table.
 
     `point` and `gain` are the CPU need and the value of the undominated contents of a single
-    GPU, ascending. Returns (gpus + 1, size + 1) tables of value and choice: a point, or
-    FIRST_ITEM − i for multi-GPU item i.
+    GPU, ascending. Choices are not kept: plain maxima vectorise, and `walk_gpus` finds the
+    few choices that are wanted by comparing sums again.
     """
     best = np.full((gpus + 1, size + 1), -np.inf)
-    choice = np.full((gpus + 1, size + 1), NOTHING, np.int32)
     best[0, :] = 0.0
     for j in range(1, gpus + 1):
         for q in range(len(point)):
-            for u in range(point[q], size + 1):
-                v = best[j - 1, u - point[q]] + gain[q]
-                if v > best[j, u]:
-                    best[j, u] = v
-                    choice[j, u] = q
+            _raise(best[j, point[q] :], best[j - 1], gain[q])
         for i in range(len(multi_gpus)):
-            before = j - multi_gpus[i]
-            if before < 0:
-                continue
-            for u in range(multi_cpu[i], size + 1):
-                v = best[before, u - multi_cpu[i]] + multi_value[i]
-                if v > best[j, u]:
-                    best[j, u] = v
-                    choice[j, u] = FIRST_ITEM - i
-    return best, choice
+            if multi_gpus[i] <= j and multi_cpu[i] <= size:
+                _raise(best[j, multi_cpu[i] :], best[j - multi_gpus[i]], multi_value[i])
+    return best
 
 
 @njit(cache=True, nogil=True)
-def add_cpu_tasks(
-    gpu_best: FloatArray, cpu: IntArray, value: FloatArray
-) -> tuple[FloatArray, Choices]:
-    """Best contents of j GPUs and the CPU beside them; choice: a CPU-only item."""
+def _raise(row: FloatArray, before: FloatArray, worth: float) -> None:
+    for u in range(len(row)):
+        row[u] = max(row[u], before[u] + worth)
+
+
+@njit(cache=True, nogil=True)
+def walk_gpus(
+    best: FloatArray,
+    point: IntArray,
+    gain: FloatArray,
+    multi_gpus: IntArray,
+    multi_cpu: IntArray,
+    multi_value: FloatArray,
+    j: int,
+    u: int,
+) -> tuple[IntArray, IntArray]:
+    """The single-GPU contents (as indices of `point`) and multi-GPU items behind (j, u)."""
+    contents = np.empty(j, np.int64)
+    items = np.empty(j, np.int64)
+    n_contents = 0
+    n_items = 0
+    while j > 0:
+        found = False
+        for q in range(len(point)):
+            if point[q] <= u and best[j - 1, u - point[q]] + gain[q] == best[j, u]:
+                contents[n_contents] = q
+                n_contents += 1
+                u -= point[q]
+                j -= 1
+                found = True
+                break
+        if found:
+            continue
+        for i in range(len(multi_gpus)):
+            if multi_gpus[i] <= j and multi_cpu[i] <= u:
+                before = best[j - multi_gpus[i], u - multi_cpu[i]]
+                if before + multi_value[i] == best[j, u]:
+                    items[n_items] = i
+                    n_items += 1
+                    u -= multi_cpu[i]
+                    j -= multi_gpus[i]
+                    found = True
+                    break
+        if not found:
+            raise RuntimeError("no contents have this value")
+    return contents[:n_contents], items[:n_items]
+
+
+@njit(cache=True, nogil=True)
+def add_cpu_tasks(gpu_best: FloatArray, cpu: IntArray, value: FloatArray) -> FloatArray:
+    """Best value of j GPUs and of CPU-only tasks beside them, with at most u CPU units."""
     best = gpu_best.copy()
-    choice = np.full(best.shape, NOTHING, np.int32)
     for j in range(best.shape[0]):
-        for u in range(best.shape[1]):
+        row = best[j]
+        for u in range(1, len(row)):
+            top = max(row[u], row[u - 1])
             for i in range(len(cpu)):
                 if cpu[i] <= u:
-                    v = best[j, u - cpu[i]] + value[i]
-                    if v > best[j, u]:
-                        best[j, u] = v
-                        choice[j, u] = i
-            if u > 0 and best[j, u - 1] > best[j, u]:
-                best[j, u] = best[j, u - 1]
-                choice[j, u] = LESS_CPU
-    return best, choice
+                    top = max(top, row[u - cpu[i]] + value[i])
+            row[u] = top
+    return best
 
 
 @njit(cache=True, nogil=True)
-def walk_cpu_tasks(choice: Choices, cpu: IntArray, j: int, u: int) -> tuple[IntArray, int]:
+def walk_cpu_tasks(
+    best: FloatArray, gpu_best: FloatArray, cpu: IntArray, value: FloatArray, j: int, u: int
+) -> tuple[IntArray, int]:
     """The CPU-only items behind entry (j, u), and the CPU units left to the GPUs."""
     items = np.empty(u + 1, np.int64)
     count = 0
-    while choice[j, u] != NOTHING:
-        c = choice[j, u]
-        if c == LESS_CPU:
+    while best[j, u] != gpu_best[j, u]:
+        found = False
+        for i in range(len(cpu)):
+            if cpu[i] <= u and best[j, u - cpu[i]] + value[i] == best[j, u]:
+                items[count] = i
+                count += 1
+                u -= cpu[i]
+                found = True
+                break
+        if not found:
             u -= 1
-        else:
-            items[count] = c
-            count += 1
-            u -= cpu[c]
     return items[:count], u

@@ -33,16 +33,20 @@ class Effort:
     ----------
     first_nodes: search-tree nodes for the first integer program.
     rounds: neighbourhoods re-solved.
-    group: used nodes per neighbourhood.
-    group_nodes: search-tree nodes for each of them.
-    columns: patterns per neighbourhood at most, by reduced cost.
+    group: used nodes in the first neighbourhoods.
+    patience: rounds without improvement after which neighbourhoods grow by a quarter.
+    most: used nodes per neighbourhood at most.
+    columns: patterns per node of a neighbourhood at most, by reduced cost.
+    tree_nodes: search-tree nodes for each neighbourhood.
     """
 
     first_nodes: int = 60
-    rounds: int = 60
-    group: int = 30
-    group_nodes: int = 40
-    columns: int = 1500
+    rounds: int = 50
+    group: int = 16
+    patience: int = 4
+    most: int = 25
+    columns: int = 20
+    tree_nodes: int = 10
 
 
 class Rounding:
@@ -98,32 +102,38 @@ class Rounding:
     def improve(self, nodes: list[Node], limits: Limits, bound: float) -> list[Node]:
         """Re-solve groups of nodes until the rounds are over or the bound is met."""
         best = self.cost(nodes)
+        size, failures = self.effort.group, 0
         for _ in range(self.effort.rounds):
             if limits.stop or best - bound <= 1e-9 * max(1.0, abs(bound)):
                 break
             limits.progress("neighbourhoods", best, bound)
-            group = self._choose(nodes)
-            inside = [nodes[k] for k in group]
-            chosen = set(group)
-            outside = [node for k, node in enumerate(nodes) if k not in chosen]
-            demand: Counter[int] = Counter()
-            for _t, contents in inside:
-                demand.update(contents.tasks)
-            again = self._integer(
-                demand,
-                self._free(outside),
-                inside,
-                self.effort.group_nodes,
-                limits,
-                most=self.effort.columns,
-            )
-            if again is None:
-                continue
-            candidate = outside + again
-            cost = self.cost(candidate)
-            if cost <= best:
+            candidate = self._neighbour(nodes, size, limits)
+            cost = math.inf if candidate is None else self.cost(candidate)
+            failures = 0 if cost < best - 1e-9 * abs(best) else failures + 1
+            if candidate is not None and cost <= best:
                 nodes, best = candidate, cost
+            if failures >= self.effort.patience:
+                size, failures = min(self.effort.most, size + size // 4), 0
         return nodes
+
+    def _neighbour(self, nodes: Sequence[Node], size: int, limits: Limits) -> list[Node] | None:
+        """The nodes with a group of `size` re-solved."""
+        group = self._choose(nodes, size)
+        inside = [nodes[k] for k in group]
+        chosen = set(group)
+        outside = [node for k, node in enumerate(nodes) if k not in chosen]
+        demand: Counter[int] = Counter()
+        for _t, contents in inside:
+            demand.update(contents.tasks)
+        again = self._integer(
+            demand,
+            self._free(outside),
+            inside,
+            self.effort.tree_nodes,
+            limits,
+            most=self.effort.columns * size,
+        )
+        return None if again is None else outside + again
 
     def cost(self, nodes: Iterable[Node]) -> float:
         """Cost of these nodes and the idle rest, in the objective's unit."""
@@ -138,9 +148,9 @@ class Rounding:
             total += sum(n * float(self.generation.unserved_cost[c]) for c, n in left.items())
         return total
 
-    def _choose(self, nodes: Sequence[Node]) -> list[int]:
+    def _choose(self, nodes: Sequence[Node], size: int) -> list[int]:
         """A group of nodes: half of them the worst priced, half at random."""
-        size = min(self.effort.group, len(nodes))
+        size = min(size, len(nodes))
         loss = np.array([self._loss(t, contents) for t, contents in nodes])
         noisy = loss * self.rng.random(len(nodes))
         worst = np.argsort(-noisy, kind="stable")[: (size + 1) // 2]

@@ -74,17 +74,12 @@ class Tables:
         order = order[self.fill_level[order] > 0]
         rising = np.maximum.accumulate(worth[order])
         label = order[np.flatnonzero(np.diff(rising, prepend=-np.inf) > 0)]
-        best, choice = kernels.fill_gpus(
-            self.size,
-            gpus,
-            self.need[label],
-            worth[label],
-            self.multi.size,
-            self.multi.cpu,
-            self.multi.value,
+        multi = self.multi
+        gpu_best = kernels.fill_gpus(
+            self.size, gpus, self.need[label], worth[label], multi.size, multi.cpu, multi.value
         )
-        total, cpu_choice = kernels.add_cpu_tasks(best, self.cpu_only.cpu, self.cpu_only.value)
-        return Filled(self, label, total, choice, cpu_choice)
+        best = kernels.add_cpu_tasks(gpu_best, self.cpu_only.cpu, self.cpu_only.value)
+        return Filled(self, label, worth[label], gpu_best, best)
 
     def one_gpu(self, label: int) -> tuple[int, ...]:
         """The classes on a GPU with these contents."""
@@ -101,30 +96,25 @@ class Filled:
 
     tables: Tables
     label: IntArray
+    gain: FloatArray
+    gpu_best: FloatArray
     value: FloatArray
-    gpu_choice: kernels.Choices
-    cpu_choice: kernels.Choices
 
     def contents(self, j: int, u: int) -> Contents:
         """The contents behind entry (j, u)."""
-        tables = self.tables
-        lone, u = kernels.walk_cpu_tasks(self.cpu_choice, tables.cpu_only.cpu, j, u)
-        shares: list[tuple[int, ...]] = []
-        multi: list[int] = []
-        while j > 0:
-            c = int(self.gpu_choice[j, u])
-            if c <= kernels.FIRST_ITEM:
-                i = kernels.FIRST_ITEM - c
-                multi.append(int(tables.multi.index[i]))
-                j -= int(tables.multi.size[i])
-                u -= int(tables.multi.cpu[i])
-                continue
-            label = int(self.label[c])
-            shares.append(tables.one_gpu(label))
-            j -= 1
-            u -= int(tables.need[label])
-        cpu_only = tuple(sorted(int(k) for k in tables.cpu_only.index[lone]))
-        return Contents(tuple(sorted(shares)), tuple(sorted(multi)), cpu_only)
+        tables, multi, cpu_only = self.tables, self.tables.multi, self.tables.cpu_only
+        lone, u = kernels.walk_cpu_tasks(
+            self.value, self.gpu_best, cpu_only.cpu, cpu_only.value, j, u
+        )
+        need = tables.need[self.label]
+        labels, several = kernels.walk_gpus(
+            self.gpu_best, need, self.gain, multi.size, multi.cpu, multi.value, j, u
+        )
+        return Contents(
+            tuple(sorted(tables.one_gpu(int(self.label[q])) for q in labels)),
+            tuple(sorted(int(c) for c in multi.index[several])),
+            tuple(sorted(int(c) for c in cpu_only.index[lone])),
+        )
 
 
 @dataclass(slots=True)
