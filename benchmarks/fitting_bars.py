@@ -137,9 +137,7 @@ def dram_bars(data: Profiles) -> Iterator[Bar]:
             table = data(f"ecosched/{board}_{file}")
             held = cross_validate(DramRuntime(), table, "application", split)
             name = f"DRAM → run time, {board.upper()}, {kind}, median"
-            bar = at_most(name, "—", limit, held.median)
-            # the signal of the profile tables is the mean of another part of the run
-            yield bar if kind == "raw samples" else Bar(name, "—", "(as above)", held.median, True)
+            yield at_most(name, "—", limit, held.median)
 
 
 def _held(estimator: Estimator, table: Profile) -> HeldOut:

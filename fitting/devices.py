@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import numpy as np
 
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.performance.saved import SCHEMA
+
+NAME = "device-power"
 
 
 def device_power(profile: Profile) -> dict[str, dict[str, float]]:
@@ -39,3 +45,51 @@ def device_power(profile: Profile) -> dict[str, dict[str, float]]:
             np.max(values) if source == "power_limit_w" else np.percentile(values, 99)
         )
     return {"gpu_idle_w": idle, "gpu_full_w": full}
+
+
+def device_csv(table: dict[str, dict[str, float]]) -> str:
+    """The table as the CSV that placement problems read: ``model,idle_w,full_w``."""
+    idle, full = table["gpu_idle_w"], table["gpu_full_w"]
+    rows = [
+        f"{json.dumps(name) if ',' in name else name},{idle[name]:g},{full[name]:g}"
+        for name in idle
+    ]
+    return "\n".join(["model,idle_w,full_w", *rows]) + "\n"
+
+
+def device_document(profile: Profile) -> dict[str, Any]:
+    """The table in the form of ``optgap.fit/1``, one group per GPU model."""
+    table = device_power(profile)
+    groups = []
+    for name, idle in table["gpu_idle_w"].items():
+        values = {"idle_w": idle, "full_w": table["gpu_full_w"][name]}
+        params = {
+            key: {"value": value, "stderr": None, "lower": 0.0, "upper": None, "at_bound": False}
+            for key, value in values.items()
+        }
+        rows = (
+            len(profile)
+            if "gpu_model" not in profile
+            else int(np.sum(profile["gpu_model"] == name))
+        )
+        groups.append(
+            {
+                "group": name,
+                "n": rows,
+                "params": params,
+                "r2": None,
+                "mape": None,
+                "cv_mape": None,
+                "validity": {},
+                "warnings": list(profile.notes),
+            }
+        )
+    return {
+        "schema": SCHEMA,
+        "model": NAME,
+        "source": profile.source,
+        "by": "gpu_model" if "gpu_model" in profile else None,
+        "settings": {},
+        "overall": {"n": len(profile), "r2": None, "mape": None, "cv_mape": None},
+        "groups": groups,
+    }

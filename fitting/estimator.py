@@ -296,6 +296,8 @@ class Estimator:
             profile = profile.with_columns(**{self.response: np.asarray(y, dtype=float)})
         self._columns(profile, (*self.needs, self.response))
         values = profile.numbers(self.response)
+        if not len(values):
+            raise InputError(profile.source, "", NoQuote("no rows"), f"rows for {self.name}")
         bad = np.flatnonzero(values <= 0)
         if len(bad):
             where = profile.where(int(bad[0]), self.response)

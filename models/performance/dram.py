@@ -26,6 +26,12 @@ def runtime_from_dram(
     return np.asarray(first * x ** -(second if form == "power" else 1.0))
 
 
+def blended_runtime(dram_sum: ArrayLike, a: float, b: float, c: float, k: float) -> Floats:
+    """Geometric mean of 1/(a + b·x) and c·x^−k in s."""
+    rate = runtime_from_dram(dram_sum, "rate", a, b)
+    return np.asarray(np.sqrt(rate * runtime_from_dram(dram_sum, "power", c, k)))
+
+
 def relative_runtime(dram_sum: ArrayLike) -> Floats:
     """T̂ = x_max/x: run time relative to the best mode when traffic is conserved.
 

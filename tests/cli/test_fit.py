@@ -9,6 +9,7 @@ import pytest
 from conftest import Cli
 
 from optgap.fitting.saved import load
+from optgap.models.performance import read_fit
 
 ROWS = "".join(
     f"{name},{clock},{static + slope * clock * (1 + 0.01 * (clock % 7))},{(2000 / clock) ** beta}\n"
@@ -121,6 +122,26 @@ def test_what_cannot_be_done_ends_in_one_line(
     assert expected in answer.err
     assert answer.err.count("\n") == 1
     assert answer.out == ""
+
+
+def test_idle_and_full_power_are_read_off_samples(cli: Cli, tmp_path: Path) -> None:
+    samples = tmp_path / "samples.csv"
+    lines = ["sample_s,gpu,gpu_model,power_w,frequency_mhz"]
+    lines += [f"{k / 10},0,Fake,{60 if k < 20 else 300},1400" for k in range(60)]
+    samples.write_text("\n".join(lines))
+    answer = cli("fit", "device-power", str(samples), "-o", str(tmp_path / "devices.csv"))
+    assert answer.code == 0
+    assert (tmp_path / "devices.csv").read_text() == "model,idle_w,full_w\nFake,60,300\n"
+    document = json.loads(cli("fit", "device-power", str(samples), "--json", "-").out)
+    assert document["groups"][0]["params"]["idle_w"]["value"] == 60
+    answer = cli("fit", "device-power", str(samples), "-o", str(tmp_path / "devices.json"))
+    assert read_fit(tmp_path / "devices.json").only()["full_w"] == 300
+
+
+def test_power_without_idle_samples_makes_no_device_table(cli: Cli, sweep: str) -> None:
+    answer = cli("fit", "device-power", sweep)
+    assert answer.code == 2
+    assert "idle_w" in answer.err
 
 
 def test_help_lists_the_models(cli: Cli) -> None:

@@ -219,6 +219,13 @@ CASES = [
         {"a": 0.01, "b": 0.03},
     ),
     Case(
+        "dram, blend of what agrees",
+        "dram-runtime",
+        {},
+        {"dram_sum": LEVELS, "time_s": 25 / LEVELS},
+        {"a": 0, "b": 0.04, "c": 25, "k": 1},
+    ),
+    Case(
         "dram, power",
         "dram-runtime",
         {"form": "power"},

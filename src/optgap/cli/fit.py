@@ -10,7 +10,11 @@ from optgap.cli import options as opt
 from optgap.fitting import ESTIMATORS
 from optgap.models.errors import InputError, NoQuote
 
+DEVICES = "device-power"
+"""Idle and full power by GPU model: a table read off the samples rather than a fit."""
+
 if TYPE_CHECKING:
+    from optgap.cli.work import Output
     from optgap.fitting.profile import Profile
     from optgap.fitting.splits import Split
 
@@ -23,7 +27,8 @@ def command(
     arguments: Annotated[
         list[str],
         typer.Argument(
-            metavar="[MODEL] CSV…", help=f"a model, then profiles; models: {', '.join(ESTIMATORS)}"
+            metavar="[MODEL] CSV…",
+            help=f"a model, then profiles; models: {', '.join([*ESTIMATORS, DEVICES])}",
         ),
     ],
     auto: Annotated[
@@ -75,6 +80,8 @@ def command(
     model, files = _split(arguments, auto)
     table = _table(files, assignments(units or [], "--unit"), conditions or [], mean)
     out = Output(json, quiet)
+    if model == DEVICES:
+        return _devices(out, table, output)
     split = _split_of(cv, leave_out, extrapolate, seed)
     if drop:
         table = _dropped(table, model)
@@ -93,13 +100,34 @@ def command(
     return 0
 
 
+def _devices(out: Output, table: Profile, output: str | None) -> int:
+    """Idle and full power by GPU model; saved as CSV for placement problems, or as JSON."""
+    from optgap.fitting.devices import device_csv, device_document, device_power
+    from optgap.models.jsonio import dump_json, write_text
+
+    found = device_power(table)
+    rows = [
+        (name, f"{idle:.1f}", f"{found['gpu_full_w'][name]:.1f}")
+        for name, idle in found["gpu_idle_w"].items()
+    ]
+    out.table(("GPU model", "idle W", "full W"), rows, right=(1, 2))
+    if output is not None:
+        if output.endswith(".csv"):
+            write_text(output, device_csv(found))
+        else:
+            dump_json(output, device_document(table))
+    out.document(device_document(table) if out.json is not None else {})
+    return 0
+
+
 def _split(arguments: list[str], auto: bool) -> tuple[str, list[str]]:
     """The model's name and the files."""
     if auto:
         return "", arguments
     model, files = arguments[0], arguments[1:]
-    if model not in ESTIMATORS:
-        raise InputError("fit", "MODEL", model, "one of " + ", ".join(ESTIMATORS) + ", or --auto")
+    if model not in ESTIMATORS and model != DEVICES:
+        names = ", ".join([*ESTIMATORS, DEVICES])
+        raise InputError("fit", "MODEL", model, f"one of {names}, or --auto")
     if not files:
         raise InputError("fit", "CSV", NoQuote("nothing"), "a profile to fit to")
     return model, files

@@ -1,0 +1,93 @@
+"""What the fits reach on public profiles; all of it is measured by benchmarks/fitting_bars.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from optgap.fitting.batch_power import BatchPower
+from optgap.fitting.contention import Contention
+from optgap.fitting.dram import DramRuntime
+from optgap.fitting.groups import cross_validate
+from optgap.fitting.jct import PowerLawJct
+from optgap.fitting.linear_power import LinearPower
+from optgap.fitting.powerflow_energy import PowerFlowEnergy
+from optgap.fitting.powerflow_power import PowerFlowPower
+from optgap.fitting.prepare import mean_over, where
+from optgap.fitting.profile import Profile
+from optgap.fitting.readers import read_profile, read_profiles
+from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut
+from optgap.fitting.throughput import PowerFlowThroughput
+
+
+@pytest.fixture(scope="module")
+def profiles(data_dir: Path) -> Path:
+    return data_dir / "profiles"
+
+
+@pytest.fixture(scope="module")
+def gv100(profiles: Path) -> Profile:
+    return read_profile(profiles / "nsfcac/gv100_spec15.csv")
+
+
+@pytest.fixture(scope="module")
+def v100(profiles: Path) -> Profile:
+    return where(read_profile(profiles / "nv-dvfs/v100_real.csv"), "frequency_mhz>=502")
+
+
+def test_the_mean_of_the_applications_is_linear_in_the_clock(gv100: Profile) -> None:
+    mean = mean_over(gv100, "application", "frequency_mhz")
+    assert cross_validate(LinearPower(), mean).r2 >= 0.97
+    assert 0.07 <= LinearPower().fit(mean).params_["alpha"] <= 0.12
+
+
+def test_power_and_run_time_of_each_application(gv100: Profile, v100: Profile) -> None:
+    assert cross_validate(LinearPower(), v100, "application").mape <= 0.065
+    assert cross_validate(PowerLawJct(), v100, "application").mape <= 0.075
+    some = gv100.take(np.isin(gv100["application"], ["dgemm", "nw", "srad", "bfs"]))
+    assert cross_validate(LinearPower(), some, "application").mape <= 0.045
+    assert cross_validate(PowerLawJct(), some, "application").mape <= 0.040
+
+
+def test_the_pieces_of_powerflow_beat_the_line(v100: Profile) -> None:
+    assert cross_validate(PowerFlowPower(form="physical"), v100, "application").mape <= 0.026
+    held = cross_validate(PowerFlowEnergy(form="physical"), v100, "application", KFold(5))
+    assert held.mape <= 0.085
+
+
+def test_throughput_of_a_job_by_placement(profiles: Path) -> None:
+    files = [profiles / f"adaptdl/yolov3_{kind}.csv" for kind in ("placements", "scalability")]
+    table = read_profiles(files)
+    printed = cross_validate(PowerFlowThroughput(), table, split=KFold(10))
+    better = cross_validate(PowerFlowThroughput(sync="topology"), table, split=KFold(10))
+    assert printed.mape <= 0.082
+    assert better.mape < printed.mape - 0.01
+    beyond = cross_validate(PowerFlowThroughput(), table, split=Extrapolate("gpus", 8))
+    assert beyond.mape <= 0.10
+    bert = read_profile(profiles / "elasticflow/throughputs_A100/bert.csv")
+    assert cross_validate(PowerFlowThroughput(io="none"), bert).mape <= 0.042
+
+
+def test_power_by_batch_with_its_two_ends(profiles: Path) -> None:
+    for board, limit in (("v100", 0.060), ("rtx6000", 0.042)):
+        table = read_profile(profiles / f"zeus/summary_power_{board}.csv")
+        split = LeaveOneValueOut("local_batch")
+        assert cross_validate(BatchPower(), table, "application", split).errors.mean() <= limit
+
+
+@pytest.mark.parametrize("kind", ["gpu_samples.csv.gz", "profiles.csv"])
+def test_run_time_from_dram_activity(profiles: Path, kind: str) -> None:
+    for board, limit in (("h100", 0.046), ("v100", 0.050)):
+        table = read_profile(profiles / f"ecosched/{board}_{kind}")
+        held = cross_validate(DramRuntime(), table, "application", LeaveOneValueOut("gpus"))
+        assert held.median <= limit
+
+
+def test_contention_starts_near_full_utilisation(profiles: Path) -> None:
+    table = read_profile(profiles / "lucid/colocate_info.csv")
+    fit = Contention().fit(table)
+    assert 80 <= fit.params_["knee"] <= 110
+    assert 0.45 <= fit.params_["q"] <= 0.7
+    assert np.mean(np.abs(fit.predict(table) - table.numbers("speed"))) <= 0.07
