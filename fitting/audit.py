@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,26 @@ class Audit:
         lines += [f"  suspect: {suspect}" for suspect in self.suspects]
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """The schema ``optgap.audit/1``."""
+        return {
+            "schema": "optgap.audit/1",
+            "source": self.source,
+            "kind": self.kind,
+            "rows": self.rows,
+            "groups": self.groups,
+            "ranges": {
+                name: {"low": low, "high": high, "missing": missing, "unit": QUANTITIES[name].unit}
+                for name, (low, high, missing) in self.ranges.items()
+            },
+            "gaps": list(self.gaps),
+            "suspects": [
+                {"column": s.column, "where": s.where, "reason": s.reason, "rows": s.rows.tolist()}
+                for s in self.suspects
+            ],
+            "notes": list(self.notes),
+        }
 
     @property
     def suspect_rows(self) -> NDArray[np.int64]:

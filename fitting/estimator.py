@@ -105,7 +105,7 @@ class Estimator:
         """The response from `curve`'s logarithm."""
         return np.exp(log)
 
-    def penalties(self, theta: Floats) -> tuple[Floats, Floats] | None:
+    def penalties(self, theta: Floats, facts: Design) -> tuple[Floats, Floats] | None:
         """Residuals that regularise, with their Jacobian; None for none."""
         return None
 
@@ -231,7 +231,7 @@ class Estimator:
         lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
         target = self.target(profile)
         fit = multi_start(
-            self._residuals(self.design(profile, facts), target),
+            self._residuals(self.design(profile, facts), target, facts),
             starts,
             lower,
             upper,
@@ -264,10 +264,10 @@ class Estimator:
         self.warnings_ = [*profile.notes, *self._warnings(profile)]
         return self
 
-    def _residuals(self, design: Design, target: Floats) -> Residuals:
+    def _residuals(self, design: Design, target: Floats, facts: Design) -> Residuals:
         def evaluate(theta: Floats) -> tuple[Floats, Floats]:
             log, jacobian = self.curve(theta, design)
-            extra = self.penalties(theta)
+            extra = self.penalties(theta, facts)
             if extra is None:
                 return log - target, jacobian
             return np.concatenate([log - target, extra[0]]), np.concatenate([jacobian, extra[1]])

@@ -22,7 +22,10 @@ from optgap.models.performance.throughput import (
     sync_columns,
 )
 
-IoForm = Literal["full", "none"]
+IoForm = Literal["full", "weak", "none"]
+
+WEAK_IO = 0.3
+"""Weight of T_IO's prior: a residual of this much when loading takes the median iteration."""
 
 _GAMMAS = ((9.0, 1.1), (1.1, 3.0), (9.0, 3.0), (1.1, 1.1), (9.0, 1.5), (2.0, 3.0))
 """Where the starts' (γ1, γ2) lie."""
@@ -45,7 +48,8 @@ class PowerFlowThroughput(Estimator):
     ----------
     sync: how T_sync is written, see `models.performance.throughput.sync_columns`: ``paper``
         (Eq. 4), ``ring`` or ``topology``.
-    io: ``full`` (Eq. 2) or ``none`` (T_IO = 0, when loading is hidden or cannot be told).
+    io: ``full`` (Eq. 2), ``weak`` (regularised: what T_grad explains as well is given to it) or
+        ``none`` (T_IO = 0, when loading is hidden or cannot be told).
     regularise: weight of the weak priors of adaptdl, 1e-3·(γ−1)² and 1e-2·(B/Θ)² per scope;
         1 uses them as they are, 0 (default) not at all.
 
@@ -74,8 +78,8 @@ class PowerFlowThroughput(Estimator):
         super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
         if sync not in SYNC_NAMES:
             raise InputError("--set", "sync", sync, "one of " + ", ".join(SYNC_NAMES))
-        if io not in ("full", "none"):
-            raise InputError("--set", "io", io, "one of full, none")
+        if io not in ("full", "weak", "none"):
+            raise InputError("--set", "io", io, "one of full, weak, none")
         self.sync = sync
         self.io = io
         self.regularise = regularise
@@ -83,8 +87,11 @@ class PowerFlowThroughput(Estimator):
     def settle(self, table: Profile) -> Design:
         """Whether the clock is known and varies, and in which scopes synchronisation was seen."""
         gpus, batch, nodes, on_node, clock = layout(table)
+        middle = float(np.median(table.numbers("time_s")))
         local, node = (nodes <= 1) & (gpus > 1), nodes > 1
         return {
+            "a_io_s_share": 1.0 / middle,
+            "b_io_s_share": float(np.median(batch * on_node)) / middle,
             "batch": len(np.unique(batch)) > 1,
             "io": len(np.unique(batch)) > 1 or len(np.unique(on_node)) > 1,
             "clock": bool(clock is not None and len(np.unique(clock)) > 1),
@@ -100,7 +107,7 @@ class PowerFlowThroughput(Estimator):
         def free(name: str, unit: str, meaning: str, seen: bool, measure: str) -> Parameter:
             return Parameter(name, unit, 0.0, np.inf if seen else 0.0, meaning, measure)
 
-        io = self.io == "full" and facts["io"]
+        io = self.io != "none" and facts["io"]
         batch, clock = _MEASURE["batch"], _MEASURE["clock"]
         params = [
             free("a_io_s", "s", "T_IO, constant part", io, batch),
@@ -184,28 +191,23 @@ class PowerFlowThroughput(Estimator):
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
         return log_time(theta, design)
 
-    def penalties(self, theta: Floats) -> tuple[Floats, Floats] | None:
-        if self.regularise == 0:
-            return None
+    def penalties(self, theta: Floats, facts: Design) -> tuple[Floats, Floats] | None:
+        """The weak priors: γ towards 1, B small beside Θ, and T_IO small when it is ``weak``."""
         names = [*IO_NAMES, *GRAD_NAMES, *SYNC_NAMES[self.sync], "gamma1", "gamma2"]
-        values, rows = [], []
-        for name in ("gamma1", "gamma2"):
-            row = np.zeros(len(theta))
-            row[names.index(name)] = np.sqrt(1e-3 * self.regularise)
-            rows.append(row)
-            values.append(row[names.index(name)] * (theta[names.index(name)] - 1))
-        for scope in ("local", "node", "sync"):
-            if f"B_{scope}_s" not in names or f"theta_{scope}_s" not in names:
-                continue
-            b, t = names.index(f"B_{scope}_s"), names.index(f"theta_{scope}_s")
-            floor = max(float(theta[t]), 1e-9)
-            weight = np.sqrt(1e-2 * self.regularise)
-            row = np.zeros(len(theta))
-            row[b] = weight / floor
-            row[t] = -weight * theta[b] / floor**2 if theta[t] > 1e-9 else 0.0
-            rows.append(row)
-            values.append(weight * theta[b] / floor)
-        return np.array(values), np.array(rows)
+        rows: list[tuple[float, dict[str, float]]] = []
+        if self.io == "weak":
+            for name in IO_NAMES:
+                slope = WEAK_IO * facts[f"{name}_share"]
+                rows.append((slope * theta[names.index(name)], {name: slope}))
+        if self.regularise > 0:
+            rows += _priors(dict(zip(names, theta, strict=True)), self.regularise)
+        if not rows:
+            return None
+        jacobian = np.zeros((len(rows), len(theta)))
+        for k, (_, slopes) in enumerate(rows):
+            for name, slope in slopes.items():
+                jacobian[k, names.index(name)] = slope
+        return np.array([value for value, _ in rows]), jacobian
 
     def remarks(self, table: Profile) -> list[str]:
         facts = self.facts_
@@ -230,6 +232,22 @@ class PowerFlowThroughput(Estimator):
         """The fitted model, for solvers and policies."""
         self._check_fitted()
         return ThroughputModel(self.params_, self.sync)
+
+
+def _priors(values: dict[str, float], weight: float) -> list[tuple[float, dict[str, float]]]:
+    """Residuals and slopes of adaptdl's priors, 1e-3·(γ−1)² and 1e-2·(B/Θ)² per scope."""
+    pull = float(np.sqrt(1e-3 * weight))
+    rows = [(pull * (values[name] - 1), {name: pull}) for name in ("gamma1", "gamma2")]
+    pull = float(np.sqrt(1e-2 * weight))
+    for scope in ("local", "node", "sync"):
+        b, theta = f"B_{scope}_s", f"theta_{scope}_s"
+        if b in values and theta in values:
+            floor = max(values[theta], 1e-9)
+            slopes = {b: pull / floor}
+            if values[theta] > 1e-9:
+                slopes[theta] = -pull * values[b] / floor**2
+            rows.append((pull * values[b] / floor, slopes))
+    return rows
 
 
 def _seen(name: str, facts: Design) -> bool:

@@ -124,6 +124,26 @@ def test_what_cannot_be_done_ends_in_one_line(
     assert answer.out == ""
 
 
+def test_an_audit_fits_nothing(cli: Cli, sweep: str, data_dir: Path) -> None:
+    answer = cli("fit", "--audit", sweep)
+    assert answer.code == 0
+    assert "40 rows, 2 groups" in answer.out
+    v100 = str(data_dir / "profiles/nv-dvfs/v100_real.csv")
+    document = json.loads(cli("fit", "--audit", v100, "--json", "-").out)
+    assert document["schema"] == "optgap.audit/1"
+    assert [item["where"] for item in document["suspects"]] == ["405 MHz"]
+
+
+def test_suspects_are_left_out_on_request(cli: Cli, data_dir: Path) -> None:
+    v100 = str(data_dir / "profiles/nv-dvfs/v100_real.csv")
+    common = ["fit", "power-law-jct", v100, "--by", "application", "--json", "-"]
+    kept = json.loads(cli(*common).out)
+    clean = json.loads(cli(*common, "--drop-suspects").out)
+    assert any("405 MHz" in note for note in kept["notes"])
+    assert clean["overall"]["n"] == 180
+    assert clean["overall"]["cv_mape"] <= 0.075 < kept["overall"]["cv_mape"]
+
+
 def test_idle_and_full_power_are_read_off_samples(cli: Cli, tmp_path: Path) -> None:
     samples = tmp_path / "samples.csv"
     lines = ["sample_s,gpu,gpu_model,power_w,frequency_mhz"]

@@ -53,6 +53,12 @@ def command(
     units: Annotated[
         list[str] | None, _texts("--unit", "COL=UNIT", "the unit of a column; repeatable")
     ] = None,
+    look: Annotated[
+        bool, typer.Option("--audit", help="no MODEL: say what the profiles hold, fit nothing")
+    ] = False,
+    drop_suspects: Annotated[
+        bool, typer.Option("--drop-suspects", help="leave out what the audit suspects")
+    ] = False,
     drop: Annotated[
         bool, typer.Option("--drop-missing", help="leave out rows with missing values")
     ] = False,
@@ -77,9 +83,13 @@ def command(
     if plot is not None:
         require_ending(plot)
     given = assignments(settings or [], "--set")
-    model, files = _split(arguments, auto)
+    model, files = _split(arguments, auto or look)
     table = _table(files, assignments(units or [], "--unit"), conditions or [], mean)
     out = Output(json, quiet)
+    if look:
+        return _audit(out, table, by)
+    if drop_suspects:
+        table = _without_suspects(table, by)
     if model == DEVICES:
         return _devices(out, table, output)
     split = _split_of(cv, leave_out, extrapolate, seed)
@@ -98,6 +108,28 @@ def command(
         save_plot(plot, report)
     out.document(report.to_json() if json is not None else {})
     return 0
+
+
+def _audit(out: Output, table: Profile, by: str | None) -> int:
+    from optgap.fitting.audit import audit
+
+    found = audit(table, by)
+    out.line(str(found))
+    out.document(found.to_json())
+    return 0
+
+
+def _without_suspects(table: Profile, by: str | None) -> Profile:
+    """The rows that no finding of the audit names."""
+    import numpy as np
+
+    from optgap.fitting.audit import audit
+
+    suspects = audit(table, by).suspect_rows
+    rows = np.setdiff1d(np.arange(len(table)), suspects)
+    if not len(rows):
+        raise InputError(table.source, "", NoQuote("suspects only"), "rows that the audit trusts")
+    return table.take(rows).noting(f"{len(suspects)} suspect rows left out")
 
 
 def _devices(out: Output, table: Profile, output: str | None) -> int:
