@@ -37,6 +37,7 @@ def generate(family_name: str, preset: str | None = None, *, seed: int = 0, **pa
     ------
     InputError: for an unknown family, preset or parameter, or a value of the wrong type.
     """
+    require_seed(seed)
     entry, given = preset_entry(family_name, preset)
     values = typed({**given, **params}, entry.params, entry.name, "--set")
     return entry.load()(seed=seed, **values)
@@ -81,7 +82,7 @@ def solve(
     RefereeError: when the method's own claims do not hold.
     """
     runnable = choose_method(problem, method, params)
-    return execute(problem, runnable, limits or Limits(time_limit), seed)
+    return execute(problem, runnable, limits or _limits(time_limit), seed)
 
 
 def bound(
@@ -95,7 +96,7 @@ def bound(
 ) -> Result:
     """A proven bound on `problem`, and no solution; parameters and errors as for `solve`."""
     runnable = choose_method(problem, method, params, bounding=True)
-    return execute(problem, runnable, limits or Limits(time_limit), seed, bound_only=True)
+    return execute(problem, runnable, limits or _limits(time_limit), seed, bound_only=True)
 
 
 def run(
@@ -122,7 +123,7 @@ def run(
     RefereeError: when a policy of the package does.
     """
     runnable = choose_policy(problem, policy, params)
-    return execute(problem, runnable, limits or Limits(time_limit), seed)
+    return execute(problem, runnable, limits or _limits(time_limit), seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +228,7 @@ def execute(
 
     With `bound_only`, a solution is refereed, too, and then left out.
     """
+    require_seed(seed)
     runnable.require_goal(problem, "--policy" if runnable.entry.kind == "policy" else "--method")
     function = runnable.entry.load()
     started = time.perf_counter()
@@ -275,6 +277,8 @@ def refereed(
     if status is Status.BOUND_ONLY and proof is None:
         status = Status.NO_SOLUTION
     metrics: dict[str, float | int | str] = dict(evaluation.metrics) if evaluation else {}
+    for key, value in outcome.info.items():
+        metrics.setdefault(key, value)  # a method's own numbers never replace the referee's
     return Result(
         family=problem.family,
         method=runnable.label,
@@ -289,7 +293,7 @@ def refereed(
         seconds=seconds,
         seed=seed,
         versions=versions(),
-        metrics={**metrics, **outcome.info},
+        metrics=metrics,
         solution=outcome.solution,
         message=message,
         problem=problem,
@@ -354,6 +358,18 @@ def _confronted(
 def close(a: float, b: float) -> bool:
     """Whether two numbers are equal up to `TOLERANCE`."""
     return math.isfinite(a) and abs(a - b) <= TOLERANCE * max(1.0, abs(a), abs(b))
+
+
+def _limits(time_limit: float | None) -> Limits:
+    if time_limit is not None and not 0 < time_limit < math.inf:
+        raise InputError("time_limit", "", time_limit, "a positive number of seconds")
+    return Limits(time_limit)
+
+
+def require_seed(seed: int) -> None:
+    """Raise InputError for what `numpy.random.default_rng` would not take."""
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError("seed", "", seed, "an integer of at least 0")
 
 
 def _finite(value: float | None) -> float | None:

@@ -274,11 +274,13 @@ def _own(
 
 def _keywords(target: Any, skip: Sequence[str] = ()) -> dict[str, Any]:
     """The parameters that have a default, with it."""
-    if not callable(target):
+    try:
+        parameters = inspect.signature(target).parameters
+    except (TypeError, ValueError):  # an object with a method place, or compiled code
         return {}
     return {
         name: parameter.default
-        for name, parameter in inspect.signature(target).parameters.items()
+        for name, parameter in parameters.items()
         if parameter.default is not inspect.Parameter.empty and name not in skip
     }
 

@@ -39,6 +39,29 @@ def test_the_objective_is_the_referees(two_nodes: PlacementProblem) -> None:
     assert result.versions["optgap"] == optgap.__version__
 
 
+def test_what_a_method_tells_never_replaces_what_the_referee_found(
+    two_nodes: PlacementProblem,
+) -> None:
+    told = {"power_w": 1.0, "columns": 3}
+    result = judged(two_nodes, Outcome(TOGETHER, Status.FEASIBLE, info=told))
+    assert result.metrics["power_w"] == LEAST_W
+    assert result.metrics["columns"] == 3
+
+
+@pytest.mark.parametrize("limit", [0, -1.0, math.nan, math.inf])
+def test_a_time_limit_is_a_positive_number(two_nodes: PlacementProblem, limit: float) -> None:
+    with pytest.raises(InputError, match="a positive number of seconds"):
+        optgap.run(two_nodes, "fgd", time_limit=limit)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True])
+def test_a_seed_is_a_whole_number(two_nodes: PlacementProblem, seed: Any) -> None:
+    with pytest.raises(InputError, match="seed: found"):
+        optgap.run(two_nodes, "random", seed=seed)
+    with pytest.raises(InputError, match="seed: found"):
+        optgap.generate("placement", "small", seed=seed)
+
+
 def test_a_claim_that_differs_from_the_referee_is_our_fault(two_nodes: PlacementProblem) -> None:
     with pytest.raises(RefereeError, match="claims an objective of 500"):
         judged(two_nodes, Outcome(TOGETHER, Status.FEASIBLE, claimed=500.0))
