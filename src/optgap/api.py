@@ -368,7 +368,8 @@ def _limits(time_limit: float | None) -> Limits:
 
 def require_seed(seed: int) -> None:
     """Raise InputError for what `numpy.random.default_rng` would not take."""
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+    whole = not isinstance(seed, bool) and hasattr(seed, "__index__")  # numpy's integers, too
+    if not whole or seed < 0:
         raise InputError("seed", "", seed, "an integer of at least 0")
 
 
