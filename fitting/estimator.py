@@ -349,7 +349,8 @@ class Estimator:
         found = self.remarks(profile)
         for p, value, bound in zip(self.parameters_, self.theta_, self.at_bound_, strict=True):
             if bound and not p.fixed:
-                found.append(f"{p.name} is at its bound {value:g}" + _then(p.measure))
+                hint = f"; where it should not be, measure {p.measure}" if p.measure else ""
+                found.append(f"{p.name} is at its bound {value:g}{hint}")
         for members in self.loose_:
             loose = [self.parameters_[k] for k in members]
             names = ", ".join(p.name for p in loose)

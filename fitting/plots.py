@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optgap.fitting.estimator import Estimator
+from optgap.fitting.optimise import Floats
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import interval, samples
@@ -89,19 +90,23 @@ def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) ->
         fit: Estimator = report.fit.fits[title]
         part = table.take(rows)
         over = part.numbers(estimator.needs[0])
-        axes.scatter(over, part.numbers(fit.response), s=8, alpha=0.5, color=f"C{k % 10}")
-        lines = [_grid(part, estimator.needs[0])] if len(fit.needs) == 1 else _lines(part, fit)
+        several = len(fit.needs) > 1
+        dots = "0.7" if several else f"C{k % 10}"
+        axes.scatter(over, part.numbers(fit.response), s=8, alpha=0.5, color=dots)
+        lines = _lines(part, fit) if several else [(title, _grid(part, estimator.needs[0]))]
         drawn = samples(fit, BAND_SAMPLES, rng)
-        for number, line in enumerate(lines):
+        for number, (name, line) in enumerate(lines):
             colour = f"C{(k + number) % 10}"
-            shown = title if number == 0 and k < MANY_GROUPS and title else None
-            places = line.numbers(fit.needs[0])
-            axes.plot(places, fit.predict(line), color=colour, label=shown)
+            shown = name if k < MANY_GROUPS and name else None
             low, high = interval(drawn, line)
-            axes.fill_between(places, low, high, color=colour, alpha=0.2, linewidth=0)
+            places, middle = _by_place(line.numbers(fit.needs[0]), fit.predict(line))
+            axes.plot(places, middle, color=colour, label=shown)
+            bottom = _by_place(line.numbers(fit.needs[0]), low)[1]
+            top = _by_place(line.numbers(fit.needs[0]), high)[1]
+            axes.fill_between(places, bottom, top, color=colour, alpha=0.2, linewidth=0)
     axes.set_xlabel(_unit(estimator.needs[0]))
     axes.set_ylabel(_unit(estimator.response))
-    if report.fit.by and len(report.fit.fits) <= MANY_GROUPS:
+    if axes.get_legend_handles_labels()[1] and len(report.fit.fits) <= MANY_GROUPS:
         axes.legend(fontsize="x-small")
     return axes
 
@@ -117,16 +122,21 @@ def _grid(part: Profile, over: str) -> Profile:
     return Profile({**columns, over: points}, part.source)
 
 
-def _lines(part: Profile, fit: Estimator) -> list[Profile]:
-    """Rows with the same second input, in order of the first; a few values out of many."""
+def _by_place(places: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """The mean value at each distinct place (placements of the same GPUs, say)."""
+    distinct, index = np.unique(places, return_inverse=True)
+    return distinct, np.bincount(index, weights=values) / np.bincount(index)
+
+
+def _lines(part: Profile, fit: Estimator) -> list[tuple[str, Profile]]:
+    """Rows with the same second input, and its value; a few values out of many."""
     second = part.numbers(fit.needs[1])
     values = np.unique(second)
     chosen = values[np.unique(np.linspace(0, len(values) - 1, MANY_LINES).astype(int))]
     found = []
     for value in chosen:
         rows = np.flatnonzero(second == value)
-        order = np.argsort(part.numbers(fit.needs[0])[rows], kind="stable")
-        found.append(part.take(rows[order]))
+        found.append((f"{fit.needs[1]} {value:g}", part.take(rows)))
     return found
 
 

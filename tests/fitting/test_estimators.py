@@ -245,7 +245,7 @@ def test_a_report_warns_of_bounds_overfitting_and_lone_applications() -> None:
     steep = board().take(np.arange(38, 57))
     power = 0.0001 * steep.numbers("frequency_mhz") ** 2
     bound = str(report_of(LinearPower(), steep.with_columns(power_w=power), None, KFold(3)))
-    assert "P_gs is at its bound 0; measure lower clocks" in bound
+    assert "P_gs is at its bound 0; where it should not be, measure lower clocks" in bound
     pooled = str(report_of(LinearPower(), board(), None, None))
     assert "3 applications fitted as one" in pooled
     assert "the form does not fit the data" in pooled
