@@ -41,6 +41,10 @@ class Parameter:
         return self.lower == self.upper
 
 
+NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent", "util_sum_percent")
+"""Inputs that may be 0; the others are above."""
+
+
 class NotFittedError(RuntimeError):
     """An estimator was asked for what only a fit can give."""
 
@@ -314,6 +318,11 @@ class Estimator:
                 found = NoQuote(f"nothing ({len(bad)} of {len(values)} rows)")
                 where = profile.where(int(bad[0]), name)
                 raise InputError(profile.source, where, found, "a finite number in every row")
+            bad = np.flatnonzero(values < 0 if name in NOT_NEGATIVE else values <= 0)
+            if name in QUANTITIES and len(bad):
+                expected = "0 or more" if name in NOT_NEGATIVE else "a value above 0"
+                where = profile.where(int(bad[0]), name)
+                raise InputError(profile.source, where, float(values[bad[0]]), expected)
 
     def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:
         free = [p for p in params if not p.fixed]

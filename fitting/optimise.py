@@ -8,7 +8,7 @@ starts that trail after a few steps are not worth finishing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -22,10 +22,11 @@ Residuals = Callable[[Floats], tuple[Floats, Floats]]
 PROBE_STEPS = 10
 """Steps that every start is given before the trailing ones are dropped."""
 
-HOP_ROUNDS = 4
-
 FINISHERS = 3
 """Starts that are finished."""
+
+HOP_ROUNDS = 4
+"""Times that a solution is left for a neighbouring valley."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,28 +158,21 @@ def multi_start(
     hop: further starts from a solution found, tried until none lowers the cost (at most
         `HOP_ROUNDS` times); for models whose valleys lie a known step apart.
     """
-    options = {"loss": loss, "scale": scale, "tolerance": tolerance}
+
+    def go(start: Floats, steps: int = 200) -> Fit:
+        return descend(
+            evaluate, start, lower, upper, loss=loss, scale=scale, steps=steps, tolerance=tolerance
+        )
+
     if len(starts) == 1:
-        return descend(evaluate, starts[0], lower, upper, **options)  # type: ignore[arg-type]
-    probes = [
-        descend(evaluate, start, lower, upper, steps=PROBE_STEPS, **options)  # type: ignore[arg-type]
-        for start in starts
-    ]
-    order = sorted(range(len(probes)), key=lambda k: probes[k].cost)
-    best: Fit | None = None
-    for k in order[:FINISHERS]:
-        fit = descend(evaluate, probes[k].theta, lower, upper, **options)  # type: ignore[arg-type]
-        if best is None or fit.cost < best.cost:
-            best = Fit(
-                fit.theta, fit.cost, fit.residuals, fit.jacobian, fit.weights, fit.steps, starts[k]
-            )
-    assert best is not None
-    for _ in range(HOP_ROUNDS if hop is not None else 0):
-        assert hop is not None
-        fits = [descend(evaluate, row, lower, upper, **options) for row in hop(best.theta)]  # type: ignore[arg-type]
-        if not fits:
-            break
-        found = min(fits, key=lambda fit: fit.cost)
+        return go(starts[0])
+    probes = sorted((go(start, PROBE_STEPS) for start in starts), key=lambda fit: fit.cost)
+    finished = [replace(go(probe.theta), start=probe.start) for probe in probes[:FINISHERS]]
+    best = min(finished, key=lambda fit: fit.cost)
+    if hop is None:
+        return best
+    for _ in range(HOP_ROUNDS):
+        found = min((go(row) for row in hop(best.theta)), key=lambda fit: fit.cost, default=best)
         if found.cost >= best.cost * (1 - 1e-6):
             break
         best = found

@@ -10,7 +10,7 @@ import numpy as np
 from optgap.fitting.estimator import Design, Estimator, Parameter
 from optgap.fitting.optimise import Floats, Loss
 from optgap.fitting.profile import Profile
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.throughput import (
     GRAD_NAMES,
     IO_NAMES,
@@ -275,7 +275,8 @@ def layout(table: Profile) -> tuple[Floats, Floats, Floats, Floats, Floats | Non
     gpus, batch = table.numbers("gpus"), table.numbers("local_batch")
     nodes = table.numbers("nodes") if "nodes" in table else np.ones_like(gpus)
     on_node = table.numbers("gpus_on_node") if "gpus_on_node" in table else np.ceil(gpus / nodes)
-    bad = np.flatnonzero((gpus < 1) | (nodes < 1) | (nodes > gpus) | (on_node > gpus))
+    good = (gpus >= 1) & (nodes >= 1) & (nodes <= gpus) & (on_node >= 1) & (on_node <= gpus)
+    bad = np.flatnonzero(~good)  # what is missing is not good either
     if len(bad):
         row = int(bad[0])
         found = f"{gpus[row]:g} GPUs on {nodes[row]:g} nodes, {on_node[row]:g} on one"
@@ -288,7 +289,16 @@ def _clock(table: Profile) -> Floats | None:
     if "frequency_mhz" not in table:
         return None
     clock = table.numbers("frequency_mhz")
-    return clock if bool(np.all(np.isfinite(clock) & (clock > 0))) else None
+    good = np.isfinite(clock) & (clock > 0)
+    if not good.any():
+        return None
+    bad = np.flatnonzero(~good)
+    if len(bad):
+        row = int(bad[0])
+        found = float(clock[row]) if np.isfinite(clock[row]) else NoQuote("nothing")
+        expected = "a clock above 0 in every row, or in none"
+        raise InputError(table.source, table.where(row, "frequency_mhz"), found, expected)
+    return clock
 
 
 def log_time(theta: Floats, design: dict[str, Any] | Design) -> tuple[Floats, Floats]:

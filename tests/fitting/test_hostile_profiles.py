@@ -133,6 +133,7 @@ TABLES: dict[str, tuple[dict[str, Any], str]] = {
     "infinite": (table(frequency_mhz=[np.inf, *range(501, 510)]), "row 1, column frequency_mhz"),
     "negative": (table(power_w=[-60, *range(61, 70)]), "found -60.0, expected a value above 0"),
     "zero": (table(power_w=[0, *range(61, 70)]), "a value above 0"),
+    "no clock": (table(frequency_mhz=[0, *range(501, 510)]), "found 0.0, expected a value above 0"),
     "one clock": (table(frequency_mhz=[900.0] * 10), "only 900, expected at least two values"),
     "constant": (table(power_w=[100.0] * 10), "100 in every row"),
     "one row": ({"frequency_mhz": [500.0], "power_w": [60.0]}, "only 500"),
@@ -179,6 +180,30 @@ def test_impossible_placements_are_refused() -> None:
         "time_s": [1.0, 1.1, 1.2],
     }
     with pytest.raises(InputError, match="at least one GPU per node"):
+        make_estimator("powerflow-throughput").fit(columns)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "expected"),
+    [
+        ("nodes", np.nan, "at least one GPU per node"),
+        ("local_batch", -4.0, "found -4.0, expected a value above 0"),
+        ("frequency_mhz", np.nan, "a clock above 0 in every row, or in none"),
+        ("frequency_mhz", 0.0, "a clock above 0 in every row, or in none"),
+    ],
+)
+def test_a_hole_in_a_column_that_may_be_absent_is_no_absence(
+    column: str, value: float, expected: str
+) -> None:
+    columns = {
+        "gpus": np.array([1.0, 2.0, 4.0, 8.0]),
+        "nodes": np.array([1.0, 1.0, 1.0, 2.0]),
+        "local_batch": np.array([8.0, 16.0, 8.0, 8.0]),
+        "frequency_mhz": np.array([900.0, 1000.0, 1100.0, 1200.0]),
+        "time_s": np.array([1.0, 1.1, 1.2, 1.3]),
+    }
+    columns[column][2] = value
+    with pytest.raises(InputError, match=expected):
         make_estimator("powerflow-throughput").fit(columns)
 
 

@@ -15,6 +15,7 @@ DEVICES = "device-power"
 
 if TYPE_CHECKING:
     from optgap.cli.work import Output
+    from optgap.fitting.estimator import Estimator
     from optgap.fitting.profile import Profile
     from optgap.fitting.splits import Split
 
@@ -74,14 +75,9 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
-    from optgap.fitting.plots import require_ending, save_plot
-    from optgap.fitting.workflow import report_of
-    from optgap.models.jsonio import dump_json
     from optgap.parameters import assignments
 
-    opt.require_writable(json, output, plot)
-    if plot is not None:
-        require_ending(plot)
+    _require_outputs(json, output, plot)
     given = assignments(settings or [], "--set")
     model, files = _split(arguments, auto or look)
     table = _table(files, assignments(units or [], "--unit"), conditions or [], mean)
@@ -100,13 +96,38 @@ def command(
             raise InputError("--set", "", NoQuote("settings"), "none beside --auto")
         by = by or _groups(table)
         model, given = _ranked(out, table, by, split, seed)
-    report = report_of(_estimator(model, given, seed), table, by, split)
+    return _fit(out, _estimator(model, given, seed), table, by, split, output, plot)
+
+
+def _require_outputs(json: str | None, output: str | None, plot: str | None) -> None:
+    from optgap.fitting.plots import require_ending
+
+    opt.require_writable(json, output, plot)
+    if plot is not None:
+        require_ending(plot)
+
+
+def _fit(
+    out: Output,
+    estimator: Estimator,
+    table: Profile,
+    by: str | None,
+    split: Split | None,
+    output: str | None,
+    plot: str | None,
+) -> int:
+    """Fit, and hand the report to whoever asked."""
+    from optgap.fitting.plots import save_plot
+    from optgap.fitting.workflow import report_of
+    from optgap.models.jsonio import dump_json
+
+    report = report_of(estimator, table, by, split)
     out.line(str(report))
     if output is not None:
         dump_json(output, report.to_json())
     if plot is not None:
         save_plot(plot, report)
-    out.document(report.to_json() if json is not None else {})
+    out.document(report.to_json() if out.json is not None else {})
     return 0
 
 
@@ -196,7 +217,7 @@ def _split_of(cv: int, leave_out: str | None, extrapolate: str | None, seed: int
     return KFold(cv, seed)
 
 
-def _estimator(model: str, given: dict[str, Any], seed: int) -> Any:
+def _estimator(model: str, given: dict[str, Any], seed: int) -> Estimator:
     from optgap.fitting import make_estimator
     from optgap.parameters import typed
 
@@ -223,7 +244,7 @@ def _groups(table: Profile) -> str | None:
 
 
 def _ranked(
-    out: Any, table: Profile, by: str | None, split: Split | None, seed: int
+    out: Output, table: Profile, by: str | None, split: Split | None, seed: int
 ) -> tuple[str, dict[str, Any]]:
     """Show the ranking; the best of the first response is fitted."""
     from optgap.fitting.automatic import rank
