@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from optgap.fitting import ESTIMATORS, make_estimator
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import HeldOut, cross_validate
@@ -47,9 +49,9 @@ class Candidate:
 def rank(
     table: Profile, by: str | None, split: Split, models: Sequence[str] | None = None
 ) -> list[Candidate]:
-    """Candidates by response and then held-out MAPE; those that do not apply come last.
+    """Candidates by held-out MAPE; those that do not apply come last.
 
-    Errors compare only among models of the same response.
+    Errors of models of different responses stand side by side, but say little about one another.
     """
     found: list[Candidate] = []
     for name in models or ESTIMATORS:
@@ -61,15 +63,7 @@ def rank(
             except InputError as error:
                 reason = str(error)
                 found.append(Candidate(name, settings, estimator.response, None, reason))
-    order = list(dict.fromkeys(item.response for item in found))
-    return sorted(
-        found,
-        key=lambda item: (
-            item.held_out is None,
-            order.index(item.response),
-            item.held_out.mape if item.held_out else 0.0,
-        ),
-    )
+    return sorted(found, key=lambda item: item.held_out.mape if item.held_out else np.inf)
 
 
 def choose(name: str, table: Profile, by: str | None, split: Split) -> Estimator:

@@ -13,7 +13,7 @@ from optgap.fitting.estimator import Estimator
 from optgap.fitting.optimise import Floats
 from optgap.fitting.profile import Profile, label
 from optgap.fitting.splits import KFold, Split
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, shorten
 
 E = TypeVar("E", bound=Estimator)
 
@@ -26,9 +26,16 @@ class GroupedFit(Generic[E]):
     by: str | None
     fits: dict[str, E]
     source: str = "table"
+    skipped: tuple[str, ...] = ()
+    """Groups that could not be fitted, each with the reason."""
 
     def __getitem__(self, group: str) -> E:
         return self.fits[group]
+
+    def rows(self, table: Profile) -> NDArray[np.int64]:
+        """The rows of `table` whose group was fitted."""
+        found = [rows for title, rows in table.groups(self.by) if title in self.fits]
+        return np.sort(np.concatenate(found)) if found else np.zeros(0, dtype=np.int64)
 
     def predict(self, table: object) -> Floats:
         """The response at each row by its group's fit.
@@ -53,16 +60,20 @@ def fit_groups(estimator: E, table: object, by: str | None = None) -> GroupedFit
     What the groups share (a board's voltage curve) is found over all of them first, by the
     estimator's ``share``, where it has one.
 
+    Groups that have too little to be fitted (too few rows, one clock, a constant response)
+    are left out and named in ``skipped``.
+
     Raises
     ------
-    InputError: as `Estimator.fit`, naming the group.
+    InputError: for a table that is wrong as such, or when no group can be fitted.
     """
-    profile = Profile.of(table)
+    profile = estimator.prepare(table)
     base = estimator
     share = getattr(estimator, "share", None)
     if share is not None:
         base = share(profile, by)
     fits: dict[str, E] = {}
+    failures: dict[str, InputError] = {}
     for title, rows in profile.groups(by):
         part = profile if by is None else profile.take(rows)
         try:
@@ -70,10 +81,19 @@ def fit_groups(estimator: E, table: object, by: str | None = None) -> GroupedFit
         except InputError as error:
             if not by:
                 raise
-            where = f"{by} {title}" + (f", {error.where}" if error.where else "")
-            found = error.found if isinstance(error.found, str) else NoQuote(repr(error.found))
-            raise InputError(error.source, where, found, error.expected) from None
-    return GroupedFit(estimator, by, fits, profile.source)
+            failures[title] = error
+    if not fits:
+        title, first = next(iter(failures.items()))
+        where = f"{by} {title}" + (f", {first.where}" if first.where else "")
+        raise InputError(first.source, where, first.found, first.expected) from None
+    skipped = tuple(f"{title}: {_reason(item)}" for title, item in failures.items())
+    return GroupedFit(estimator, by, fits, profile.source, skipped)
+
+
+def _reason(error: InputError) -> str:
+    """The error without its file: what was found and what was expected."""
+    place = f"{error.where}: " if error.where else ""
+    return f"{place}found {shorten(error.found)}, expected {error.expected}"
 
 
 @dataclass(frozen=True)
@@ -140,7 +160,7 @@ def cross_validate(
                 fit = base.clone().fit(profile.take(seen))
                 predicted[test] = fit.predict(profile.take(test))
             except InputError as error:
-                skipped.setdefault(title, str(error))
+                skipped.setdefault(title, _reason(error))
     known = np.flatnonzero(np.isfinite(predicted))
     if not len(known):
         reason = next(iter(skipped.values()), "no row was held out")

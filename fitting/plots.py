@@ -32,6 +32,12 @@ def _axes(ax: Axes | None) -> Axes:
     return Figure(figsize=(5, 4), layout="constrained").add_subplot()
 
 
+def _fitted(report: FitReport[Any]) -> Profile:
+    """The rows of the groups that were fitted."""
+    table: Profile = report.fit.estimator.prepare(report.profile)
+    return table.take(report.fit.rows(table))
+
+
 def _unit(name: str) -> str:
     quantity = QUANTITIES.get(name)
     return f"{name} ({quantity.unit})" if quantity else name
@@ -45,7 +51,7 @@ def plot_measured(report: FitReport[Any], ax: Axes | None = None) -> Axes:
         measured, predicted = report.held_out.measured, report.held_out.predicted
         title = "held out"
     else:
-        table = estimator.prepare(report.profile)
+        table = _fitted(report)
         measured, predicted = table.numbers(estimator.response), report.fit.predict(table)
         title = "in sample"
     axes.scatter(measured, predicted, s=8, alpha=0.5)
@@ -64,7 +70,7 @@ def plot_residuals(report: FitReport[Any], ax: Axes | None = None) -> Axes:
     """Relative error over the first input, in percent."""
     axes = _axes(ax)
     estimator = report.fit.estimator
-    table = estimator.prepare(report.profile)
+    table = _fitted(report)
     over = estimator.needs[0]
     measured = table.numbers(estimator.response)
     error = 100 * (report.fit.predict(table) / measured - 1)
@@ -84,7 +90,7 @@ def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) ->
     """
     axes = _axes(ax)
     estimator = report.fit.estimator
-    table = estimator.prepare(report.profile)
+    table = _fitted(report)
     rng = np.random.default_rng(seed)
     for k, (title, rows) in enumerate(table.groups(report.fit.by)):
         fit: Estimator = report.fit.fits[title]

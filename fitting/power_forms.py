@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from optgap.fitting.optimise import Floats
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.energy import PowerForm, power_columns
 
 FormChoice = Literal["auto", "printed", "continuous", "physical"]
@@ -73,8 +74,17 @@ def _robust(error: Floats) -> float:
 def search(curves: Curves, choice: FormChoice, f0_mhz: float | None) -> Shape:
     """The shape with the least error; the form itself by folds when it is to be chosen.
 
-    Forms with more coefficients than the smallest application has rows are left out.
+    Applications at a single clock say nothing about the shape; forms with more coefficients
+    than the smallest of the others has clocks are left out.
+
+    Raises
+    ------
+    InputError: when no application ran at two clocks.
     """
+    curves = [(clock, power) for clock, power in curves if len(np.unique(clock)) > 1]
+    if not curves:
+        found = NoQuote("no job at two clocks with everything else equal")
+        raise InputError("P(f)", "column frequency_mhz", found, "a sweep of the clock")
     fewest = min(len(np.unique(clock)) for clock, _ in curves)
     forms = FORMS if choice == "auto" else (choice,)
     sizes = {"physical": 3, "continuous": 5, "printed": 6}

@@ -102,7 +102,7 @@ class PowerFlowEnergy(Estimator):
         profile = self.prepare(table)
         power, clock = _mean_power(profile), profile.numbers("frequency_mhz")
         curves = [(clock[rows], power[rows]) for _, rows in _constant_runs(profile, by)]
-        shape = self._shape([curve for curve in curves if len(np.unique(curve[0])) > 1])
+        shape = self._shape(curves)
         return self.clone(form=shape.form, f0_mhz=shape.f0_mhz, kappa=shape.kappa)
 
     def _shape(self, curves: power_forms.Curves) -> Shape:
@@ -116,7 +116,7 @@ class PowerFlowEnergy(Estimator):
         """The fitted iteration time, the board's shape, and what the rows can tell apart."""
         power, clock = _mean_power(table), table.numbers("frequency_mhz")
         curves = [(clock[rows], power[rows]) for _, rows in _constant_runs(table, None)]
-        shape = self._shape([curve for curve in curves if len(np.unique(curve[0])) > 1])
+        shape = self._shape(curves)
         time = PowerFlowThroughput(sync=self.sync, io=self.io, seed=self.seed).fit(table)
         _, t_grad, t_sync, t_iter = _times(time, table)
         batch = table.numbers("local_batch")

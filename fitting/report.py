@@ -43,11 +43,12 @@ class FitReport(Generic[E]):
     def overall(self) -> dict[str, float | int | None]:
         """n, R² and MAPE over all groups; the held-out MAPE is the mean of the groups'."""
         table = self.fit.estimator.prepare(self.profile)
-        measured = table.numbers(self.fit.estimator.response)
-        predicted = self.fit.predict(table)
+        rows = self.fit.rows(table)
+        measured = table.numbers(self.fit.estimator.response)[rows]
+        predicted = self.fit.predict(table.take(rows))
         mapes = [fit.mape_ for fit in self.fit.fits.values()]
         return {
-            "n": len(table),
+            "n": len(rows),
             "r2": metrics.r2(measured, predicted),
             "mape": float(np.mean(mapes)),
             "cv_mape": None if self.held_out is None else self.held_out.mape,
@@ -102,6 +103,7 @@ class FitReport(Generic[E]):
             "by": self.fit.by,
             "response": self.fit.estimator.response,
             "settings": settings_of(self.fit.estimator),
+            "skipped": list(self.fit.skipped),
             "held_out": self.split or None,
             "overall": self.overall(),
             "groups": groups,
@@ -116,7 +118,8 @@ class FitReport(Generic[E]):
         lines = [f"{self.fit.estimator.name} fitted to {self.profile.source}"]
         parts = [f"{overall['n']} rows", f"R² {overall['r2']:.4f}", f"MAPE {overall['mape']:.2%}"]
         if overall["cv_mape"] is not None:
-            parts.append(f"held out {overall['cv_mape']:.2%} ({self.split})")
+            mean, middle = overall["cv_mape"], overall["cv_median"]
+            parts.append(f"held out {mean:.2%}, median {middle:.2%} ({self.split})")
         lines.append("  ".join(parts))
         if self.held_out is not None:
             lines += [f"! not held out: {note}" for note in self.held_out.skipped]

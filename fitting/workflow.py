@@ -30,6 +30,7 @@ def report_of(
     profile = estimator.prepare(table)
     fit = fit_groups(estimator, profile, by)
     notes = [f"{len(fit.fits)} groups"] if by else []
+    notes += [f"not fitted: {reason}" for reason in fit.skipped]
     notes += [f"suspect: {item}" for item in _merged(profile, by)]
     if by is None and "application" in profile:
         count = len(set(profile["application"].tolist()))

@@ -17,6 +17,8 @@ from optgap.fitting.groups import fit_groups
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, text
 from optgap.fitting.readers.text import number
+from optgap.fitting.splits import KFold
+from optgap.fitting.workflow import report_of
 from optgap.models.errors import InputError
 
 HEADER = "frequency_mhz,power_w,time_s\n"
@@ -162,14 +164,32 @@ def test_as_many_rows_as_parameters_are_fitted_with_a_warning() -> None:
     assert any("nothing is left to judge the fit" in note for note in fit.warnings_)
 
 
-def test_a_bad_group_is_named() -> None:
+def test_a_group_that_cannot_be_fitted_is_left_out_and_named() -> None:
     columns = {
         "application": np.repeat(["good", "bad"], 10).astype(object),
         "frequency_mhz": np.tile(np.linspace(500, 1400, 10), 2),
         "power_w": np.concatenate([np.linspace(60, 160, 10), np.full(10, 99.0)]),
     }
+    table = Profile.of(columns)
+    fit = fit_groups(make_estimator("linear-power"), table, "application")
+    assert list(fit.fits) == ["good"]
+    assert fit.skipped[0].startswith("bad: column power_w: found 99 in every row")
+    report = report_of(make_estimator("linear-power"), table, "application", KFold(3))
+    assert "! not fitted: bad" in str(report)
+    assert report.to_json()["overall"]["n"] == 10
     with pytest.raises(InputError, match="application bad, column power_w"):
-        fit_groups(make_estimator("linear-power"), Profile.of(columns), "application")
+        fit_groups(make_estimator("linear-power"), table.take(np.arange(10, 20)), "application")
+
+
+def test_a_clock_that_is_never_swept_has_no_power_curve() -> None:
+    columns = {
+        "frequency_mhz": np.array([900.0, 910.0, 920.0]),
+        "gpus": np.array([1.0, 2.0, 4.0]),
+        "power_w": np.array([100.0, 98.0, 95.0]),
+        "time_s": np.array([9.0, 5.0, 3.0]),
+    }
+    with pytest.raises(InputError, match="a sweep of the clock"):
+        make_estimator("powerflow-energy").fit(columns)
 
 
 def test_impossible_placements_are_refused() -> None:

@@ -246,7 +246,7 @@ def _groups(table: Profile) -> str | None:
 def _ranked(
     out: Output, table: Profile, by: str | None, split: Split | None, seed: int
 ) -> tuple[str, dict[str, Any]]:
-    """Show the ranking; the best of the first response is fitted."""
+    """Show the ranking; the first of it is fitted."""
     from optgap.fitting.automatic import rank
     from optgap.fitting.splits import KFold
 
