@@ -108,6 +108,9 @@ class Aggregate:
         self.memory_mib = np.array([c.memory_mib for c in self.classes], dtype=np.int64)
         self.num_gpu = np.array([c.num_gpu for c in self.classes], dtype=np.int64)
         self.gpu_milli = np.array([c.gpu_milli for c in self.classes], dtype=np.int64)
+        # Tasks of memory alone use nothing that costs or runs short in the master: they are
+        # left out of it and find room afterwards.
+        self.weightless = (self.num_gpu == 0) & (self.cpu_milli == 0)
         self.fits_type = np.array(
             [[problem.fits_empty(c, t) for c in self.classes] for t in self.types]
         )
@@ -251,6 +254,12 @@ class Aggregate:
                 idle += p * np.where(short, 1000 * np.arange(node.gpus + 1), 0)
         return active, idle
 
-    def demand_counter(self) -> Counter[int]:
-        """How many tasks of each class there are."""
-        return Counter({c: int(n) for c, n in enumerate(self.demand) if n})
+    @property
+    def priced_demand(self) -> IntArray:
+        """(classes,) demand, without the weightless."""
+        return np.where(self.weightless, 0, self.demand)
+
+    def demand_counter(self, *, weightless: bool) -> Counter[int]:
+        """How many tasks of each class there are, with or without the weightless."""
+        demand = self.demand if weightless else self.priced_demand
+        return Counter({c: int(n) for c, n in enumerate(demand) if n})

@@ -68,9 +68,13 @@ def _add_type(
     for c, x in tasks.items():
         served[c].append((x, 1.0))
     gpus = builder.variable(0.0, nodes * node.gpus)
-    packages = builder.variable(0.0)
+    # an idle node with part of a core to its name counts a package as active already
+    busy = 0 if power.cpu_rule == "eq1" else power.active_packages(node.cpu_milli, node.cpu_milli)
+    step = power.cpu.full_w - power.cpu.idle_w
+    packages = builder.variable(nodes * busy)
+    builder.offset -= step * nodes * busy
     builder.add_cost(gpus, float(aggregate.gpu_cost[t]))
-    builder.add_cost(packages, power.cpu.full_w - power.cpu.idle_w)
+    builder.add_cost(packages, step)
     classes = aggregate.classes
     cpu = [(tasks[c], float(classes[c].cpu_milli)) for c in here]
     memory = [(tasks[c], float(classes[c].memory_mib)) for c in here]

@@ -15,12 +15,15 @@ from typing import Any
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.models.placement.arrays import FloatArray
+from optgap.models.result import Termination
 from optgap.solvers.placement.aggregate import Aggregate, Contents
 from optgap.solvers.placement.pricing import Pricer
 
 NEGATIVE = 1e-7
 """A reduced cost below minus this, relative to the column's own cost, is worth a column."""
+MOST_RAISES = 5
+"""Fivefold rises of the price ceiling; a task still left out then is taken for unplaceable."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class Master:
         infinity = highspy.kHighsInf
         self._infinity = infinity
         rows = len(aggregate.classes)
-        for d in aggregate.demand:
+        for d in aggregate.priced_demand:
             upper = float(d) if aggregate.frag_weight else infinity
             self._highs.addRow(float(d), upper, 0, [], [])
         for n in aggregate.count:
@@ -78,14 +81,6 @@ class Master:
         """Change what an unserved task costs."""
         for c, value in enumerate(cost):
             self._highs.changeColCost(c, float(value))
-
-    def set_right_hand_side(self, demand: IntArray, count: IntArray) -> None:
-        """Ask for other demands and offer other node counts."""
-        for c, d in enumerate(demand):
-            upper = float(d) if self.aggregate.frag_weight else self._infinity
-            self._highs.changeRowBounds(c, float(d), upper)
-        for t, n in enumerate(count):
-            self._highs.changeRowBounds(len(demand) + t, -self._infinity, float(n))
 
     def solve(self) -> MasterSolution:
         """Solve the LP as it stands."""
@@ -136,6 +131,8 @@ class ColumnGeneration:
     lower: float = -math.inf
     center: FloatArray | None = None
     rounds: int = 0
+    raises: int = 0
+    stopped: Termination | None = None
     master: Master = field(init=False)
     last: MasterSolution = field(init=False)
 
@@ -183,7 +180,8 @@ class ColumnGeneration:
         up = None if exact else Pricer(self.aggregate, cpu_unit, "up")
         stalled = 0
         for _ in range(most_rounds):
-            if limits.stop or self.close(tolerance):
+            self.stopped = limits.stop
+            if self.stopped or self.close(tolerance):
                 return
             before = self.lower
             weight = smoothing if self.center is not None and not stalled else 0.0
@@ -210,7 +208,7 @@ class ColumnGeneration:
         priced = np.where(pricer.priceable, prices, 0.0)
         if not self.aggregate.frag_weight:
             priced = np.maximum(priced, 0.0)
-        lower = float(priced @ self.aggregate.demand)
+        lower = float(priced @ self.aggregate.priced_demand)
         added = 0
         for offer in pricer.price(priced):
             lower -= float(self.aggregate.count[offer.type_index]) * max(0.0, offer.value)
@@ -238,8 +236,9 @@ class ColumnGeneration:
         """Raise the price ceiling where the LP still leaves tasks out; False when it need not."""
         if not self.short:
             return False
-        if self.unserved_cost.max() > 1e9 * max(1.0, abs(self.aggregate.base)):
+        if self.raises == MOST_RAISES:
             return False
+        self.raises += 1
         self.unserved_cost = np.where(
             self.last.unserved > 1e-7, 5 * self.unserved_cost, self.unserved_cost
         )

@@ -91,13 +91,13 @@ class Rounding:
             kept: list[Node] = []
             for column, n in zip(self.generation.master.columns, whole, strict=True):
                 kept += [(column.type_index, column.contents)] * int(n)
-            demand = self.generation.aggregate.demand_counter()
+            demand = self.aggregate.demand_counter(weightless=False)
             kept = _trim(kept, demand)
             count = self._free(kept)
             rest = self._integer(demand, count, [], self.effort.first_nodes, limits, most=None)
             if rest is not None:
                 return self._insert_left_over(kept + rest)
-        return None
+        return self._insert_left_over([])
 
     def improve(self, nodes: list[Node], limits: Limits, bound: float) -> list[Node]:
         """Re-solve groups of nodes until the rounds are over or the bound is met."""
@@ -112,6 +112,8 @@ class Rounding:
             failures = 0 if cost < best - 1e-9 * abs(best) else failures + 1
             if candidate is not None and cost <= best:
                 nodes, best = candidate, cost
+            if size >= len(nodes):
+                break  # that was everything at once: again would be the same
             if failures >= self.effort.patience:
                 size, failures = min(self.effort.most, size + size // 4), 0
         return nodes
@@ -143,7 +145,7 @@ class Rounding:
             total += self.aggregate.cost(t, contents)
             served.update(contents.tasks)
         if self.generation.may_leave_out:
-            left = self.aggregate.demand_counter()
+            left = self.aggregate.demand_counter(weightless=True)
             left.subtract(served)
             total += sum(n * float(self.generation.unserved_cost[c]) for c, n in left.items())
         return total
@@ -264,17 +266,22 @@ class Rounding:
         highs.setSolution(solution)
 
     def _insert_left_over(self, nodes: list[Node]) -> list[Node] | None:
-        """Put tasks that had no price (no CPU, no GPU) wherever memory allows, at least cost."""
-        left = self.aggregate.demand_counter()
+        """Put every task not served yet where it costs least, the largest first; None if one fits
+        nowhere and must not be left out."""
+        left = self.aggregate.demand_counter(weightless=True)
         for _t, contents in nodes:
             left.subtract(contents.tasks)
         idle = self._free(nodes)
         everywhere = list(nodes) + [(t, Contents()) for t, n in enumerate(idle) for _ in range(n)]
-        for c, n in sorted((+left).items()):
-            for _ in range(n):
+        for c in sorted(+left, key=self._size, reverse=True):
+            for _ in range(left[c]):
                 if not self._insert(everywhere, c) and not self.generation.may_leave_out:
                     return None
         return [node for node in everywhere if node[1].tasks]
+
+    def _size(self, c: int) -> tuple[int, int, int]:
+        task = self.aggregate.classes[c]
+        return task.demand_milli, task.cpu_milli, task.memory_mib
 
     def _insert(self, nodes: list[Node], c: int) -> bool:
         best: tuple[float, int, Contents] | None = None

@@ -37,7 +37,7 @@ def bound_patterns(
     tolerance: stop once the bound is within this share of the LP that the patterns found so
         far give, which no bound of this kind can pass.
     """
-    hopeless = _never_fits(problem)
+    hopeless = _hopeless(problem)
     if hopeless is not None:
         return hopeless
     generation = _generate(problem, limits, tolerance)
@@ -62,12 +62,12 @@ def patterns(
     With a time limit, 60 % of it goes to the bound at most. Without one the result depends on
     the seed alone, not on the machine.
     """
-    hopeless = _never_fits(problem)
+    hopeless = _hopeless(problem)
     if hopeless is not None:
         return hopeless
     generation = _generate(problem, limits.within(0.6 * limits.remaining), tolerance)
     outcome = _bound_outcome(problem, generation, limits)
-    if outcome.status is Status.INFEASIBLE or generation.last.nodes.size == 0:
+    if outcome.status is Status.INFEASIBLE:
         return outcome
     rounding = Rounding(generation, Effort(rounds=rounds), np.random.default_rng(seed))
     nodes = rounding.build(limits)
@@ -81,7 +81,7 @@ def patterns(
     return Outcome(
         found,
         Status.OPTIMAL if proven else Status.FEASIBLE,
-        limits.stop or Termination.COMPLETED,
+        _stop(generation, limits),
         claimed,
         bound,
         outcome.bound_by,
@@ -118,7 +118,7 @@ def _in_sense(problem: PlacementProblem, cost: float) -> float:
 def _bound_outcome(
     problem: PlacementProblem, generation: ColumnGeneration, limits: Limits
 ) -> Outcome:
-    stop = limits.stop or Termination.COMPLETED
+    stop = _stop(generation, limits)
     info: dict[str, float | int | str] = {
         "rounds": generation.rounds,
         "patterns": len(generation.master.columns),
@@ -142,9 +142,34 @@ def _bound_outcome(
     )
 
 
+def _stop(generation: ColumnGeneration, limits: Limits) -> Termination:
+    return limits.stop or generation.stopped or Termination.COMPLETED
+
+
+def _hopeless(problem: PlacementProblem) -> Outcome | None:
+    """A proof of infeasibility that needs no search, where every task must be placed."""
+    if _optional(problem):
+        return None
+    return _never_fits(problem) or _totals(problem)
+
+
+def _totals(problem: PlacementProblem) -> Outcome | None:
+    """A proof of infeasibility by adding up what is asked for and what there is."""
+    cluster, tasks = problem.cluster, problem.tasks
+    for name, asked, there in (
+        ("milli-GPU", int(tasks.demand_milli.sum()), cluster.gpu_capacity_milli),
+        ("milli-vCPU", int(tasks.cpu_milli.sum()), int(cluster.cpu_milli.sum())),
+        ("MiB of memory", int(tasks.memory_mib.sum()), int(cluster.memory_mib.sum())),
+    ):
+        if asked > there:
+            message = f"the tasks ask for {asked} {name}, {asked - there} more than there are"
+            return Outcome(None, Status.INFEASIBLE, message=message)
+    return None
+
+
 def _never_fits(problem: PlacementProblem) -> Outcome | None:
-    """A proof of infeasibility when a task that must be placed fits no empty node."""
-    if _optional(problem) or not problem.never_fits:
+    """A proof of infeasibility when a task fits no node even when that is empty."""
+    if not problem.never_fits:
         return None
     k = problem.never_fits[0]
     more = len(problem.never_fits) - 1

@@ -204,7 +204,7 @@ class Pricer:
         def probe(mu: float) -> tuple[float, int]:
             value, contents = self._best(t, prices, mu, most, memo)
             found.extend(contents[: most if len(found) < most else 2])
-            memory = self._memory(contents[0]) if contents else 0
+            memory = self._memory(contents[0])
             return value + mu * limit, memory
 
         value, memory = probe(0.0)
@@ -242,7 +242,11 @@ class Pricer:
     def _best(
         self, t: int, prices: FloatArray, mu: float, most: int, memo: Memo
     ) -> tuple[float, list[Contents]]:
-        """The most valuable contents of type `t`, over CPU bands and numbers of GPUs."""
+        """The most valuable contents of type `t`, over CPU bands and numbers of GPUs.
+
+        The empty node is among them. It must be: tasks worth less than their memory's price
+        are not offered at all, which is no loss only because they can be left out.
+        """
         aggregate = self.aggregate
         node = aggregate.types[t]
         gpus = np.arange(node.gpus + 1)
@@ -253,9 +257,7 @@ class Pricer:
             worth = filled.value[: node.gpus + 1, u] - aggregate.gpu_cost[t] * gpus
             worth = worth - band.cpu_cost - idle[::-1] + self.idle_fragment[t]
             options += [
-                (float(w), int(j), u, filled)
-                for j, w in enumerate(worth)
-                if np.isfinite(w) and (j or u)
+                (float(w), int(j), u, filled) for j, w in enumerate(worth) if np.isfinite(w)
             ]
         options.sort(key=lambda option: -option[0])
         contents: list[Contents] = []
@@ -263,7 +265,7 @@ class Pricer:
             item = filled.contents(j, u)
             if item not in contents:
                 contents.append(item)
-        return (options[0][0] if options else 0.0), contents
+        return options[0][0], contents
 
     def _filled(
         self, t: int, band: Band, prices: FloatArray, mu: float, memo: Memo
