@@ -130,7 +130,7 @@ def _unheld_clocks(profile: Profile, index: Index) -> list[Suspect]:
     excess: dict[float, list[float]] = {}
     for _, rows in index:
         values, place = np.unique(clock[rows], return_inverse=True)
-        if len(values) < FEW_GROUPS:
+        if len(values) < FEW_GROUPS or not np.all(time[rows] > 0):
             continue
         cycles = np.array([np.median(time[rows[place == k]]) for k in range(len(values))]) * values
         for k in range(len(values) - 1):
@@ -199,7 +199,8 @@ def _energies(profile: Profile) -> list[Suspect]:
         return []
     gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
     product = profile.numbers("power_w") * profile.numbers("time_s") * gpus
-    off = np.flatnonzero(np.abs(profile.numbers("energy_j") / product - 1) > 0.05)
+    # a product of 0 is compared without dividing by it
+    off = np.flatnonzero(np.abs(profile.numbers("energy_j") - product) > 0.05 * np.abs(product))
     if not len(off):
         return []
     reason = f"differs from power x time by more than 5 % in {len(off)} of {len(profile)} rows"

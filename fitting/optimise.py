@@ -215,6 +215,7 @@ def spread(fit: Fit, held: NDArray[np.bool_], rows: int) -> Spread:
     degrees = max(rows - (len(free) - int(weak.sum())), 1)
     residuals = fit.residuals[:rows]
     variance = float(np.sum(fit.weights[:rows] * residuals**2)) / degrees
+    weak |= values == 0
     inverse = np.where(weak, 0.0, 1 / np.where(weak, 1.0, values) ** 2)
     scaled = (right.T * inverse) @ right * variance
     covariance[np.ix_(free, free)] = scaled / np.outer(safe, safe)

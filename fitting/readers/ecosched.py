@@ -8,7 +8,7 @@ import numpy as np
 
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers.shape import constant, profile_from
-from optgap.fitting.readers.text import RawTable, decode, parse_csv, read_bytes
+from optgap.fitting.readers.text import RawTable, decode, parse_csv, positive, read_bytes
 from optgap.models.errors import InputError, NoQuote
 
 
@@ -18,7 +18,7 @@ def is_profiles(header: set[str]) -> bool:
 
 def read_profiles(raw: RawTable) -> Profile:
     """One run per application and GPU count, with counters summed over the GPUs."""
-    gpus = raw.numbers("gpu_count")
+    gpus = positive(raw, "gpu_count")
     columns = {
         "application": raw.text("app"),
         "gpu_model": raw.text("platform") if "platform" in raw.header else constant(raw, ""),

@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 from optgap.models.errors import InputError, NoQuote
 
 MAX_BYTES = 1 << 30
+SMALLEST, LARGEST = 1e-30, 1e16
+"""Sizes that a measurement can have; products of a few of them are still numbers."""
+
 MISSING = {"", "nan", "na", "n/a", "[n/a]", "none", "null", "[not supported]", "-"}
 _PLAIN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _LOCALE = re.compile(
@@ -43,8 +46,9 @@ class RawTable:
         return self.header.index(name)
 
     def text(self, name: str) -> NDArray[np.object_]:
+        """A column as it stands, on one line and with single spaces."""
         k = self.index(name)
-        return np.array([row[k] for row in self.rows], dtype=object)
+        return np.array([" ".join(row[k].split()) for row in self.rows], dtype=object)
 
     def numbers(self, name: str, unit: str = "") -> NDArray[np.float64]:
         """A numeric column; cells may end in `unit`; what is missing is NaN.
@@ -62,6 +66,21 @@ class RawTable:
         )
 
 
+def positive(raw: RawTable, name: str) -> NDArray[np.float64]:
+    """A numeric column without a zero or a negative number; what is missing is NaN.
+
+    Raises
+    ------
+    InputError: as `RawTable.numbers`, and for a number that is not above 0.
+    """
+    values = raw.numbers(name)
+    bad = np.flatnonzero(values <= 0)
+    if len(bad):
+        where = f"row {raw.lines[bad[0]]}, column {name}"
+        raise InputError(raw.source, where, float(values[bad[0]]), "a number above 0")
+    return values
+
+
 def number(cell: str, source: str, where: str, unit: str = "") -> float:
     """The number in a cell, NaN when nothing is there."""
     text = cell.strip()
@@ -71,8 +90,9 @@ def number(cell: str, source: str, where: str, unit: str = "") -> float:
         text = text[: -len(unit)].strip()
     if _PLAIN.fullmatch(text):
         value = float(text)
-        if math.isfinite(value):
+        if value == 0 or SMALLEST <= abs(value) < LARGEST:
             return value
+        raise InputError(source, where, cell, f"0, or between {SMALLEST:g} and {LARGEST:g}")
     if text.lower() in _INFINITE:
         raise InputError(source, where, cell, "a finite number")
     if _LOCALE.fullmatch(text):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from optgap.fitting.profile import Column, Profile
 from optgap.fitting.readers.shape import constant, profile_from
-from optgap.fitting.readers.text import RawTable, stem
+from optgap.fitting.readers.text import RawTable, positive, stem
 from optgap.models.errors import InputError, NoQuote
 
 ELASTICFLOW_GPUS_PER_NODE = 8
@@ -64,7 +64,7 @@ def is_scalability(header: set[str]) -> bool:
 
 def read_scalability(raw: RawTable) -> Profile:
     """adaptdl / Sia: step time against nodes and replicas."""
-    gpus, nodes = raw.numbers("num_replicas"), raw.numbers("num_nodes")
+    gpus, nodes = positive(raw, "num_replicas"), positive(raw, "num_nodes")
     columns = {
         "application": constant(raw, _application(raw.source)),
         "gpus": gpus,
@@ -89,7 +89,7 @@ def is_elasticflow(header: set[str]) -> bool:
 
 def read_elasticflow(raw: RawTable) -> Profile:
     """Iterations per second by global batch (rows) and GPUs (columns); 0 and empty are not runs."""
-    batch = raw.numbers("global_batch_size")
+    batch = positive(raw, "global_batch_size")
     counts = [name for name in raw.header if name.isdigit()]
     rows: list[tuple[float, float, float, int]] = []
     empty = 0
@@ -124,7 +124,7 @@ def is_gavel_table(header: set[str]) -> bool:
 
 def read_gavel_table(raw: RawTable) -> Profile:
     """Gavel's isolated jobs as a table; steps are summed over workers, so T = n / steps_per_s."""
-    gpus, steps = raw.numbers("num_gpus"), raw.numbers("steps_per_s")
+    gpus, steps = positive(raw, "num_gpus"), raw.numbers("steps_per_s")
     kept = np.flatnonzero(steps > 0)
     placement = raw.text("placement") if "placement" in raw.header else constant(raw, "")
     columns = _gavel_columns(

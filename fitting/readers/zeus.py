@@ -8,7 +8,7 @@ import numpy as np
 
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers.shape import constant, joined, profile_from
-from optgap.fitting.readers.text import RawTable, stem
+from optgap.fitting.readers.text import RawTable, positive, stem
 
 
 def is_summary(header: set[str]) -> bool:
@@ -44,7 +44,7 @@ def read_windows(raw: RawTable) -> Profile:
     """
     names = [name for name in raw.header if re.fullmatch(r"gpu\d+_energy", name)]
     energy = sum(raw.numbers(name) for name in names)
-    elapsed = raw.numbers("elapsed_time")
+    elapsed = positive(raw, "elapsed_time")
     limits = [re.search(r"(\d+(?:\.\d+)?)$", cell) for cell in raw.text("window_name")]
     columns = {
         "application": constant(raw, stem(raw.source)),

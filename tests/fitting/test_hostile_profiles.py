@@ -36,6 +36,11 @@ FILES: dict[str, tuple[bytes, str]] = {
         "column power_w: found 'inf', expected a finite",
     ),
     "huge.csv": ((HEADER + "500,1e999,1\n").encode(), "row 2, column power_w"),
+    "nodes.csv": (
+        b"num_nodes,num_replicas,local_bsz,step_time\n0,1,8,0.1\n",
+        "row 2, column num_nodes: found 0.0, expected a number above 0",
+    ),
+    "small.csv": ((HEADER + "500,1e-300,1\n").encode(), "between 1e-30 and 1e+16"),
     "thousands.csv": ((HEADER + '500,"1,060",1\n').encode(), "no thousands separator"),
     "space.csv": ((HEADER + "500,1 060.5,1\n").encode(), "no thousands separator"),
     "locale.csv": ((HEADER + '500,"60,5",1\n').encode(), "a decimal point"),
