@@ -45,7 +45,7 @@ def read_core_mem(raw: RawTable) -> Profile:
         "power_w": raw.numbers("power/W"),
     }
     notes = []
-    if np.nanmin(core) <= 0:
+    if np.any(core <= 0):
         columns |= {"frequency_offset_mhz": core, "memory_offset_mhz": memory}
         notes.append("clocks are offsets from a base clock: kept as offsets, not as clocks")
     else:

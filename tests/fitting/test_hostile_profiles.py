@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from optgap.fitting import ESTIMATORS, make_estimator
+from optgap.fitting.audit import audit
 from optgap.fitting.groups import fit_groups
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, text
@@ -269,6 +270,36 @@ def test_a_cell_is_a_number_or_an_input_error(cell: str) -> None:
     except InputError:
         return
     assert np.isnan(value) or np.isfinite(value)
+
+
+JUNK = st.sampled_from(
+    ["", "nan", "-1", "0", "1e308", "abc", "inf", "1,5", '"1,000"', "12 MHz", "１２"]
+)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2), JUNK), max_size=3),
+    st.sampled_from(["linear-power", "power-law-jct", "powerflow-power", "powerflow-energy"]),
+)
+def test_a_damaged_table_is_fitted_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, damage: list[tuple[int, int, str]], model: str
+) -> None:
+    rows = [line.split(",") for line in GOOD.splitlines()]
+    for row, column, cell in damage:
+        rows[row][column] = cell
+    path = tmp_path_factory.mktemp("damaged") / "t.csv"
+    path.write_text(HEADER + "\n".join(",".join(row) for row in rows))
+    try:
+        profile = read_profile(path)
+        assert str(audit(profile))
+        fit = make_estimator(model).fit(profile)
+    except InputError as error:
+        message = str(error)
+    else:
+        message = ""
+        assert np.all(np.isfinite(fit.theta_))
+        assert np.all(np.isfinite(fit.predict(profile)))
+    assert "\n" not in message
 
 
 @given(st.binary(max_size=200))
