@@ -39,6 +39,14 @@ def test_the_example_policy_runs_as_the_page_says(
     assert "Spread" in capsys.readouterr().out
 
 
+def test_the_readmes_script_runs(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (script,) = blocks(root / "README.md", "python")
+    exec(compile(script, "README.md", "exec"), {})
+    out = capsys.readouterr().out
+    assert "gap to bound" in out
+    assert len(out.splitlines()) > 15
+
+
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs"])
 def test_links_between_pages_lead_somewhere(root: Path, name: str) -> None:
     pages = sorted((root / name).glob("*.md")) if (root / name).is_dir() else [root / name]
