@@ -74,6 +74,8 @@ def run(
         return Run(solver, int(cp_model.UNKNOWN), None)
     solver.parameters.num_workers = workers or cores()
     solver.parameters.random_seed = seed % 2**31
+    # Its own handler is meant for the main thread; from another one it ends the process.
+    solver.parameters.catch_sigint_signal = False
     if math.isfinite(limits.remaining):
         solver.parameters.max_time_in_seconds = limits.remaining
     if settings is not None:

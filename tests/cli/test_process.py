@@ -133,6 +133,32 @@ def test_an_interrupt_gives_the_partial_result() -> None:
     assert 0 < len(placed) < 200
 
 
+MARKET_SPLIT = """
+import os, random, signal, sys, threading
+from ortools.sat.python import cp_model
+from optgap.cli.work import interruptible
+from optgap.solvers.backends import cpsat
+
+rng = random.Random(1)
+model = cp_model.CpModel()
+x = [model.new_bool_var("") for _ in range(50)]
+for _ in range(6):
+    row = [rng.randrange(100) for _ in x]
+    model.add(cp_model.LinearExpr.weighted_sum(x, row) == sum(row) // 2)
+threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+answer = interruptible(lambda limits: cpsat.run(model, limits, workers=1))
+sys.exit(answer.status != cp_model.UNKNOWN)
+"""
+
+
+def test_cp_sat_hears_the_interrupt_of_the_command_line() -> None:
+    # market split: nobody decides it in a second
+    command = [sys.executable, "-c", MARKET_SPLIT]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (run.returncode, run.stdout) == (0, "")
+    assert run.stderr == "optgap: stopping with what there is; once more aborts\n"
+
+
 def test_a_second_interrupt_aborts() -> None:
     process = optgap_process("run", "long.json", "--policy", "slow.py:stuck", "--json", "r.json")
     wait_for_work(process)
