@@ -33,7 +33,6 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
 
     from optgap.solvers.backends.pulp_model import write_mps
 
-    solver = f"CBC (cbcbox {version('cbcbox')})"
     with tempfile.TemporaryDirectory(prefix="optgap-cbc-") as name:
         folder = Path(name)
         write_mps(model, folder / "model.mps")
@@ -50,7 +49,7 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
                 if process.poll() is None:
                     process.kill()
                     process.wait()
-        return _read(model, folder, process.returncode, limits, solver)
+        return _read(model, folder, process.returncode, limits, options.gap)
 
 
 def _arguments(limits: Limits, options: Options) -> list[str]:
@@ -81,9 +80,7 @@ def _write_start(path: Path, model: LinearModel, start: FloatArray) -> None:
     path.write_text("\n".join(lines) + "\n")
 
 
-def _read(
-    model: LinearModel, folder: Path, code: int | None, limits: Limits, solver: str
-) -> Solved:
+def _read(model: LinearModel, folder: Path, code: int | None, limits: Limits, gap: float) -> Solved:
     """CBC's solution file says why it stopped; the log alone knows the bound."""
     log = (folder / "log").read_text(errors="replace")
     path = folder / "solution.txt"
@@ -94,15 +91,15 @@ def _read(
     sign = 1.0 if model.sense == "min" else -1.0
     values = _values(model, lines) if optimal or stopped else None
     found = BOUND.search(log)
-    bound = sign * float(found.group(1)) + model.offset if found else None
-    if optimal and values is not None and bound is None:
+    bound = sign * _at_least(found.group(1)) + model.offset if found else None
+    if optimal and values is not None and (bound is None or not gap):
         bound = model.objective(model.rounded(values))
     termination = Termination.COMPLETED if optimal or infeasible else Termination.ERROR
     if not (optimal or infeasible) and (head.startswith("Stopped") or limits.stop is not None):
         termination = limits.stop or Termination.TIME_LIMIT
     return normalised(
         model,
-        solver=solver,
+        solver=f"CBC (cbcbox {version('cbcbox')})",
         proven=optimal,
         infeasible=infeasible,
         values=values,
@@ -112,6 +109,13 @@ def _read(
         if termination is Termination.ERROR
         else "",
     )
+
+
+def _at_least(text: str) -> float:
+    """A number from CBC's log less half a unit of its last digit: it may be rounded up."""
+    mantissa, _, exponent = text.lower().partition("e")
+    digits = len(mantissa.partition(".")[2])
+    return float(text) - 0.5 * 10.0 ** (int(exponent or 0) - digits)
 
 
 def _values(model: LinearModel, lines: list[str]) -> FloatArray:

@@ -26,7 +26,7 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
 
     highs = highspy.Highs()
     solver = f"HiGHS {highs.version()}"
-    for name, value in _settings(limits, options).items():
+    for name, value in _settings(model, limits, options).items():
         highs.setOptionValue(name, value)
     highs.passModel(_translate(model, highspy))
     if options.start is not None:
@@ -40,7 +40,7 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
     return _result(model, highs, solver, limits.stop, ran=back is not None)
 
 
-def _settings(limits: Limits, options: Options) -> dict[str, Any]:
+def _settings(model: LinearModel, limits: Limits, options: Options) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "output_flag": False,
         "random_seed": options.seed % 2**31,
@@ -51,6 +51,8 @@ def _settings(limits: Limits, options: Options) -> dict[str, Any]:
     }
     if math.isfinite(limits.remaining):
         settings["time_limit"] = limits.remaining
+    if options.target is not None and model.integer.any():
+        settings["objective_target"] = options.target
     return settings
 
 
@@ -109,7 +111,7 @@ def _result(
     elif info is not None and optimal:
         bound = info.objective_function_value
     termination = Termination.COMPLETED
-    if status not in (kinds.kOptimal, kinds.kInfeasible):
+    if status not in (kinds.kOptimal, kinds.kInfeasible, kinds.kObjectiveTarget):
         stopped = status in (kinds.kTimeLimit, kinds.kInterrupt) or not ran
         termination = (stop or Termination.TIME_LIMIT) if stopped else Termination.ERROR
     solution = highs.getSolution() if feasible else None

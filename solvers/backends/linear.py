@@ -180,6 +180,10 @@ class LinearBuilder:
         """Add to a variable's objective coefficient."""
         self._cost[column] += cost
 
+    def upper_limit(self, column: int) -> float:
+        """A variable's upper limit."""
+        return self._upper[column]
+
     def row(
         self, terms: Iterable[tuple[int, float]], lower: float = -INF, upper: float = INF
     ) -> int:
@@ -225,12 +229,15 @@ class Options:
     seed: random seed.
     workers: threads (0: as many as the solver likes; CP-SAT: as many as there are cores).
     start: (n,) a feasible point to begin with, or None. Back ends that cannot use it do not.
+    target: an objective that is good enough, so that no proof is needed below (above) it, or
+        None. Back ends that cannot use it do not.
     """
 
     gap: float = 0.0
     seed: int = 0
     workers: int = 0
     start: FloatArray | None = None
+    target: float | None = None
 
 
 @dataclass(frozen=True, eq=False)

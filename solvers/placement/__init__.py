@@ -17,11 +17,38 @@ HERE = "optgap.solvers.placement"
 
 METHODS = entries(
     Entry(
+        "exact",
+        f"{HERE}.exact_search:exact",
+        "proven optimum by CP-SAT and HiGHS side by side; some 10 nodes and 60 tasks",
+        kind="exact",
+        params={"workers": 0},
+    ),
+    Entry(
+        "cpsat",
+        f"{HERE}.exact_search:cpsat",
+        "proven optimum by CP-SAT after a bound from pooled nodes; some 8 nodes and 40 tasks",
+        kind="exact",
+        params={"workers": 0},
+    ),
+    Entry(
+        "milp",
+        f"{HERE}.exact_milp:milp",
+        "proven optimum by the textbook formulation (highs, cbc or scipy); a few nodes",
+        kind="exact",
+        params={"backend": "highs"},
+    ),
+    Entry(
+        "exhaustive",
+        f"{HERE}.exact_exhaustive:exhaustive",
+        "every placement tried; up to 4 nodes and 6 tasks",
+        kind="exact",
+    ),
+    Entry(
         "patterns",
         f"{HERE}.patterns:patterns",
         "offline placement from node patterns, with their bound; any size",
         kind="offline",
-        params={"tolerance": 1e-3, "rounds": 50},
+        params={"tolerance": 1e-3, "rounds": 30},
         deterministic=False,
     ),
     Entry(
@@ -30,6 +57,13 @@ METHODS = entries(
         "column generation over node patterns; any size, tight",
         kind="bound",
         params={"tolerance": 1e-3},
+    ),
+    Entry(
+        "bound-pooled",
+        f"{HERE}.exact_pooled:bound_pooled",
+        "integer program over node types and task classes; any size, tight, slower",
+        kind="bound",
+        params={"gap": 1e-4},
     ),
     Entry(
         "bound-types",
@@ -41,9 +75,14 @@ METHODS = entries(
 )
 
 
+EXACT_NODES = 12
+EXACT_TASKS = 80
+
+
 def auto(problem: PlacementProblem) -> str:
     """The method for a problem of this size."""
-    return "patterns"
+    small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
+    return "exact" if small else "patterns"
 
 
 def auto_bound(problem: PlacementProblem) -> str:
