@@ -38,7 +38,7 @@ UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
 
 
 @dataclass
-class Session:
+class Call:
     """What one call of the command line has been told."""
 
     verbose: bool = False
@@ -79,7 +79,7 @@ def group() -> LazyGroup:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code and never lets an exception through."""
-    session = Session()
+    call = Call()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show α must not stop us
             stream.reconfigure(errors="backslashreplace")
@@ -88,12 +88,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = ["info", "--short"]
     try:
         code = group().main(
-            given or ["--help"], prog_name="optgap", standalone_mode=False, obj=session
+            given or ["--help"], prog_name="optgap", standalone_mode=False, obj=call
         )
         sys.stdout.flush()
         return int(code or DONE)
     except InputError as error:
-        if session.verbose and error.__cause__ is not None:
+        if call.verbose and error.__cause__ is not None:
             traceback.print_exception(error.__cause__)
         return complain(str(error), BAD_INPUT)
     except UsageProblem as error:
@@ -105,7 +105,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         return complain("interrupted", PARTIAL)
     except Exception as error:
-        if session.verbose:
+        if call.verbose:
             traceback.print_exc()
             return FAILED
         return complain(f"{type(error).__name__}: {error} (-v shows where)", FAILED)
