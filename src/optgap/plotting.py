@@ -81,7 +81,7 @@ def _dots(comparison: Comparison, ax: Axes) -> Axes:
     which = "" if bound is None else f", {number(bound)} {comparison.unit}"
     ax.set_xlabel(f"gap to the best proven bound{which} (%)")
     ax.set_title(comparison.problem_name, loc="left", fontsize=10)
-    _plain(ax, "x")
+    plain(ax, "x")
     return ax
 
 
@@ -111,8 +111,8 @@ def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
     ax.set_ylim(bottom=0)
     if any(row.bound_scope == ACCEPTED for c in comparisons.comparisons for row in c.rows):
         ax.set_title("hollow: against a bound for the part that was accepted", fontsize=9)
-    _plain(ax, "both")
-    _end_labels(ends, ax)
+    plain(ax, "both")
+    end_labels(ends, ax)
     return ax
 
 
@@ -132,17 +132,16 @@ def _marks(
                 ax.plot([x], [y], marker, color=colour, markerfacecolor=face, markersize=6)
 
 
-def _end_labels(ends: list[tuple[float, float, str, str]], ax: Axes) -> None:
+def end_labels(ends: list[tuple[float, float, str, str]], ax: Axes) -> None:
     """Names at the ends of lines, pushed apart where they would overlap."""
     if not ends:
         return
     low, high = ax.get_ylim()
     step = (high - low) / 26
     right = max(end[1] for end in ends)
-    previous = low - step
-    for y, x, method, colour in sorted(ends):
-        place = max(y, previous + step)
-        previous = place
+    ends = sorted(ends)
+    places = _apart([end[0] for end in ends], step)
+    for (y, x, method, colour), place in zip(ends, places, strict=True):
         ax.annotate(
             method,
             xy=(x, y),
@@ -157,10 +156,27 @@ def _end_labels(ends: list[tuple[float, float, str, str]], ax: Axes) -> None:
 
 
 def _leader(colour: str) -> dict[str, Any]:
-    return {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.6}
+    # from the left edge of the words, not through them
+    return {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.6, "relpos": (0, 0.5)}
 
 
-def _plain(ax: Axes, axis: Literal["x", "both"]) -> None:
+def _apart(values: list[float], step: float) -> list[float]:
+    """The places closest to ascending `values` that are at least `step` apart.
+
+    Neighbours that are too close move apart as one block around their mean.
+    """
+    blocks: list[tuple[float, int]] = []  # mean of value − rank × step, and how many
+    for rank, value in enumerate(values):
+        mean, size = value - rank * step, 1
+        while blocks and blocks[-1][0] >= mean:
+            before, count = blocks.pop()
+            mean, size = (before * count + mean * size) / (count + size), count + size
+        blocks.append((mean, size))
+    levels = [mean for mean, size in blocks for _ in range(size)]
+    return [level + rank * step for rank, level in enumerate(levels)]
+
+
+def plain(ax: Axes, axis: Literal["x", "both"]) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(axis=axis, color=GREY, alpha=0.15)
     ax.set_axisbelow(True)
