@@ -1,0 +1,108 @@
+"""The papers' figures and tables, run again: what they say, what we get, and why.
+
+>>> from optgap import reproduce
+>>> print(reproduce.run("pwr-fig3", seeds=2))  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.limits import Limits
+from optgap.reproduce.placement import ITEMS as PLACEMENT
+from optgap.reproduce.report import Item, Report, Row, Stopped, Study
+
+if TYPE_CHECKING:
+    from optgap.reproduce.grid import Curve, aggregate, loads, on_grid, savings
+
+ITEMS: dict[str, Item] = {item.name: item for item in PLACEMENT}
+"""Every item by name; nothing is imported or run before it is asked for."""
+
+SEEDS = 10
+FIRST_SEED = 42
+
+__all__ = [
+    "FIRST_SEED",
+    "ITEMS",
+    "SEEDS",
+    "Curve",
+    "Item",
+    "Report",
+    "Row",
+    "Stopped",
+    "Study",
+    "aggregate",
+    "find",
+    "loads",
+    "on_grid",
+    "run",
+    "savings",
+    "study",
+]
+
+
+def find(name: str) -> Item:
+    """The item of this name.
+
+    Raises
+    ------
+    InputError: listing those there are.
+    """
+    if name not in ITEMS:
+        raise InputError("reproduce", "", name, "all, list, or one of " + ", ".join(ITEMS))
+    return ITEMS[name]
+
+
+def study(
+    seeds: int = SEEDS,
+    first_seed: int = FIRST_SEED,
+    data: str | os.PathLike[str] | None = None,
+    limits: Limits | None = None,
+) -> Study:
+    """What items are run with; they share their runs when they share a study.
+
+    Parameters
+    ----------
+    seeds: how many runs of each policy; seeds are consecutive from `first_seed`.
+    data: the folder with the public traces; by default the one that ``OPTGAP_DATA`` names.
+
+    Raises
+    ------
+    InputError: for fewer than one seed, or a folder that is not there.
+    """
+    if seeds < 1:
+        raise InputError("--seeds", "", seeds, "at least 1")
+    place = data or os.environ.get("OPTGAP_DATA")
+    if place and not Path(place).is_dir():
+        raise InputError(str(place), "", NoQuote("no such folder"), "a folder with openb/")
+    chosen = tuple(range(first_seed, first_seed + seeds))
+    return Study(chosen, Path(place) if place else None, limits or Limits())
+
+
+def run(
+    name: str,
+    *,
+    seeds: int = SEEDS,
+    first_seed: int = FIRST_SEED,
+    data: str | os.PathLike[str] | None = None,
+) -> Report:
+    """Run one item; parameters as for `study`.
+
+    Raises
+    ------
+    InputError: for an unknown name, or when it needs data that is not there.
+    """
+    return find(name).run(study(seeds, first_seed, data))
+
+
+_FROM_GRID = ("Curve", "aggregate", "loads", "on_grid", "savings")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _FROM_GRID:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module("optgap.reproduce.grid"), name)

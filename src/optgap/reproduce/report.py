@@ -1,0 +1,204 @@
+"""What is reproduced, and what came out: paper | ours | why they differ."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.limits import Limits
+from optgap.models.result import Termination
+from optgap.render import Row as Cells
+from optgap.render import html_table, text_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from optgap.reproduce.panels import Panel
+
+SCHEMA = "optgap.reproduce/1"
+
+Verdict = Literal["yes", "nearly", "no", ""]
+"""Whether ours is what the paper states; "" where there is nothing to agree with."""
+
+
+class Stopped(Exception):
+    """The limits ended the work before this item was done."""
+
+    def __init__(self, termination: Termination) -> None:
+        super().__init__(str(termination))
+        self.termination = termination
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One figure or table of a paper.
+
+    Parameters
+    ----------
+    name: as users type it.
+    paper: whose it is.
+    title: what it shows.
+    target: ``module:function``, imported on use: ``f(study) -> Report``.
+    needs: files below the data folder that it reads.
+    stand_in: what it runs from without them, in words; "" when it cannot.
+    """
+
+    name: str
+    paper: str
+    title: str
+    target: str
+    needs: tuple[str, ...] = ()
+    stand_in: str = ""
+
+    def missing(self, data: Path | None) -> tuple[str, ...]:
+        """Those of `needs` that are not there."""
+        return tuple(name for name in self.needs if data is None or not (data / name).is_file())
+
+    def runnable(self, data: Path | None) -> bool:
+        """Whether it can be run with this data folder."""
+        return bool(self.stand_in) or not self.missing(data)
+
+    def run(self, study: Study) -> Report:
+        """Do the work.
+
+        Raises
+        ------
+        InputError: when files are missing and nothing stands in for them.
+        Stopped: when the study's limits end the work.
+        """
+        if not self.runnable(study.data):
+            found = NoQuote(f"no {self.missing(study.data)[0]}")
+            place = "the data folder" if study.data is None else str(study.data)
+            raise InputError(self.name, place, found, "the public trace; see --data")
+        module, _, name = self.target.partition(":")
+        function: Callable[[Item, Study], Report] = getattr(import_module(module), name)
+        return function(self, study)
+
+
+@dataclass(frozen=True)
+class Study:
+    """What items are run with.
+
+    Parameters
+    ----------
+    seeds: one run of every policy for each.
+    data: the folder with the public traces (``openb/…``), or None.
+    limits: when to stop, and who is told of progress.
+    shared: results that several items need, kept between them.
+    """
+
+    seeds: tuple[int, ...]
+    data: Path | None = None
+    limits: Limits = field(default_factory=Limits)
+    shared: dict[Any, Any] = field(default_factory=dict)
+
+    def proceed(self, doing: str) -> None:
+        """Tell what comes next.
+
+        Raises
+        ------
+        Stopped: when the limits say so.
+        """
+        if self.limits.stop is not None:
+            raise Stopped(self.limits.stop)
+        self.limits.progress(doing, None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One statement of the paper beside our own number.
+
+    Parameters
+    ----------
+    claim: what is stated.
+    paper: the paper's number or words; "" for a row of our own.
+    ours: our number.
+    agrees: the verdict; every item says what it takes for ``nearly``.
+    note: why they differ, or what else is worth knowing.
+    """
+
+    claim: str
+    paper: str
+    ours: str
+    agrees: Verdict = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What running one item gave.
+
+    Parameters
+    ----------
+    source: what it was run from, in words.
+    seeds: the seeds; none where nothing was run.
+    panels: what its picture shows, top to bottom.
+    """
+
+    item: Item
+    source: str
+    rows: tuple[Row, ...]
+    seeds: tuple[int, ...] = ()
+    panels: tuple[Panel, ...] = ()
+
+    @property
+    def head(self) -> str:
+        """One line: which item, from what."""
+        runs = ""
+        if self.seeds:
+            first, last = self.seeds[0], self.seeds[-1]
+            runs = f", seed {first}" if first == last else f", seeds {first} to {last}"
+        return f"{self.item.name}: {self.item.title} ({self.item.paper}; {self.source}{runs})"
+
+    def table(self) -> tuple[Cells, list[Cells]]:
+        """Header and rows, as text."""
+        rows: list[Cells] = [(r.claim, r.paper, r.ours, r.agrees, r.note) for r in self.rows]
+        return ("", "paper", "ours", "agrees", "note"), rows
+
+    def __str__(self) -> str:
+        return f"{self.head}\n\n{text_table(*self.table())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.table(), self.head)
+
+    def to_json(self) -> Mapping[str, Any]:
+        """JSON form, one of the ``items`` of ``optgap.reproduce/1``."""
+        return {
+            "name": self.item.name,
+            "paper": self.item.paper,
+            "title": self.item.title,
+            "source": self.source,
+            "seeds": list(self.seeds),
+            "rows": [
+                {
+                    "claim": row.claim,
+                    "paper": row.paper,
+                    "ours": row.ours,
+                    "agrees": row.agrees,
+                    "note": row.note,
+                }
+                for row in self.rows
+            ],
+            "panels": [panel.to_json() for panel in self.panels],
+        }
+
+    def draw(self, figure: Figure | None = None) -> Figure:
+        """Draw all panels on a figure, a new one without it; only for items with panels."""
+        from optgap.reproduce.panels import draw
+
+        return draw(self.panels, figure)
+
+    def png(self) -> bytes:
+        """The picture as a PNG file, without touching pyplot's state."""
+        from PIL import Image
+
+        buffer, small = io.BytesIO(), io.BytesIO()
+        self.draw().savefig(buffer, format="png", dpi=110)
+        # few colours are in it, and a palette makes a third of the size
+        Image.open(buffer).convert("RGB").quantize(128).save(small, format="png", optimize=True)
+        return small.getvalue()
