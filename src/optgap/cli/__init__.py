@@ -25,6 +25,7 @@ COMMANDS = {
     "run": "run one online policy",
     "check": "the referee's verdict on a solution",
     "compare": "every policy's gap to the best proven bound",
+    "reproduce": "run the papers' figures and tables again: paper | ours | note",
     "fit": "fit a performance or power model to profiling data",
     "profile": "sample this machine's GPUs into a CSV to fit",
 }
