@@ -72,7 +72,7 @@ def integers(model: LinearModel, denominator: int | None) -> Integers:
         scaled = model.cost * scale
         if scale * reach > LARGEST:
             break
-        if (np.abs(scaled - np.rint(scaled)) <= 1e-6).all():
+        if (np.abs(scaled - np.rint(scaled)) <= 1e-10 * np.abs(scaled)).all():
             whole = replace(model, cost=np.rint(scaled), offset=0.0)
             return Integers(whole, scale, model.offset, exact=True)
     scale = 10.0 ** math.floor(math.log10(LARGEST / reach))
