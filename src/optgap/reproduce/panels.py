@@ -153,7 +153,7 @@ def _stack(panel: Panel, ax: Axes) -> None:
         ax.fill_between(100 * line.load, base, top, color=line.colour, alpha=0.75, linewidth=0)
         k = round(0.8 * (len(top) - 1))
         middle = float(base[k] + top[k]) / 2
-        ax.text(100 * line.load[k], middle, line.label, ha="center", va="center", color="white")
+        ax.text(100 * line.load[k], middle, line.label, ha="center", va="center")
         base = top
     if panel.y_range is not None:
         ax.set_ylim(*panel.y_range)

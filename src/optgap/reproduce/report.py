@@ -163,6 +163,12 @@ class Report:
     def __str__(self) -> str:
         return f"{self.head}\n\n{text_table(*self.table())}"
 
+    def markdown(self) -> str:
+        """The table in Markdown."""
+        header, rows = self.table()
+        lines = [header, ["---"] * len(header), *rows]
+        return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
     def _repr_html_(self) -> str:
         return html_table(*self.table(), self.head)
 
