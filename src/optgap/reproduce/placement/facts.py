@@ -153,15 +153,10 @@ SHARE = {"gpushare40": 40, "gpushare100": 100}
 SPEC = {"gpuspec10": 10, "gpuspec33": 33}
 
 
-def traces(item: Item, study: Study) -> Report:
-    """How far the other traces are what Section V-A says."""
-    data = study.data
-    assert data is not None  # Item.run has made sure of the files
-    cluster = read_nodes(data / NODES)
-    read = {
-        name: read_tasks(data / pods(name), cluster) for name in ("default", *MULTI, *SHARE, *SPEC)
-    }
-    base = kinds(read["default"])
+def _multi_rows(
+    base: dict[str, tuple[int, int]], read: dict[str, Tasks], study: Study
+) -> list[Row]:
+    """The multi-GPU traces beside Default."""
     rows = []
     for name, percent in MULTI.items():
         own = kinds(read[name])
@@ -193,6 +188,19 @@ def traces(item: Item, study: Study) -> Report:
                 study,
             )
         )
+    return rows
+
+
+def traces(item: Item, study: Study) -> Report:
+    """How far the other traces are what Section V-A says."""
+    data = study.data
+    assert data is not None  # Item.run has made sure of the files
+    cluster = read_nodes(data / NODES)
+    read = {
+        name: read_tasks(data / pods(name), cluster) for name in ("default", *MULTI, *SHARE, *SPEC)
+    }
+    base = kinds(read["default"])
+    rows = _multi_rows(base, read, study)
     for name, percent in SHARE.items():
         own = kinds(read[name])
         part = 100 * own["a share of a GPU"][1] / sum(milli for _, milli in own.values())
