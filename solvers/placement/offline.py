@@ -41,7 +41,7 @@ class Effort:
     """
 
     first_nodes: int = 60
-    rounds: int = 50
+    rounds: int = 30
     group: int = 16
     patience: int = 4
     most: int = 25

@@ -50,7 +50,7 @@ def patterns(
     limits: Limits,
     seed: int,
     tolerance: float = 1e-3,
-    rounds: int = 50,
+    rounds: int = 30,
 ) -> Outcome:
     """A placement of every task, with the bound of `bound_patterns` beside it.
 

@@ -65,8 +65,8 @@ def compare(
     for line in lines:
         line.scope = line.scope or _scope_of(line.result, full, parts)
     for part in parts.values():
-        for name in names:
-            proof = bench.run(part.problem, choose_method(part.problem, name), part)
+        for runnable in _provers(part.problem, names):
+            proof = bench.run(part.problem, runnable, part)
             part.add(proof.result, serves=True)
     for line in lines:
         if line.scope is not None:
@@ -240,6 +240,18 @@ def _serves(result: Result) -> bool:
     if result.solution is None:
         return False
     return result.sense == "max" or bool(problem.serves_all(result.solution))
+
+
+def _provers(problem: Problem, names: Iterable[str]) -> list[Runnable]:
+    """The methods again for a part of the problem, without the search for solutions of it.
+
+    Where a method mainly looks for solutions, the family's best bound stands in for it: a part
+    is bounded for the one policy that served it.
+    """
+    chosen = [choose_method(problem, name) for name in names]
+    bounding = choose_method(problem, bounding=True)
+    wanted = [bounding if r.entry.kind == "offline" else r for r in chosen]
+    return list({runnable.label: runnable for runnable in wanted}.values())
 
 
 def _scope_of(result: Result, full: _Scope, parts: dict[str, _Scope]) -> _Scope | None:
