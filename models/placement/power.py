@@ -133,7 +133,7 @@ class PowerModel:
         return model
 
     def validate(self, source: str) -> None:
-        """Raise InputError when a figure is missing or an idle device draws more than a full one."""
+        """Raise InputError for a missing figure, or a device that draws more idle than busy."""
         for name, idle in self.gpu_idle_w.items():
             full = self.gpu_full_w.get(name)
             if full is None or full < idle:

@@ -249,8 +249,9 @@ def _provers(problem: Problem, names: Iterable[str]) -> list[Runnable]:
     is bounded for the one policy that served it.
     """
     chosen = [choose_method(problem, name) for name in names]
-    bounding = choose_method(problem, bounding=True)
-    wanted = [bounding if r.entry.kind == "offline" else r for r in chosen]
+    wanted = [
+        choose_method(problem, bounding=True) if r.entry.kind == "offline" else r for r in chosen
+    ]
     return list({runnable.label: runnable for runnable in wanted}.values())
 
 

@@ -109,9 +109,7 @@ def test_every_method_keeps_its_bound_below_a_small_alibaba_optimum() -> None:
     assert all(bound is not None and bound <= offline.objective for bound in bounds)
 
 
-@pytest.mark.parametrize(
-    ("goal", "most"), [("power", 0.03), ("fragmentation", 0.12)]
-)
+@pytest.mark.parametrize(("goal", "most"), [("power", 0.03), ("fragmentation", 0.12)])
 def test_the_gap_is_proven_small_on_40_nodes(goal: str, most: float) -> None:
     problem = presets.alibaba(seed=1, size=40, load=0.6, goal=goal)  # type: ignore[arg-type]
     result = optgap.solve(problem, "patterns", rounds=3)
