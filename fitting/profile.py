@@ -71,6 +71,9 @@ class Profile:
     kind: which reader gave it.
     lines: line number of each row in the source (0 where there is none).
     notes: what the reader changed or left out, one line each.
+    published: the source's own columns, by the names they have there, where the reader gave them
+        another name or folded them into one. They can be asked for, to group by for instance,
+        but no model looks at them.
     """
 
     columns: Mapping[str, Column]
@@ -78,6 +81,7 @@ class Profile:
     kind: str = "table"
     lines: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     notes: tuple[str, ...] = ()
+    published: Mapping[str, Column] = field(default_factory=dict)
 
     @classmethod
     def of(cls, table: object, source: str = "table") -> Profile:
@@ -110,6 +114,8 @@ class Profile:
         return name in self.columns
 
     def __getitem__(self, name: str) -> Column:
+        if name in self.published and name not in self.columns:
+            return self.published[name]
         if name not in self.columns:
             raise InputError(
                 self.source,
@@ -134,8 +140,9 @@ class Profile:
     def take(self, rows: NDArray[Any]) -> Profile:
         """The rows of an index or mask."""
         columns = {name: values[rows] for name, values in self.columns.items()}
+        published = {name: values[rows] for name, values in self.published.items()}
         lines = self.lines[rows] if len(self.lines) else self.lines
-        return replace(self, columns=columns, lines=lines)
+        return replace(self, columns=columns, lines=lines, published=published)
 
     def with_columns(self, **columns: Column) -> Profile:
         return replace(self, columns={**self.columns, **columns})

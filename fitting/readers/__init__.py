@@ -101,13 +101,18 @@ def read_profiles(
     columns["file"] = np.concatenate(
         [np.full(len(table), table.source, dtype=object) for table in tables]
     )
+    published = {
+        name: np.concatenate([table.published[name] for table in tables])
+        for name in tables[0].published
+        if all(name in table.published for table in tables)
+    }
     lines = np.concatenate(
         [table.lines if len(table.lines) else np.zeros(len(table), int) for table in tables]
     )
     notes = tuple(note for table in tables for note in table.notes)
     source = ", ".join(table.source for table in tables)
     kinds = "+".join(dict.fromkeys(table.kind for table in tables))
-    return Profile(columns, source, kinds, lines, notes)
+    return Profile(columns, source, kinds, lines, notes, published)
 
 
 def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from optgap.fitting.profile import Profile
+from optgap.fitting.profile import Profile, as_column
 from optgap.fitting.readers.text import RawTable
 
 
 def profile_from(raw: RawTable, kind: str, columns: dict[str, Any], *notes: str) -> Profile:
-    """A profile with the lines of `raw`."""
+    """A profile with the lines of `raw`, and its columns under their own names beside ours."""
     lines = np.array(raw.lines, dtype=np.int64)
-    return Profile(columns, raw.source, kind, lines, tuple(notes))
+    named = [name for name in raw.header if name and name not in columns]
+    published = {name: as_column(raw.text(name)) for name in named}
+    return Profile(columns, raw.source, kind, lines, tuple(notes), published)
 
 
 def constant(raw: RawTable, value: str) -> Any:
@@ -32,6 +34,4 @@ def joined(*columns: Any) -> Any:
 
 def others(raw: RawTable, used: set[str]) -> dict[str, Any]:
     """The remaining columns: numeric where every cell is a number, else text."""
-    from optgap.fitting.profile import as_column
-
     return {name: as_column(raw.text(name)) for name in raw.header if name and name not in used}

@@ -306,3 +306,17 @@ def test_missing_values_are_dropped_on_request() -> None:
     table = Profile.of({"frequency_mhz": [500.0, np.nan, 700.0], "power_w": [60.0, 65.0, 70.0]})
     assert len(drop_missing(table, ["frequency_mhz"])) == 2
     assert len(drop_missing(table, ["power_w"])) == 3
+
+
+def test_a_column_can_be_asked_for_by_the_name_it_has_in_the_file(tmp_path: Path) -> None:
+    rows = [
+        f"{name},0,k,{f},877,{9000 / f},{40 + f / 10},0.2" for name in "ab" for f in (900, 1200)
+    ]
+    file = tmp_path / "sweep.csv"
+    header = "benchmark,argNo,kernel,core_frequency,memory_frequency,time,average_power,DRAMA"
+    file.write_text("\n".join([header, *rows]))
+    profile = read_profile(file)
+    assert list(profile["benchmark"]) == ["a", "a", "b", "b"]
+    assert "benchmark" not in profile
+    assert [label for label, _rows in profile.groups("benchmark")] == ["a", "b"]
+    assert list(profile.take(np.array([3]))["benchmark"]) == ["b"]
