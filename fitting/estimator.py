@@ -8,6 +8,7 @@ and refitting are done here. Residuals are ln(predicted) − ln(measured).
 from __future__ import annotations
 
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -49,7 +50,7 @@ class NotFittedError(RuntimeError):
     """An estimator was asked for what only a fit can give."""
 
 
-class Estimator:
+class Estimator(ABC):
     """Base of the fitted models.
 
     Parameters
@@ -85,21 +86,21 @@ class Estimator:
         """Facts taken from the training data that predictions need too (references, knots)."""
         return {}
 
+    @abstractmethod
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         """The parameters, given what the data can tell."""
-        raise NotImplementedError  # pragma: no cover - every model has its own
 
+    @abstractmethod
     def guess(self, table: Profile, facts: Design) -> Floats:
         """A start from the data, in the order of `parameters`."""
-        raise NotImplementedError  # pragma: no cover - every model has its own
 
+    @abstractmethod
     def design(self, table: Profile, facts: Design) -> Design:
         """What `curve` needs, computed once per table."""
-        raise NotImplementedError  # pragma: no cover - every model has its own
 
+    @abstractmethod
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
         """ln(prediction), shape (rows,), and its Jacobian, shape (rows, parameters)."""
-        raise NotImplementedError  # pragma: no cover - every model has its own
 
     def target(self, table: Profile) -> Floats:
         """What `curve` is fitted to: ln(response)."""
