@@ -1,0 +1,62 @@
+"""From GPU counts to concrete GPUs, the same way for everyone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from optgap.models.coscheduling.problem import CoschedulingProblem
+from optgap.models.coscheduling.solution import CoschedulingSolution, Run
+
+TOLERANCE = 1e-7
+"""Relative: ends and starts that are equal but for rounding."""
+
+
+class Node:
+    """Who holds which GPU and which NUMA domain.
+
+    GPU g belongs to domain ⌊g·K/M⌋. A job owns the lowest free domain and takes that domain's
+    free GPUs first, then the lowest others.
+    """
+
+    def __init__(self, problem: CoschedulingProblem) -> None:
+        self.free = set(range(problem.gpus))
+        self.domains = set(range(problem.numa))
+        self.owner = [g * problem.numa // problem.gpus for g in range(problem.gpus)]
+        self.held: dict[int, tuple[int, tuple[int, ...]]] = {}
+
+    def start(self, job: int, count: int) -> tuple[int, ...]:
+        """Give `job` a domain and `count` GPUs, which must be free."""
+        domain = min(self.domains)
+        ranked = sorted(self.free, key=lambda g: (self.owner[g] != domain, g))
+        chosen = tuple(sorted(ranked[:count]))
+        self.domains.remove(domain)
+        self.free.difference_update(chosen)
+        self.held[job] = (domain, chosen)
+        return chosen
+
+    def end(self, job: int) -> None:
+        """Take them back."""
+        domain, gpus = self.held.pop(job)
+        self.domains.add(domain)
+        self.free.update(gpus)
+
+
+def placed(
+    problem: CoschedulingProblem, starts: Iterable[tuple[int, int, float]]
+) -> CoschedulingSolution:
+    """The schedule behind (job, GPU count, start in s) triples that keep both capacities."""
+    node = Node(problem)
+    running: list[Run] = []
+    runs: list[Run] = []
+    for job, count, start in sorted(starts, key=lambda item: (item[2], item[0])):
+        slack = TOLERANCE * max(1.0, start)
+        for run in [run for run in running if run.end_s <= start + slack]:
+            node.end(run.job)
+            running.remove(run)
+        mode = problem.application(job).mode(count)
+        if mode is None:
+            raise ValueError(f"job {job} has no mode on {count} GPUs")
+        run = Run(job, start, start + mode.runtime_s, node.start(job, count))
+        running.append(run)
+        runs.append(run)
+    return CoschedulingSolution.of(runs)

@@ -1,0 +1,177 @@
+"""Co-scheduling problems: a synthetic pool of applications, or CSV profiles."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+
+from optgap.models.coscheduling.problem import (
+    MOST_JOBS,
+    Application,
+    CoschedulingProblem,
+    Goal,
+    Mode,
+)
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.spec import Entry, entries
+from optgap.models.tables import Column, read_table
+
+NODE_PARAMS = {"gpus": 4, "numa": 2, "idle_w": 70.0, "goal": "energy"}
+
+PRESETS = entries(
+    Entry(
+        "synthetic",
+        "optgap.models.coscheduling.presets:synthetic",
+        "a synthetic pool of 17 applications (size = jobs, 17) on one node",
+        params={"size": 17, **NODE_PARAMS},
+        deterministic=False,
+    ),
+)
+
+POOL = (
+    # name, kinds of GPU counts, parallel share, slowdown per further GPU, W per GPU, fall per GPU
+    *((f"scales-{k}", 0, 0.97, 0.002, 0.03) for k in range(1, 5)),
+    *((f"levels-off-{k}", 0, 0.86, 0.012, 0.05) for k in range(1, 6)),
+    *((f"three-best-{k}", 0, 0.90, 0.090, 0.05) for k in range(1, 4)),
+    *((f"one-best-{k}", 0, 0.02, 0.030, 0.06) for k in range(1, 4)),
+    *((f"pair-only-{k}", 2, 0.80, 0.020, 0.05) for k in range(1, 3)),
+)
+"""Name, only GPU count (0: all), parallel share, loss per further GPU, fall of power per GPU:
+most scale to all four GPUs with little gained from the last, some are fastest on three or one, and
+two run on a pair only, as in the paper's Table II."""
+
+
+def synthetic(
+    *,
+    seed: int,
+    size: int = 17,
+    gpus: int = 4,
+    numa: int = 2,
+    idle_w: float = 70.0,
+    goal: Goal = "energy",
+) -> CoschedulingProblem:
+    """`size` jobs drawn from a synthetic pool: each application once before any comes again.
+
+    T_g = T_1·(1 − s + s/g + c·(g − 1)), with 20 to 240 GPU-s of work, and a GPU draws 250 to
+    490 W, less by a few per cent for each further one; all drawn from `seed`.
+
+    Raises
+    ------
+    InputError: for a size below 1, or a node that the pool does not fit.
+    """
+    if not 1 <= size <= MOST_JOBS:
+        raise InputError("size", "", size, f"1 to {MOST_JOBS} jobs")
+    rng = np.random.default_rng(seed)
+    applications = []
+    for name, only, share, loss, fall in POOL:
+        single = float(np.exp(rng.uniform(np.log(20), np.log(240))))
+        watts = float(rng.uniform(250, 490))
+        parallel = share - float(rng.uniform(0, 0.02))
+        modes = []
+        for g in (only,) if only else range(1, min(gpus, 64) + 1):
+            factor = 1 - parallel + parallel / g + loss * (g - 1)
+            power = watts * max(0.3, 1 - fall * (g - 1))
+            modes.append(Mode(g, max(0.01, round(single * factor, 2)), round(power, 2)))
+        if modes and modes[0].gpu_count <= gpus:
+            applications.append(Application(name, tuple(modes)))
+    queue: list[int] = []
+    while applications and len(queue) < size:
+        queue += rng.permutation(len(applications)).tolist()
+    return CoschedulingProblem.of(
+        applications,
+        queue[:size],
+        gpus=gpus,
+        numa=numa,
+        idle_w=idle_w,
+        goal=goal,
+        name=f"synthetic pool, {size} jobs, seed {seed}",
+        origin="synthetic",
+    )
+
+
+def from_csv(
+    profiles: str | os.PathLike[str],
+    jobs: str | os.PathLike[str] | None = None,
+    *,
+    seed: int,
+    gpus: int = 4,
+    numa: int = 2,
+    idle_w: float = 70.0,
+    goal: Goal = "energy",
+) -> CoschedulingProblem:
+    """A problem from measured profiles, and how often each application is queued.
+
+    Without `jobs` every application is queued once, in file order. `seed` is not used.
+
+    Raises
+    ------
+    InputError: naming file, row and column of what cannot be used.
+    """
+    applications, source = _profiles(profiles), str(profiles)
+    queue = None if jobs is None else _queue(jobs, applications)
+    parts = [profiles] if jobs is None else [profiles, jobs]
+    return CoschedulingProblem.of(
+        applications,
+        queue,
+        gpus=gpus,
+        numa=numa,
+        idle_w=idle_w,
+        goal=goal,
+        name=os.path.splitext(os.path.basename(os.fspath(parts[-1])))[0],
+        origin=", ".join(os.path.basename(os.fspath(part)) for part in parts),
+        source=source,
+    )
+
+
+def _profiles(path: str | os.PathLike[str]) -> list[Application]:
+    table = read_table(
+        path,
+        [
+            Column("app"),
+            Column("gpu_count", "integer", minimum=1),
+            Column("runtime_s", "number"),
+            Column("avg_power_per_gpu_w", "number"),
+            Column("dram_util_sum", "number", required=False, empty=-1.0),
+        ],
+    )
+    found: dict[str, dict[int, Mode]] = {}
+    for k, name in enumerate(table["app"]):
+        row = f"row {table['#'][k]}, column"
+        count = table["gpu_count"][k]
+        for column in ("runtime_s", "avg_power_per_gpu_w"):
+            if table[column][k] <= 0:
+                raise InputError(
+                    str(path), f"{row} {column}", table[column][k], "a positive number"
+                )
+        if count in found.setdefault(name, {}):
+            shown = NoQuote(f"{count} GPUs of {name} twice")
+            raise InputError(str(path), f"{row} gpu_count", shown, "one row per application and it")
+        signal = table["dram_util_sum"][k]
+        found[name][count] = Mode(
+            count,
+            table["runtime_s"][k],
+            table["avg_power_per_gpu_w"][k],
+            None if signal < 0 else signal,
+        )
+    if not found:
+        raise InputError(str(path), "", NoQuote("no rows"), "at least one profile")
+    return [Application(name, tuple(modes.values())) for name, modes in found.items()]
+
+
+def _queue(path: str | os.PathLike[str], applications: list[Application]) -> list[int]:
+    table = read_table(path, [Column("app"), Column("count", "integer", minimum=0)])
+    index = {app.name: k for k, app in enumerate(applications)}
+    queue: list[int] = []
+    for name, count, row in zip(table["app"], table["count"], table["#"], strict=True):
+        if name not in index:
+            known = ", ".join(index)
+            raise InputError(str(path), f"row {row}, column app", name, f"one of {known}")
+        if len(queue) + count > MOST_JOBS:
+            raise InputError(
+                str(path), f"row {row}, column count", count, f"at most {MOST_JOBS} jobs in all"
+            )
+        queue += [index[name]] * count
+    if not queue:
+        raise InputError(str(path), "", NoQuote("no jobs"), "at least one job")
+    return queue

@@ -1,0 +1,325 @@
+"""The co-scheduling problem: one node, jobs that may run on several GPU counts, idle power."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, get_args
+
+from optgap.models.coscheduling.solution import CoschedulingSolution
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.jsonio import Fields
+from optgap.models.result import Evaluation, Objective, Violation
+
+SCHEMA = "optgap.coscheduling.problem/1"
+MOST_GPUS = 1024
+MOST_JOBS = 100_000
+Goal = Literal["energy", "makespan", "edp"]
+UNITS = {"energy": "J", "makespan": "s", "edp": "J·s"}
+
+
+@dataclass(frozen=True, slots=True)
+class CoschedulingObjective:
+    """What to minimise.
+
+    Parameters
+    ----------
+    goal: ``energy`` of all GPUs until the last job ends, J; ``makespan``, s; or ``edp``, the
+        product of the two, J·s.
+    """
+
+    goal: Goal = "energy"
+
+    @property
+    def described(self) -> Objective:
+        """Name, unit and sense."""
+        return Objective(self.goal, UNITS[self.goal])
+
+    def validate(self, source: str) -> None:
+        """Raise InputError for an unknown goal."""
+        if self.goal not in get_args(Goal):
+            raise InputError(
+                source, "field objective.goal", self.goal, "one of " + ", ".join(get_args(Goal))
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One way to run an application.
+
+    Parameters
+    ----------
+    gpu_count: g, GPUs held from start to end.
+    runtime_s: T, s.
+    power_per_gpu_w: mean power of one of the g GPUs, W.
+    dram_util_sum: mean share of time that DRAM is active, summed over the g GPUs; None where it
+        was not sampled.
+    """
+
+    gpu_count: int
+    runtime_s: float
+    power_per_gpu_w: float
+    dram_util_sum: float | None = None
+
+    @property
+    def power_w(self) -> float:
+        """P, over the g GPUs, W."""
+        return self.gpu_count * self.power_per_gpu_w
+
+    @property
+    def energy_j(self) -> float:
+        """P·T, J."""
+        return self.power_w * self.runtime_s
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A name and its modes by ascending GPU count; counts may be missing."""
+
+    name: str
+    modes: tuple[Mode, ...]
+
+    def mode(self, gpu_count: int) -> Mode | None:
+        """The mode on `gpu_count` GPUs, None when there is none."""
+        return next((mode for mode in self.modes if mode.gpu_count == gpu_count), None)
+
+    @property
+    def fastest(self) -> Mode:
+        """The mode of least run time, the one with fewer GPUs of equals."""
+        return min(self.modes, key=lambda mode: (mode.runtime_s, mode.gpu_count))
+
+
+@dataclass(frozen=True, eq=False)
+class CoschedulingProblem:
+    """Jobs that wait at time 0 and run on one node, each once, without interruption.
+
+    Parameters
+    ----------
+    gpus: M, identical GPUs.
+    numa: K, NUMA domains: at most so many jobs run at a time.
+    idle_w: power of a GPU without a job, W.
+    applications: what can run.
+    jobs: index into `applications` per job, in queue order.
+    objective: what to minimise.
+    name, origin: how tables call it, and where it comes from ("synthetic" where it is).
+    """
+
+    family: ClassVar[str] = "coscheduling"
+
+    gpus: int
+    numa: int
+    idle_w: float
+    applications: tuple[Application, ...]
+    jobs: tuple[int, ...]
+    objective: CoschedulingObjective = field(default_factory=CoschedulingObjective)
+    name: str = "coscheduling"
+    origin: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        applications: Sequence[Application],
+        jobs: Sequence[int] | None = None,
+        *,
+        gpus: int = 4,
+        numa: int = 2,
+        idle_w: float = 70.0,
+        goal: Goal = "energy",
+        name: str = "coscheduling",
+        origin: str = "",
+        source: str = "problem",
+    ) -> CoschedulingProblem:
+        """Check everything and make the problem; each application once unless `jobs` says more.
+
+        Modes on more than M GPUs are left out.
+
+        Raises
+        ------
+        InputError: for M or K below 1, an idle power that is none, an empty window, an
+            application named twice or without a mode that fits, a GPU count given twice, or a
+            run time or power that is not positive.
+        """
+        _whole(source, "gpus", gpus, MOST_GPUS)
+        _whole(source, "numa", numa, MOST_GPUS)
+        if not 0 <= idle_w < math.inf:
+            raise InputError(source, "field idle_w", idle_w, "a power in W of at least 0")
+        queue = tuple(range(len(applications)) if jobs is None else jobs)
+        if not 0 < len(queue) <= MOST_JOBS:
+            found = NoQuote(f"{len(queue) or 'no'} jobs")
+            raise InputError(source, "field jobs", found, f"1 to {MOST_JOBS} jobs")
+        names = Counter(application.name for application in applications)
+        for k, application in enumerate(applications):
+            if not application.name or names[application.name] > 1:
+                where = f"field applications[{k}].name"
+                raise InputError(source, where, application.name, "a name of its own")
+        kept = tuple(_fitting(app, gpus, source, k) for k, app in enumerate(applications))
+        for k, a in enumerate(queue):
+            if not 0 <= a < len(kept):
+                raise InputError(source, f"field jobs[{k}]", a, "an application of the problem")
+        objective = CoschedulingObjective(goal)
+        objective.validate(source)
+        return cls(gpus, numa, float(idle_w), kept, queue, objective, name, origin)
+
+    # -- what methods and policies ask for ------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    def application(self, job: int) -> Application:
+        """What job number `job` runs."""
+        return self.applications[self.jobs[job]]
+
+    @cached_property
+    def job_names(self) -> tuple[str, ...]:
+        """The application's name, with ``#1``, ``#2``, … where it is queued more than once."""
+        total = Counter(self.jobs)
+        seen: Counter[int] = Counter()
+        names = []
+        for a in self.jobs:
+            seen[a] += 1
+            name = self.applications[a].name
+            names.append(name if total[a] == 1 else f"{name}#{seen[a]}")
+        return tuple(names)
+
+    def cost_j(self, mode: Mode) -> float:
+        """Energy of a mode beyond what its GPUs would draw idle, (P − g·P_idle)·T, J."""
+        return (mode.power_w - self.idle_w * mode.gpu_count) * mode.runtime_s
+
+    def value(self, energy_j: float, makespan_s: float) -> float:
+        """The objective, from energy and makespan."""
+        goal = self.objective.goal
+        if goal == "edp":
+            return energy_j * makespan_s
+        return energy_j if goal == "energy" else makespan_s
+
+    def restrict(self, solution: CoschedulingSolution) -> CoschedulingProblem:
+        """The same problem with only the jobs that `solution` runs, in queue order."""
+        served = {run.job for run in solution.runs}
+        jobs = tuple(a for k, a in enumerate(self.jobs) if k in served)
+        return replace(self, jobs=jobs, name=f"{self.name} (jobs run)")
+
+    # -- the referee ----------------------------------------------------------------------
+
+    def check(self, solution: CoschedulingSolution) -> list[Violation]:
+        """Every broken constraint; a job that never runs is none, see `serves_all`."""
+        from optgap.models.coscheduling.referee import check
+
+        return check(self, solution)
+
+    def evaluate(self, solution: CoschedulingSolution) -> Evaluation:
+        """Objective and metrics of a schedule, recomputed from scratch."""
+        from optgap.models.coscheduling.referee import evaluate
+
+        return evaluate(self, solution)
+
+    def serves_all(self, solution: CoschedulingSolution) -> bool:
+        """Whether every job runs."""
+        return {run.job for run in solution.runs} == set(range(len(self)))
+
+    # -- plain data -----------------------------------------------------------------------
+
+    @property
+    def summary(self) -> str:
+        """One line: sizes and the objective."""
+        goal = self.objective.described
+        return (
+            f"{len(self)} jobs of {len(set(self.jobs))} applications on {self.gpus} GPUs in "
+            f"{self.numa} NUMA domains, {self.idle_w:g} W idle; minimise {goal.name} ({goal.unit})"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.summary}"
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.coscheduling.problem/1``."""
+        return {
+            "schema": SCHEMA,
+            "family": self.family,
+            "name": self.name,
+            "origin": self.origin,
+            "objective": {"goal": self.objective.goal},
+            "gpus": self.gpus,
+            "numa": self.numa,
+            "idle_w": self.idle_w,
+            "applications": [
+                {"name": app.name, "modes": [_mode_json(mode) for mode in app.modes]}
+                for app in self.applications
+            ],
+            "jobs": list(self.jobs),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> CoschedulingProblem:
+        """Read the JSON form.
+
+        Raises
+        ------
+        InputError: naming the field that is missing or not what it should be.
+        """
+        fields.schema(SCHEMA)
+        applications = [
+            Application(
+                item.text("name"),
+                tuple(
+                    Mode(
+                        mode.integer("gpu_count", minimum=1),
+                        mode.number("runtime_s"),
+                        mode.number("avg_power_per_gpu_w"),
+                        mode.number("dram_util_sum") if "dram_util_sum" in mode.document else None,
+                    )
+                    for mode in item.objects("modes")
+                ),
+            )
+            for item in fields.objects("applications")
+        ]
+        return cls.of(
+            applications,
+            fields.integers("jobs"),
+            gpus=fields.integer("gpus"),
+            numa=fields.integer("numa"),
+            idle_w=fields.number("idle_w"),
+            goal=fields.object("objective").text("goal"),  # type: ignore[arg-type]  # checked
+            name=fields.text("name", "coscheduling"),
+            origin=fields.text("origin", ""),
+            source=fields.source,
+        )
+
+
+def _mode_json(mode: Mode) -> dict[str, float | int]:
+    document: dict[str, float | int] = {
+        "gpu_count": mode.gpu_count,
+        "runtime_s": mode.runtime_s,
+        "avg_power_per_gpu_w": mode.power_per_gpu_w,
+    }
+    if mode.dram_util_sum is not None:
+        document["dram_util_sum"] = mode.dram_util_sum
+    return document
+
+
+def _whole(source: str, name: str, value: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise InputError(source, f"field {name}", value, f"an integer from 1 to {most}")
+
+
+def _fitting(app: Application, gpus: int, source: str, k: int) -> Application:
+    """The application with its modes in order, without those on too many GPUs."""
+    where = f"field applications[{k}] ({app.name})"
+    counts = [mode.gpu_count for mode in app.modes]
+    for mode in app.modes:
+        _whole(source, f"applications[{k}] ({app.name}), gpu_count", mode.gpu_count, MOST_GPUS)
+        if counts.count(mode.gpu_count) > 1:
+            raise InputError(source, where, NoQuote(f"gpu_count {mode.gpu_count} twice"), "it once")
+        for name, value in (("runtime_s", mode.runtime_s), ("power", mode.power_per_gpu_w)):
+            if not 0 < value < 1e12:
+                raise InputError(source, f"{where}, {name}", value, "a positive number")
+        if mode.dram_util_sum is not None and not 0 <= mode.dram_util_sum < math.inf:
+            shown = mode.dram_util_sum
+            raise InputError(source, f"{where}, dram_util_sum", shown, "a number of at least 0")
+    kept = sorted((m for m in app.modes if m.gpu_count <= gpus), key=lambda m: m.gpu_count)
+    if not kept:
+        found = NoQuote(f"at least {min(counts)} GPUs needed" if counts else "no modes")
+        raise InputError(source, where, found, f"a mode on at most {gpus} GPUs")
+    return Application(app.name, tuple(kept))

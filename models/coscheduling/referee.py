@@ -1,0 +1,102 @@
+"""The referee: plain Python that shares nothing with any method or policy."""
+
+from __future__ import annotations
+
+import math
+
+from optgap.models.coscheduling.problem import CoschedulingProblem
+from optgap.models.coscheduling.solution import CoschedulingSolution, Run
+from optgap.models.result import Evaluation, Violation
+
+TOLERANCE = 1e-6
+"""Seconds per second of the schedule, and at least so many: what floats make of sums."""
+
+
+def check(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[Violation]:
+    """Every broken constraint, job by job and then over time."""
+    broken: list[Violation] = []
+    slack = TOLERANCE * max([1.0, *(run.end_s for run in solution.runs if run.end_s < math.inf)])
+    seen: set[int] = set()
+    for run in solution.runs:
+        broken += _alone(problem, run, slack)
+        if run.job in seen:
+            broken.append(Violation("runs per job", f"job {run.job}", 2, 1))
+        seen.add(run.job)
+    if not broken:
+        broken += _together(problem, solution, slack)
+    return broken
+
+
+def _alone(problem: CoschedulingProblem, run: Run, slack: float) -> list[Violation]:
+    """What is wrong with one run, whatever the others do."""
+    if not 0 <= run.job < len(problem):
+        return [Violation("job number", f"job {run.job}", run.job, len(problem) - 1)]
+    where = f"job {run.job} ({problem.job_names[run.job]})"
+    broken = []
+    for g in run.gpu_index:
+        if not 0 <= g < problem.gpus:
+            broken.append(Violation("GPU index", where, g, problem.gpus - 1))
+    if len(set(run.gpu_index)) != len(run.gpu_index):
+        shown = "-".join(map(str, run.gpu_index))
+        broken.append(Violation("different GPUs", where, shown, "each GPU once"))
+    mode = problem.application(run.job).mode(len(run.gpu_index))
+    if mode is None:
+        counts = ", ".join(str(m.gpu_count) for m in problem.application(run.job).modes)
+        broken.append(Violation("GPU count", where, len(run.gpu_index), f"one of {counts}"))
+    if not (math.isfinite(run.start_s) and math.isfinite(run.end_s) and run.start_s >= 0):
+        broken.append(Violation("times", where, f"{run.start_s} to {run.end_s}", "0 or later"))
+    elif mode is not None and abs(run.end_s - run.start_s - mode.runtime_s) > slack:
+        broken.append(Violation("runtime_s", where, run.end_s - run.start_s, mode.runtime_s))
+    return broken
+
+
+def _together(
+    problem: CoschedulingProblem, solution: CoschedulingSolution, slack: float
+) -> list[Violation]:
+    """GPUs held twice, and more jobs at a time than NUMA domains; each shown once per start."""
+    broken = []
+    running: list[Run] = []
+    for run in sorted(solution.runs, key=lambda run: run.start_s):
+        running = [other for other in running if other.end_s > run.start_s + slack]
+        where = f"job {run.job} ({problem.job_names[run.job]}) at {run.start_s:g} s"
+        for other in running:
+            shared = sorted(set(other.gpu_index) & set(run.gpu_index))
+            if shared:
+                found = f"GPU {shared[0]} still held by job {other.job}"
+                broken.append(Violation("one job per GPU", where, found, "a free GPU"))
+        running.append(run)
+        if len(running) > problem.numa:
+            broken.append(Violation("jobs at a time", where, len(running), problem.numa))
+    return broken
+
+
+def evaluate(problem: CoschedulingProblem, solution: CoschedulingSolution) -> Evaluation:
+    """Objective and metrics; energy counts every GPU from 0 to the end of the last job."""
+    active: list[float] = []
+    held: list[float] = []
+    loss: list[float] = []
+    makespan = 0.0
+    for run in solution.runs:
+        app = problem.application(run.job)
+        mode = app.mode(len(run.gpu_index))
+        if mode is None:
+            raise ValueError(f"job {run.job} has no mode on {len(run.gpu_index)} GPUs")
+        active.append(mode.power_w * mode.runtime_s)
+        held.append(mode.gpu_count * mode.runtime_s)
+        loss.append(mode.runtime_s / min(m.runtime_s for m in app.modes) - 1)
+        makespan = max(makespan, run.start_s + mode.runtime_s)
+    gpu_seconds = math.fsum(held)
+    idle_j = problem.idle_w * max(0.0, problem.gpus * makespan - gpu_seconds)
+    energy = math.fsum([*active, idle_j])
+    metrics: dict[str, float | int] = {
+        "energy_j": energy,
+        "makespan_s": makespan,
+        "edp_js": energy * makespan,
+        "active_j": math.fsum(active),
+        "idle_j": idle_j,
+        "gpu_utilisation": gpu_seconds / (problem.gpus * makespan) if makespan else 0.0,
+        "mean_performance_loss": math.fsum(loss) / len(loss) if loss else 0.0,
+        "worst_performance_loss": max(loss, default=0.0),
+        "jobs_run": len(solution.runs),
+    }
+    return Evaluation(problem.value(energy, makespan), metrics)

@@ -1,0 +1,97 @@
+"""When every job runs, and on which GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from optgap.models.errors import NoQuote
+
+if TYPE_CHECKING:
+    from optgap.models.coscheduling.problem import CoschedulingProblem
+    from optgap.models.jsonio import Fields
+
+SCHEMA = "optgap.coscheduling.solution/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One job's run.
+
+    Parameters
+    ----------
+    job: its place in the queue.
+    start_s, end_s: s since the window opened.
+    gpu_index: the GPUs it holds, ascending; how many there are is its mode.
+    """
+
+    job: int
+    start_s: float
+    end_s: float
+    gpu_index: tuple[int, ...]
+
+    @property
+    def gpu_count(self) -> int:
+        """The mode."""
+        return len(self.gpu_index)
+
+
+@dataclass(frozen=True, slots=True)
+class CoschedulingSolution:
+    """A schedule: one run per job, in order of start."""
+
+    runs: tuple[Run, ...]
+
+    @classmethod
+    def of(cls, runs: Iterable[Run]) -> CoschedulingSolution:
+        """From runs in any order."""
+        return cls(tuple(sorted(runs, key=lambda run: (run.start_s, run.job))))
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def to_json(self, problem: CoschedulingProblem) -> dict[str, Any]:
+        """JSON form; `job` is the place in the queue."""
+        return {
+            "schema": SCHEMA,
+            "schedule": [
+                {
+                    "job": run.job,
+                    "app": problem.application(run.job).name,
+                    "gpu_count": run.gpu_count,
+                    "start_s": run.start_s,
+                    "end_s": run.end_s,
+                    "gpu_index": list(run.gpu_index),
+                }
+                for run in self.runs
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, fields: Fields, problem: CoschedulingProblem) -> CoschedulingSolution:
+        """Read a schedule of `problem`; jobs left out do not run.
+
+        Raises
+        ------
+        InputError: for an unknown job, a job given twice, an `app` that is not that job's, or
+            a `gpu_count` that is not the number of GPUs listed.
+        """
+        fields.schema(SCHEMA)
+        runs: list[Run] = []
+        seen: set[int] = set()
+        for entry in fields.objects("schedule"):
+            job = entry.integer("job")
+            if job >= len(problem):
+                raise entry.fail("job", job, f"a job below {len(problem)}")
+            if job in seen:
+                raise entry.fail("job", NoQuote(f"job {job} twice"), "it once")
+            seen.add(job)
+            name = problem.application(job).name
+            if entry.text("app", name) != name:
+                raise entry.fail("app", entry.text("app"), f"{name!r} for job {job}")
+            gpus = entry.integers("gpu_index")
+            if entry.integer("gpu_count", minimum=1, default=len(gpus)) != len(gpus):
+                raise entry.fail("gpu_index", gpus, f"{entry.integer('gpu_count')} GPU indices")
+            runs.append(Run(job, entry.number("start_s"), entry.number("end_s"), tuple(gpus)))
+        return cls.of(runs)
