@@ -1,0 +1,47 @@
+"""Co-scheduling policies: told what waits and what is free, at time 0 and whenever a job ends."""
+
+from optgap.models.spec import Entry, entries
+
+HERE = "optgap.heuristics.coscheduling"
+
+POLICIES = entries(
+    Entry(
+        "ecosched",
+        f"{HERE}.ecosched:ecosched",
+        "EcoSched: per event the jobs and GPU counts of least energy regret and idle share",
+        params={
+            "tau": 0.14,
+            "idle_weight": None,
+            "window": 0,
+            "signal": "perfect",
+            "sigma": 0.05,
+            "repeat": False,
+        },
+        deterministic=False,
+    ),
+    Entry(
+        "marble",
+        f"{HERE}.simple:marble",
+        "Marble: every job on its fastest GPU count, first fit in queue order",
+        params={"strict": False},
+    ),
+    Entry(
+        "sequential_max_gpu",
+        f"{HERE}.simple:sequential_max_gpu",
+        "one job at a time, on as many GPUs as it can use",
+    ),
+    Entry(
+        "sequential_optimal_gpu",
+        f"{HERE}.simple:sequential_optimal_gpu",
+        "one job at a time, on its fastest GPU count",
+    ),
+)
+
+CUSTOM = Entry(
+    "custom",
+    f"{HERE}.custom:run",
+    "a policy of your own: place(state) returns (job, gpu_count) pairs",
+    deterministic=False,
+)
+
+__all__ = ["CUSTOM", "POLICIES"]

@@ -1,0 +1,105 @@
+"""A policy of your own, run through the same event loop as the built-in ones.
+
+A policy is a class with a method ``place(state)``, or just such a function. It returns the jobs
+to start now, as (job, GPU count) pairs:
+
+>>> def shortest_alone(state):
+...     "The shortest job, on its fastest GPU count, when the node is empty."
+...     if state.running:
+...         return []
+...     fastest = {job: state.problem.application(job).fastest for job in state.waiting}
+...     job = min(fastest, key=lambda job: fastest[job].runtime_s)
+...     return [(job, fastest[job].gpu_count)]
+
+>>> from optgap.models.limits import Limits
+>>> from optgap.models.coscheduling.presets import synthetic
+>>> problem = synthetic(seed=1)
+>>> outcome = run(problem, limits=Limits(), seed=0, policy=shortest_alone)
+>>> problem.check(outcome.solution)
+[]
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from optgap.heuristics.coscheduling.engine import State, replay
+from optgap.models.coscheduling import CoschedulingProblem
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+
+
+def run(
+    problem: CoschedulingProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    policy: Any,
+    policy_params: Mapping[str, Any] | None = None,
+) -> Outcome:
+    """Run a policy from outside the package.
+
+    Parameters
+    ----------
+    policy: a class that is made with `policy_params` and has ``place(state)``; or a function
+        ``place(state)``, which gets `policy_params` by keyword.
+
+    Raises
+    ------
+    InputError: naming the policy, the time and what was wrong, for an answer that is no list
+        of pairs or does not fit, for one that starts nothing on an empty node, and for a
+        policy that raises.
+    """
+    name = f"policy {getattr(policy, '__name__', type(policy).__name__)}"
+    params = dict(policy_params or {})
+    if inspect.isclass(policy):
+        try:
+            policy, params = policy(**params), {}
+        except Exception as error:
+            found = NoQuote(f"{type(error).__name__}: {error}")
+            raise InputError(name, "constructor", found, "parameters that it takes") from error
+    place = getattr(policy, "place", policy)
+    if not callable(place):
+        expected = "a class with place(state), or a function"
+        raise InputError(name, "", NoQuote("no method place"), expected)
+
+    def choose(state: State) -> list[tuple[int, int]]:
+        where = f"at {state.time_s:g} s"
+        try:
+            answer = list(place(state, **params) or ())
+        except Exception as error:
+            found = NoQuote(f"{type(error).__name__}: {error}")
+            raise InputError(name, where, found, "(job, gpu_count) pairs") from error
+        if not answer and not state.running:
+            raise InputError(name, where, NoQuote("nothing"), "a job to start, as none runs")
+        return _checked(answer, state, name, where)
+
+    return replay(problem, choose, limits)
+
+
+def _checked(answer: list[Any], state: State, name: str, where: str) -> list[tuple[int, int]]:
+    """The pairs, once each is known to fit beside those before it."""
+    action: list[tuple[int, int]] = []
+    free = state.free_gpus
+    for pair in answer:
+        whole = isinstance(pair, (tuple, list)) and len(pair) == 2
+        if not whole or not all(isinstance(x, (int, np.integer)) for x in pair):
+            raise InputError(name, where, pair, "(job, gpu_count) pairs")
+        job, count = int(pair[0]), int(pair[1])
+        if job not in state.waiting or job in (chosen for chosen, _ in action):
+            raise InputError(name, where, job, "a job that waits, once")
+        if state.problem.application(job).mode(count) is None:
+            counts = ", ".join(str(m.gpu_count) for m in state.problem.application(job).modes)
+            raise InputError(name, f"{where}, job {job}", count, f"one of {counts} GPUs")
+        if count > free or len(action) == state.free_domains:
+            found = NoQuote(f"{count} GPUs with {free} free, job {len(action) + 1} to start")
+            expected = f"at most {free} GPUs and {state.free_domains} jobs"
+            raise InputError(name, f"{where}, job {job}", found, expected)
+        free -= count
+        action.append((job, count))
+    return action

@@ -1,0 +1,147 @@
+"""EcoSched: per event, the jobs and GPU counts of least mean energy regret and idle share."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+import numpy as np
+
+from optgap.heuristics.coscheduling.engine import Action, State, replay
+from optgap.models.coscheduling import Application, CoschedulingProblem
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+
+Signal = Literal["perfect", "dram", "noisy"]
+Regrets = tuple[tuple[int, float], ...]
+"""(GPU count, normalised energy − 1) of each mode that is kept."""
+EQUAL = 1e-12
+"""Scores this close count as equal."""
+
+
+def ecosched(
+    problem: CoschedulingProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    tau: float = 0.14,
+    idle_weight: float | None = None,
+    window: int = 0,
+    signal: Signal = "perfect",
+    sigma: float = 0.05,
+    repeat: bool = False,
+) -> Outcome:
+    """EcoSched's Phase I and Phase II.
+
+    Parameters
+    ----------
+    tau: τ, slow-down against the fastest mode that is tolerated; the authors use 0.14 on H100
+        and 0.20 on V100.
+    idle_weight: λ, weight of the share of GPUs left idle; as the authors do unless given: idle
+        power over mean busy power per GPU, over all modes.
+    window: how many waiting jobs are looked at, in queue order; 0 for all.
+    signal: Phase I's relative run times. ``perfect``: the true ones; ``dram``: from the sampled
+        DRAM activity, ∝ 1/(its sum over the GPUs), or alike on every count where some mode
+        was not sampled or has no traffic; ``noisy``: the true ones times a log-normal error.
+    sigma: standard deviation of that error's logarithm.
+    repeat: choose again at the same instant until nothing more fits.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    _require("tau", tau, tau >= 0, "a slow-down of at least 0")
+    _require("window", window, window >= 0, "a number of jobs, or 0 for all")
+    _require("sigma", sigma, 0 <= sigma <= 10, "a standard deviation from 0 to 10")
+    _require("signal", signal, signal in get_args(Signal), "one of " + ", ".join(get_args(Signal)))
+    if idle_weight is None:
+        powers = [mode.power_per_gpu_w for app in problem.applications for mode in app.modes]
+        idle_weight = problem.idle_w * len(powers) / math.fsum(powers)
+    numeric = isinstance(idle_weight, (int, float)) and 0 <= idle_weight < math.inf
+    _require("idle_weight", idle_weight, numeric, "a weight of at least 0")
+    weight = float(idle_weight)
+    rng = np.random.default_rng(seed)
+    kept = [regrets(app, tau, signal, sigma, rng) for app in problem.applications]
+
+    def choose(state: State) -> Action:
+        jobs = state.waiting[:window] if window else state.waiting
+        offers = [(job, kept[problem.jobs[job]]) for job in jobs]
+        return best_action(offers, state.free_gpus, state.free_domains, weight, problem.gpus)
+
+    return replay(problem, choose, limits, repeat)
+
+
+def regrets(
+    app: Application, tau: float, signal: Signal, sigma: float, rng: np.random.Generator
+) -> Regrets:
+    """Phase I: the modes within τ of the fastest, and how much more energy each takes.
+
+    The energy of a mode is normalised by the least over *all* modes, so that its value is 1 at
+    the best GPU count whether or not τ keeps that one.
+    """
+    times = [mode.runtime_s for mode in app.modes]
+    if signal == "noisy":
+        errors = np.exp(rng.normal(0, sigma, len(times))).tolist()
+        times = [t * error for t, error in zip(times, errors, strict=True)]
+    if signal == "dram":
+        activity = [mode.dram_util_sum for mode in app.modes]
+        times = [1 / x if x else 0.0 for x in activity]
+        if not all(times):
+            times = [1.0] * len(times)
+    fastest = min(times)
+    energies = [m.power_w * t / fastest for m, t in zip(app.modes, times, strict=True)]
+    least = min(energies)
+    return tuple(
+        (mode.gpu_count, energy / least - 1)
+        for mode, t, energy in zip(app.modes, times, energies, strict=True)
+        if t / fastest <= 1 + tau + 1e-9
+    )
+
+
+def best_action(
+    offers: list[tuple[int, Regrets]], free: int, places: int, weight: float, gpus: int
+) -> list[tuple[int, int]]:
+    """Phase II: minimise (1/|a|)·Σ regret + λ·(free − Σ g)/M over the actions that fit (Eq. 1-2).
+
+    Ties go to the action with more GPUs, then more jobs, then the lexicographically smallest
+    list of (place in the queue, GPU count). The score depends on an action only through its
+    size, its GPUs and its sum of regrets, so the least sum per size and GPUs is enough: a
+    knapsack over the jobs from the last to the first.
+    """
+    least: dict[tuple[int, int], tuple[float, tuple[tuple[int, int], ...]]] = {(0, 0): (0.0, ())}
+    for job, modes in reversed(offers):
+        before = list(least.items())
+        fresh: dict[tuple[int, int], tuple[float, tuple[tuple[int, int], ...]]] = {}
+        for (size, used), (total, chosen) in before:
+            if size == places:
+                continue
+            for count, regret in modes:
+                if used + count > free:
+                    break
+                key, value = (size + 1, used + count), total + regret
+                # earlier jobs and smaller counts come first among equals
+                if key not in fresh or value < fresh[key][0] - EQUAL:
+                    fresh[key] = (value, ((job, count), *chosen))
+                elif value <= fresh[key][0] + EQUAL:
+                    rival = ((job, count), *chosen)
+                    if rival < fresh[key][1]:
+                        fresh[key] = (value, rival)
+        for key, found in fresh.items():
+            if key not in least or found[0] <= least[key][0] + EQUAL:
+                least[key] = found
+    del least[0, 0]
+    best: tuple[float, int, int] | None = None
+    action: tuple[tuple[int, int], ...] = ()
+    for (size, used), (total, chosen) in least.items():
+        score = total / size + weight * (free - used) / gpus
+        if best is not None and score > best[0] + EQUAL:
+            continue
+        if best is None or score < best[0] - EQUAL or (used, size) > best[1:]:
+            best, action = (score, used, size), chosen
+    return list(action)
+
+
+def _require(name: str, value: object, holds: bool, expected: str) -> None:
+    if not holds:
+        raise InputError("ecosched", name, value, expected)
