@@ -58,6 +58,7 @@ def run(
     phase: str = "CP-SAT",
     scale: Callable[[float], float] = float,
     settings: Callable[[Any], None] | None = None,
+    enough: Callable[[Any], bool] | None = None,
 ) -> Run:
     """Run CP-SAT on a `cp_model.CpModel` within the limits.
 
@@ -66,6 +67,7 @@ def run(
     workers: threads; 0 for one per core.
     phase, scale: how progress is told, and how CP-SAT's integers become the objective's unit.
     settings: changes CP-SAT's parameters before the run.
+    enough: given each solution (`value`, `boolean_value`), says whether to stop there.
     """
     from ortools.sat.python import cp_model
 
@@ -91,6 +93,8 @@ def run(
             told["found"] = self.objective_value
             told["bound"] = self.best_objective_bound
             tell()
+            if enough is not None and enough(self):
+                self.stop_search()
 
     def improved(bound: float) -> None:
         told["bound"] = bound
