@@ -133,6 +133,24 @@ FAMILIES: Mapping[str, FamilySpec] = {
                 ),
             },
         ),
+        FamilySpec(
+            "coscheduling",
+            "which jobs share a node, on how many GPUs each, and when?",
+            problem="optgap.models.coscheduling.problem:CoschedulingProblem",
+            solution="optgap.models.coscheduling.solution:CoschedulingSolution",
+            tables="optgap.models.coscheduling.presets:from_csv",
+            files={
+                "profiles": "app,gpu_count,runtime_s,avg_power_per_gpu_w[,dram_util_sum]",
+                "jobs": "app,count",
+            },
+            needed=1,
+            tables_out={
+                "schedule": (
+                    "optgap.models.coscheduling.csvout:schedule",
+                    "job,app,gpu_count,start_s,end_s,gpu_index per run",
+                ),
+            },
+        ),
     )
 }
 

@@ -1,0 +1,53 @@
+"""Exact methods and bounds of the co-scheduling family, for running *every* job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from optgap.models.spec import Entry, entries
+
+if TYPE_CHECKING:
+    from optgap.models.coscheduling import CoschedulingProblem
+
+HERE = "optgap.solvers.coscheduling"
+
+METHODS = entries(
+    Entry(
+        "oracle",
+        f"{HERE}.oracle:oracle",
+        "CP-SAT with optional intervals, led by the pattern bound; some 25 jobs proven",
+        kind="exact",
+        params={"workers": 0},
+    ),
+    Entry(
+        "exhaustive",
+        f"{HERE}.exhaustive:exhaustive",
+        "every GPU count and order tried; up to 6 jobs",
+        kind="exact",
+    ),
+    Entry(
+        "bound-patterns",
+        f"{HERE}.patterns:bound_patterns",
+        "integer program over GPU counts that may run together; any number of jobs, tight",
+        kind="bound",
+        params={"gap": 1e-6},
+    ),
+    Entry(
+        "bound-area",
+        f"{HERE}.area:bound_area",
+        "longest job, GPU-seconds and job-seconds in closed form; any size, loose",
+        kind="bound",
+    ),
+)
+
+
+def auto(problem: CoschedulingProblem) -> str:
+    """The method for a problem of this size."""
+    return "oracle"
+
+
+def auto_bound(problem: CoschedulingProblem) -> str:
+    """The method with the best bound for a problem of this size."""
+    from optgap.solvers.coscheduling.patterns import patterns
+
+    return "bound-area" if patterns(problem) is None else "bound-patterns"

@@ -1,0 +1,104 @@
+"""Brute force: every GPU count of every job in every order."""
+
+from __future__ import annotations
+
+from optgap.models.coscheduling import CoschedulingProblem
+from optgap.models.coscheduling.gpus import placed
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+
+MOST_JOBS = 6
+
+
+class Search:
+    """Depth-first over (next job, GPU count): each as early as it fits among those placed.
+
+    Schedules in which no job can start earlier without moving another are enough, as no
+    objective gets worse when a job ends earlier; each is built by adding its jobs by start.
+    """
+
+    def __init__(self, problem: CoschedulingProblem, limits: Limits) -> None:
+        self.problem = problem
+        self.limits = limits
+        self.best: float | None = None
+        self.starts: list[tuple[int, int, float]] = []
+        self.placed: list[tuple[int, int, float, float]] = []
+        self.visited = 0
+        self.stopped: Termination | None = limits.stop
+
+    def run(self, left: frozenset[int], cost: float, makespan: float) -> None:
+        """Place one of the jobs `left`, and then the others."""
+        self.visited += 1
+        if self.visited % 512 == 0:
+            self.stopped = self.limits.stop
+        if self.stopped is not None:
+            return
+        problem = self.problem
+        if not left:
+            energy = cost + problem.idle_w * problem.gpus * makespan
+            value = problem.value(energy, makespan)
+            if self.best is None or value < self.best:
+                self.best = value
+                self.starts = [(job, count, start) for job, count, start, _ in self.placed]
+            return
+        tried = set()
+        for job in sorted(left):
+            if problem.jobs[job] in tried:  # equal to a job tried here before
+                continue
+            tried.add(problem.jobs[job])
+            for mode in problem.application(job).modes:
+                start = self._earliest(mode.gpu_count, mode.runtime_s)
+                end = start + mode.runtime_s
+                self.placed.append((job, mode.gpu_count, start, end))
+                more = cost + problem.cost_j(mode)
+                if not self._hopeless(left - {job}, more, max(makespan, end)):
+                    self.run(left - {job}, more, max(makespan, end))
+                self.placed.pop()
+
+    def _earliest(self, count: int, runtime: float) -> float:
+        """The first time from which on the job fits until its end."""
+        for start in sorted({0.0, *(end for *_, end in self.placed)}):
+            inside = [s for _, _, s, _ in self.placed if start < s < start + runtime]
+            if all(self._fits(count, t) for t in (start, *inside)):
+                return start
+        raise AssertionError("after the last end everything fits")
+
+    def _fits(self, count: int, t: float) -> bool:
+        now = [held for _, held, s, e in self.placed if s <= t < e]
+        return sum(now) + count <= self.problem.gpus and len(now) < self.problem.numa
+
+    def _hopeless(self, left: frozenset[int], cost: float, makespan: float) -> bool:
+        """Whether even the cheapest counts of the jobs left, at once, come to nothing better."""
+        if self.best is None:
+            return False
+        modes = [self.problem.application(job).modes for job in left]
+        least = cost + sum(min(self.problem.cost_j(m) for m in choice) for choice in modes)
+        energy = least + self.problem.idle_w * self.problem.gpus * makespan
+        return self.problem.value(energy, makespan) >= self.best
+
+
+def exhaustive(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """The best of all schedules of a tiny problem.
+
+    Raises
+    ------
+    InputError: for more than `MOST_JOBS` jobs.
+    """
+    if len(problem) > MOST_JOBS:
+        raise InputError("exhaustive", "jobs", len(problem), f"at most {MOST_JOBS} jobs")
+    search = Search(problem, limits)
+    search.run(frozenset(range(len(problem))), 0.0, 0.0)
+    info = {"visited": search.visited}
+    solution = placed(problem, search.starts) if search.starts else None
+    if search.stopped is not None:
+        status = Status.NO_SOLUTION if solution is None else Status.FEASIBLE
+        return Outcome(solution, status, search.stopped, search.best, info=info)
+    return Outcome(
+        solution,
+        Status.OPTIMAL,
+        claimed=search.best,
+        bound=search.best,
+        bound_by="exhaustive search",
+        info=info,
+    )

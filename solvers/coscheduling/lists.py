@@ -1,0 +1,119 @@
+"""From GPU counts and an order of jobs to a schedule: each job as early as those before allow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution
+from optgap.models.coscheduling.gpus import placed
+from optgap.models.limits import Limits
+
+Start = tuple[int, int, float]
+"""(job, GPU count, start in s)."""
+
+
+def in_order(
+    problem: CoschedulingProblem, counts: Sequence[int], order: Sequence[int]
+) -> list[Start]:
+    """No job starts before one that stands earlier in `order`.
+
+    With the jobs of a feasible schedule by start, nothing starts later than it does there.
+    """
+    now, free = 0.0, problem.gpus
+    running: list[tuple[float, int]] = []
+    starts: list[Start] = []
+    for job in order:
+        mode = problem.application(job).mode(counts[job])
+        if mode is None:
+            raise ValueError(f"job {job} has no mode on {counts[job]} GPUs")
+        running.sort()
+        while running and (
+            running[0][0] <= now or free < mode.gpu_count or len(running) >= problem.numa
+        ):
+            end, held = running.pop(0)
+            now, free = max(now, end), free + held
+        starts.append((job, mode.gpu_count, now))
+        running.append((now + mode.runtime_s, mode.gpu_count))
+        free -= mode.gpu_count
+    return starts
+
+
+def greedy(
+    problem: CoschedulingProblem, counts: Sequence[int], order: Sequence[int]
+) -> list[Start]:
+    """At each end of a job, start whatever fits, first in `order` first."""
+    now, free = 0.0, problem.gpus
+    running: list[tuple[float, int]] = []
+    waiting = list(order)
+    starts: list[Start] = []
+    while waiting:
+        for job in list(waiting):
+            if len(running) >= problem.numa or not free:
+                break
+            if counts[job] <= free:
+                mode = problem.application(job).mode(counts[job])
+                if mode is None:
+                    raise ValueError(f"job {job} has no mode on {counts[job]} GPUs")
+                starts.append((job, counts[job], now))
+                running.append((now + mode.runtime_s, counts[job]))
+                free -= counts[job]
+                waiting.remove(job)
+        if waiting:
+            running.sort()
+            end, held = running.pop(0)
+            now, free = end, free + held
+    return starts
+
+
+def value_of(problem: CoschedulingProblem, starts: Sequence[Start]) -> float:
+    """The objective of a schedule."""
+    makespan, cost = 0.0, []
+    for job, count, start in starts:
+        mode = problem.application(job).mode(count)
+        if mode is None:
+            raise ValueError(f"job {job} has no mode on {count} GPUs")
+        cost.append(problem.cost_j(mode))
+        makespan = max(makespan, start + mode.runtime_s)
+    energy = math.fsum([*cost, problem.idle_w * problem.gpus * makespan])
+    return problem.value(energy, makespan)
+
+
+def best_of(
+    problem: CoschedulingProblem,
+    counts: Sequence[int],
+    rng: np.random.Generator,
+    limits: Limits,
+    tries: int = 300,
+) -> list[Start]:
+    """The best of longest first, most GPUs first and random orders with these GPU counts."""
+    jobs = list(range(len(problem)))
+    modes = [problem.application(job).mode(counts[job]) for job in jobs]
+    longest = [mode.runtime_s if mode else 0.0 for mode in modes]
+    orders = [
+        sorted(jobs, key=lambda job: -longest[job]),
+        sorted(jobs, key=lambda job: (-counts[job], -longest[job])),
+    ]
+    best: list[Start] | None = None
+    least = math.inf
+    for k in range(tries):
+        if best is not None and limits.stop is not None:
+            break
+        if k < len(orders):
+            order = orders[k]
+        else:
+            keys = [longest[job] * rng.uniform(0.3, 1) for job in jobs]
+            order = sorted(jobs, key=keys.__getitem__, reverse=True)
+        starts = greedy(problem, counts, order)
+        value = value_of(problem, starts)
+        if value < least:
+            best, least = starts, value
+    assert best is not None
+    return best
+
+
+def solution_of(problem: CoschedulingProblem, starts: Sequence[Start]) -> CoschedulingSolution:
+    """With concrete GPUs."""
+    return placed(problem, starts)

@@ -1,0 +1,221 @@
+"""A bound from the GPU counts that may run at the same time.
+
+At any instant the GPU counts that run form a pattern q of at most K counts that add up to at most
+M. With t_q ≥ 0 the time spent in pattern q and x_ag how many jobs of application a run on g GPUs:
+
+    min  Σ (P_ag − g·P_idle)·T_ag·x_ag + P_idle·M·C
+    s.t. Σ_g x_ag = jobs of a;  Σ_q (times g is in q)·t_q ≥ Σ_a T_ag·x_ag for every g;
+         C ≥ Σ_q t_q;  C ≥ Σ_g T_ag·x_ag / jobs of a for every a.
+
+Every schedule gives such x and t; that a job runs without a break, beside particular jobs, is
+forgotten. With "≥" the patterns that no further count fits into are enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from itertools import pairwise
+
+from optgap.models.coscheduling import CoschedulingProblem
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.backends import solve
+from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Solved
+from optgap.solvers.coscheduling.area import bound_area, least_makespan
+
+MOST_PATTERNS = 3000
+SAFETY = 1e-7
+"""Relative; taken off what a solver in floating point calls a bound."""
+SLICES = 24
+"""Ranges of the makespan that the bound on energy times makespan looks at."""
+
+
+def patterns(problem: CoschedulingProblem) -> list[tuple[int, ...]] | None:
+    """Every pattern that no further count fits into, descending; None above `MOST_PATTERNS`."""
+    counts = sorted({m.gpu_count for a in set(problem.jobs) for m in problem.applications[a].modes})
+    found: list[tuple[int, ...]] = []
+    stack: list[tuple[tuple[int, ...], int]] = [((), problem.gpus)]
+    most = min(problem.numa, len(problem))
+    while stack:
+        pattern, free = stack.pop()
+        if len(pattern) == most or free < counts[0]:
+            found.append(pattern)
+        else:
+            last = pattern[-1] if pattern else problem.gpus
+            stack += [((*pattern, g), free - g) for g in counts if g <= min(free, last)]
+        # Descending counts may end with free GPUs that only a smaller count could take, and it does
+        if len(found) + len(stack) > MOST_PATTERNS:
+            return None
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Relaxation:
+    """The integer program, and where x and C are in it.
+
+    Parameters
+    ----------
+    model: as above, with `x` and `makespan` as columns.
+    x: column by (application, GPU count).
+    """
+
+    model: LinearModel
+    x: dict[tuple[int, int], int]
+    makespan: int
+
+
+def relaxation(
+    problem: CoschedulingProblem,
+    found: list[tuple[int, ...]],
+    goal: str,
+    most_s: float = math.inf,
+) -> Relaxation:
+    """The program for least energy or makespan (`goal`), with C ≤ `most_s`."""
+    builder = LinearBuilder()
+    energy = goal == "energy"
+    idle = problem.idle_w * problem.gpus
+    makespan = builder.variable(
+        min(least_makespan(problem) * (1 - 1e-12), most_s), most_s, idle if energy else 1.0
+    )
+    total = Counter(problem.jobs)
+    x: dict[tuple[int, int], int] = {}
+    work: dict[int, list[tuple[int, float]]] = {}
+    for a, jobs in total.items():
+        for mode in problem.applications[a].modes:
+            cost = problem.cost_j(mode) if energy else 0.0
+            column = builder.variable(0, jobs, cost, integer=True)
+            x[a, mode.gpu_count] = column
+            work.setdefault(mode.gpu_count, []).append((column, -mode.runtime_s))
+        modes = problem.applications[a].modes
+        builder.row([(x[a, m.gpu_count], 1.0) for m in modes], jobs, jobs)
+        mean = [(x[a, m.gpu_count], -m.runtime_s / jobs) for m in modes]
+        builder.row([(makespan, 1.0), *mean], lower=0)
+    times = [builder.variable() for _ in found]
+    for g, terms in work.items():
+        held = [(t, float(q.count(g))) for t, q in zip(times, found, strict=True) if g in q]
+        builder.row([*held, *terms], lower=0)
+    builder.row([(makespan, 1.0), *((t, -1.0) for t in times)], lower=0)
+    return Relaxation(builder.build(), x, makespan)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What the program proves, and the GPU counts it likes.
+
+    Parameters
+    ----------
+    bound: on the problem's objective.
+    counts: one GPU count per job, or None when no point was found.
+    solver: who solved it.
+    termination: why it stopped.
+    """
+
+    bound: float
+    counts: list[int] | None
+    solver: str
+    termination: Termination
+
+
+def prove(
+    problem: CoschedulingProblem,
+    found: list[tuple[int, ...]],
+    limits: Limits,
+    gap: float = 1e-6,
+    seed: int = 0,
+) -> Proof | None:
+    """Solve the program for the problem's objective; None when time is up before any bound."""
+    goal = problem.objective.goal
+    if goal == "edp":
+        return _product(problem, found, limits, gap, seed)
+    program = relaxation(problem, found, goal)
+    answer = solve(program.model, backend="highs", limits=limits, gap=gap, seed=seed)
+    if answer.bound is None:
+        return None
+    bound = answer.bound - SAFETY * abs(answer.bound)
+    return Proof(bound, _counts(problem, program, answer), answer.solver, answer.termination)
+
+
+def _product(
+    problem: CoschedulingProblem,
+    found: list[tuple[int, ...]],
+    limits: Limits,
+    gap: float,
+    seed: int,
+) -> Proof | None:
+    """Energy times makespan: in each range of C at least its start times the least energy there."""
+
+    def solved(program: Relaxation) -> Solved:
+        return solve(program.model, backend="highs", limits=limits, gap=gap, seed=seed)
+
+    free = solved(relaxation(problem, found, "energy"))
+    short = solved(relaxation(problem, found, "makespan"))
+    if free.bound is None or short.bound is None or free.values is None:
+        return None
+    low = short.bound * (1 - SAFETY)
+    # No schedule longer than this has a better product than the relaxation's own at `high`.
+    high = max(low * 1.001, float(free.values[0]))
+    edges = [low * (high / low) ** (k / SLICES) for k in range(SLICES + 1)]
+    bound, counts, solver = high * free.bound, None, free.solver
+    termination = Termination.COMPLETED
+    for first, last in pairwise(edges):
+        program = relaxation(problem, found, "energy", last * (1 + SAFETY))
+        answer = solved(program)
+        if answer.status is Status.INFEASIBLE:
+            continue
+        known = free.bound if answer.bound is None else max(free.bound, answer.bound)
+        if limits.stop is not None:
+            termination = limits.stop
+        if first * known < bound:
+            bound = first * known
+            counts = _counts(problem, program, answer) or counts
+    return Proof(bound - SAFETY * abs(bound), counts, solver, termination)
+
+
+def _counts(problem: CoschedulingProblem, program: Relaxation, answer: Solved) -> list[int] | None:
+    if answer.values is None:
+        return None
+    left = {key: round(float(answer.values[column])) for key, column in program.x.items()}
+    counts = []
+    for a in problem.jobs:
+        g = next((g for (b, g), n in left.items() if b == a and n > 0), None)
+        if g is None:
+            return None
+        left[a, g] -= 1
+        counts.append(g)
+    return counts
+
+
+def bound_patterns(
+    problem: CoschedulingProblem, *, limits: Limits, seed: int, gap: float = 1e-6
+) -> Outcome:
+    """The bound above; for energy times makespan one program per range of the makespan.
+
+    Parameters
+    ----------
+    gap: relative gap at which the integer program may stop; its proven side is the bound.
+
+    Raises
+    ------
+    InputError: for more than `MOST_PATTERNS` patterns, or a gap that is none.
+    """
+    if not 0 <= gap < 1:
+        raise InputError("bound-patterns", "gap", gap, "a number from 0 to below 1")
+    found = patterns(problem)
+    if found is None:
+        shown = NoQuote(f"more than {MOST_PATTERNS} patterns")
+        raise InputError("bound-patterns", "", shown, "fewer GPUs or domains; or bound-area")
+    proof = prove(problem, found, limits, gap, seed)
+    if proof is None:
+        return Outcome(None, Status.NO_SOLUTION, limits.stop or Termination.ERROR)
+    area = bound_area(problem, limits=limits, seed=seed).bound or 0.0
+    return Outcome(
+        None,
+        Status.BOUND_ONLY,
+        proof.termination,
+        bound=max(proof.bound, area),
+        bound_by=f"patterns of GPU counts, {proof.solver}",
+        info={"patterns": len(found)},
+    )

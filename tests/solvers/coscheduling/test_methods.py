@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from strategies_coscheduling import coscheduling_problems, three_jobs
+
+from optgap.heuristics.coscheduling import POLICIES
+from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
+from optgap.models.coscheduling.presets import from_csv, synthetic
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.coscheduling import METHODS, auto, auto_bound
+from optgap.solvers.coscheduling.patterns import patterns
+
+
+def solved(problem: CoschedulingProblem, method: str, **params: Any) -> Outcome:
+    outcome: Outcome = METHODS[method].load()(problem, limits=Limits(60), seed=0, **params)
+    return outcome
+
+
+def value(problem: CoschedulingProblem, outcome: Outcome) -> float:
+    assert problem.check(outcome.solution) == []
+    assert problem.serves_all(outcome.solution)
+    return problem.evaluate(outcome.solution).objective
+
+
+@pytest.mark.parametrize("method", ["oracle", "exhaustive"])
+def test_three_jobs_take_what_was_worked_out_by_hand(method: str) -> None:
+    problem = three_jobs()
+    outcome = solved(problem, method)
+    assert outcome.status is Status.OPTIMAL
+    assert value(problem, outcome) == pytest.approx(299_300)
+    assert solved(problem, "bound-area").bound == pytest.approx(276_900)
+
+
+@settings(max_examples=30)
+@given(problem=coscheduling_problems())
+def test_bounds_are_below_the_optimum_and_policies_above(problem: CoschedulingProblem) -> None:
+    truth = value(problem, solved(problem, "exhaustive"))
+    slack = 1e-6 * max(1.0, truth)
+    for method in ("bound-area", "bound-patterns"):
+        bound = solved(problem, method).bound
+        assert bound is not None
+        assert bound <= truth + slack, method
+    best = solved(problem, "oracle")
+    assert best.bound is not None
+    assert best.bound <= truth + slack
+    assert value(problem, best) >= truth - slack
+    assert value(problem, best) == pytest.approx(best.claimed)
+    if best.status is Status.OPTIMAL:
+        assert value(problem, best) == pytest.approx(truth, rel=2e-6)
+    for name, entry in POLICIES.items():
+        found = entry.load()(problem, limits=Limits(), seed=0)
+        assert value(problem, found) >= truth - slack, name
+
+
+@pytest.mark.parametrize("goal", ["energy", "makespan", "edp"])
+def test_the_oracle_proves_what_exhaustive_search_finds(goal: Any) -> None:
+    full = synthetic(seed=3, size=5, goal=goal)
+    best, every = solved(full, "oracle"), solved(full, "exhaustive")
+    assert best.status is Status.OPTIMAL
+    assert value(full, best) == pytest.approx(value(full, every), rel=2e-6)
+
+
+def test_the_pattern_bound_is_above_the_area_bound_on_a_whole_queue() -> None:
+    problem = synthetic(seed=0)
+    near, far = solved(problem, "bound-patterns").bound, solved(problem, "bound-area").bound
+    assert near is not None
+    assert far is not None
+    assert near > far
+
+
+def test_patterns_are_those_that_no_further_count_fits_into() -> None:
+    pool = [Application("a", tuple(Mode(g, 1.0, 1.0) for g in (1, 2, 3, 4)))]
+    problem = CoschedulingProblem.of(pool, [0] * 5)
+    assert sorted(patterns(problem) or []) == [(1, 1), (2, 1), (2, 2), (3, 1), (4,)]
+    huge = CoschedulingProblem.of(
+        [Application("a", tuple(Mode(g, 1.0, 1.0) for g in range(1, 60)))],
+        [0] * 60,
+        gpus=60,
+        numa=60,
+    )
+    assert patterns(huge) is None
+    assert auto_bound(huge) == "bound-area"
+    assert auto_bound(problem) == "bound-patterns"
+    assert auto(problem) == "oracle"
+    with pytest.raises(InputError, match="patterns"):
+        solved(huge, "bound-patterns")
+
+
+def test_exhaustive_search_refuses_a_long_queue() -> None:
+    with pytest.raises(InputError, match="at most 6 jobs"):
+        solved(synthetic(seed=0), "exhaustive")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_interrupt_is_told_and_nothing_is_called_optimal(method: str) -> None:
+    limits = Limits()
+    limits.interrupted.set()
+    outcome = METHODS[method].load()(synthetic(seed=0, size=6), limits=limits, seed=0)
+    assert outcome.status is not Status.OPTIMAL
+    if method != "bound-area":  # done before anyone could stop it
+        assert outcome.termination is Termination.INTERRUPTED
+
+
+def test_run_times_that_are_no_decimals_keep_bounds_below() -> None:
+    pool = [
+        Application(f"a{k}", (Mode(1, (k + 1) / 3, 100 / 7), Mode(2, 1 / 7, 50))) for k in range(3)
+    ]
+    problem = CoschedulingProblem.of(pool, gpus=2, idle_w=1 / 3)
+    truth = value(problem, solved(problem, "exhaustive"))
+    best = solved(problem, "oracle")
+    assert value(problem, best) == pytest.approx(truth, rel=1e-3)
+    assert best.bound is not None
+    assert best.bound <= truth * (1 + 1e-6)
+
+
+def test_the_authors_main_queue_on_h100_is_bounded_tightly(data_dir: Path, tmp_path: Path) -> None:
+    profiles = data_dir / "profiles" / "ecosched" / "h100_profiles.csv"
+    names = dict.fromkeys(line.split(",")[2] for line in profiles.read_text().splitlines()[1:])
+    queued = {"vgg16": 6, "resnet50": 4}
+    rows = [f"{name},{queued.get(name, 1)}" for name in names]
+    (tmp_path / "jobs.csv").write_text("\n".join(["app,count", *rows]) + "\n")
+    problem = from_csv(profiles, tmp_path / "jobs.csv", seed=0)
+    assert len(problem) == 25
+    # the oracle attains 445,012.97 J
+    assert solved(problem, "bound-patterns").bound == pytest.approx(445_013, rel=1e-5)
+    for policy in POLICIES.values():
+        outcome = policy.load()(problem, limits=Limits(), seed=0)
+        assert value(problem, outcome) > 445_012.9
