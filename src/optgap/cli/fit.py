@@ -122,11 +122,12 @@ def _fit(
     from optgap.models.jsonio import dump_json
 
     report = report_of(estimator, table, by, split)
-    out.line(str(report))
+    # files first: a reader of the text who has seen enough (| head) closes the pipe
     if output is not None:
         dump_json(output, report.to_json())
     if plot is not None:
         save_plot(plot, report)
+    out.line(str(report))
     out.document(report.to_json() if out.json is not None else {})
     return 0
 
