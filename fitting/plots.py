@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 BAND_SAMPLES = 200
 MANY_LINES = 6
-MANY_GROUPS = 10
-"""Groups beyond this many share the colours and are left out of the legend."""
+MANY_GROUPS = 20
+"""With more groups than this, lines share colours and there is no legend."""
 
 
 def _axes(ax: Axes | None) -> Axes:
@@ -61,8 +61,8 @@ def plot_measured(report: FitReport[Any], ax: Axes | None = None) -> Axes:
         axes.set_xscale("log")
         axes.set_yscale("log")
     axes.set_xlabel(f"measured {_unit(estimator.response)}")
-    axes.set_ylabel("predicted")
-    axes.set_title(title)
+    axes.set_ylabel(f"predicted {_unit(estimator.response)}")
+    axes.set_title(title, fontsize="medium")
     return axes
 
 
@@ -92,17 +92,18 @@ def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) ->
     estimator = report.fit.estimator
     table = _fitted(report)
     rng = np.random.default_rng(seed)
+    palette = "tab10" if len(report.fit.fits) <= 10 else "tab20"
     for k, (title, rows) in enumerate(table.groups(report.fit.by)):
         fit: Estimator = report.fit.fits[title]
         part = table.take(rows)
         over = part.numbers(estimator.needs[0])
         several = len(fit.needs) > 1
-        dots = "0.7" if several else f"C{k % 10}"
+        dots = "0.7" if several else _colour(palette, k)
         axes.scatter(over, part.numbers(fit.response), s=8, alpha=0.5, color=dots)
         lines = _lines(part, fit) if several else [(title, _grid(part, estimator.needs[0]))]
         drawn = samples(fit, BAND_SAMPLES, rng)
         for number, (name, line) in enumerate(lines):
-            colour = f"C{(k + number) % 10}"
+            colour = _colour(palette, k + number)
             shown = name if k < MANY_GROUPS and name else None
             low, high = interval(drawn, line)
             places, middle = _by_place(line.numbers(fit.needs[0]), fit.predict(line))
@@ -113,8 +114,31 @@ def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) ->
     axes.set_xlabel(_unit(estimator.needs[0]))
     axes.set_ylabel(_unit(estimator.response))
     if axes.get_legend_handles_labels()[1] and len(report.fit.fits) <= MANY_GROUPS:
-        axes.legend(fontsize="x-small")
+        _legend(axes)
     return axes
+
+
+def _colour(palette: str, k: int) -> Any:
+    from matplotlib import colormaps
+
+    colours = colormaps[palette]
+    return colours(k % colours.N)
+
+
+def _legend(axes: Axes) -> None:
+    """Beside the axes, in the order in which the lines end."""
+    handles, names = axes.get_legend_handles_labels()
+    lines: list[Any] = list(handles)
+    ends = [float(line.get_ydata()[-1]) for line in lines]
+    order = np.argsort(ends)[::-1]
+    axes.legend(
+        [handles[k] for k in order],
+        [names[k] for k in order],
+        fontsize="x-small",
+        frameon=False,
+        loc="upper left",
+        bbox_to_anchor=(1, 1),
+    )
 
 
 def _grid(part: Profile, over: str) -> Profile:
@@ -172,11 +196,11 @@ def save_plot(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
     from matplotlib.figure import Figure
 
     require_ending(path)
-    figure = Figure(figsize=(13, 4), layout="constrained")
+    figure = Figure(figsize=(14, 4.2), layout="constrained")
     FigureCanvasAgg(figure)
     left, middle, right = figure.subplots(1, 3)
     plot_curve(report, left)
     plot_measured(report, middle)
     plot_residuals(report, right)
     figure.suptitle(report.fit.estimator.name)
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=110)
