@@ -121,10 +121,10 @@ class Program:
         cost = sum(data.costs[a, g] * x for a, g, x in self._terms())
         energy = cost + data.idle * self.makespan
         if goal == "makespan":
-            model.add(self.makespan >= self._ticks_at_least(known / data.tick_s))
+            model.add(self.makespan >= self._known(known / data.tick_s))
             return self.makespan
         if goal == "energy":
-            model.add(energy >= self._ticks_at_least(known / data.quantum_j))
+            model.add(energy >= self._known(known / data.quantum_j))
             return energy
         most = sum(max(data.costs[a, g] for g in c) for a, c in self._counts())
         least = sum(min(data.costs[a, g] for g in c) for a, c in self._counts())
@@ -134,14 +134,20 @@ class Program:
         size = max(most, 1) * data.horizon
         product = model.new_int_var(min(least, 0) * data.horizon, size, "product")
         model.add_multiplication_equality(product, [total, self.makespan])
-        model.add(product >= self._ticks_at_least(known / (data.quantum_j * data.tick_s)))
+        model.add(product >= self._known(known / (data.quantum_j * data.tick_s)))
         return product
 
-    def _ticks_at_least(self, value: float) -> int:
-        """Rounded down far enough for data that were rounded down themselves."""
-        coarse = 1e-6 * abs(value) + 2 * (len(self.problem) + 1)
-        exact_goal = self.problem.objective.goal != "edp"
-        return math.floor(value - coarse) if exact_goal else math.floor(value * (1 - 1e-5)) - 1
+    def _known(self, value: float) -> int:
+        """A bound in integers, lower by what rounding the data down may have taken away.
+
+        Times that were rounded down shift whole schedules: nothing is known of those.
+        """
+        if not self.data.exact:
+            return -cpsat.LARGEST
+        lost = 2 * (len(self.problem) + 1)
+        if self.problem.objective.goal == "edp":
+            lost *= self.data.horizon
+        return math.floor(value - 1e-6 * abs(value)) - lost
 
     def _counts(self) -> list[tuple[int, list[int]]]:
         return [(a, list(c)) for a, c in zip(self.problem.jobs, self.chosen, strict=True)]

@@ -132,3 +132,18 @@ def test_the_authors_main_queue_on_h100_is_bounded_tightly(data_dir: Path, tmp_p
     for policy in POLICIES.values():
         outcome = policy.load()(problem, limits=Limits(), seed=0)
         assert value(problem, outcome) > 445_012.9
+
+
+@pytest.mark.parametrize("goal", ["energy", "makespan", "edp"])
+def test_times_of_different_scales_keep_the_bound_below_the_optimum(goal: Any) -> None:
+    pool = [
+        Application("short", (Mode(1, 1e-4 / 3, 0.01), Mode(2, 2e-4 / 7, 0.01))),
+        Application("long", (Mode(1, 1e6 / 3, 1e4), Mode(2, 2e5, 1e4))),
+        Application("odd", (Mode(1, 2 / 3, 1e3),)),
+    ]
+    problem = CoschedulingProblem.of(pool, [0, 0, 1, 2], gpus=2, idle_w=70.0, goal=goal)
+    truth = value(problem, solved(problem, "exhaustive"))
+    best = solved(problem, "oracle")
+    assert best.bound is not None
+    assert best.bound <= truth * (1 + 1e-6)
+    assert value(problem, best) >= truth * (1 - 1e-9)
