@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.models.result import Outcome, Status, Termination
-from optgap.solvers.placement.exact_infeasible import impossible
+from optgap.solvers.placement.exact_infeasible import at_most, impossible
 
 MOST_TASKS = 6
 MOST_NODES = 4
@@ -147,12 +146,7 @@ def exhaustive(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outco
     ------
     InputError: for more than `MOST_TASKS` tasks or `MOST_NODES` nodes.
     """
-    for name, found, most in (
-        ("tasks", len(problem.tasks), MOST_TASKS),
-        ("nodes", len(problem.cluster), MOST_NODES),
-    ):
-        if found > most:
-            raise InputError("exhaustive", name, found, f"at most {most} {name}")
+    at_most(problem, "exhaustive", MOST_NODES, MOST_TASKS)
     search = Search(problem, limits)
     search.stopped = limits.stop
     search.run()

@@ -1,12 +1,29 @@
-"""Why a problem has no solution, where that takes no solver to see."""
+"""Why a problem has no solution, or is none for a method, where that takes no solver to see."""
 
 from __future__ import annotations
 
 from collections import Counter
 
+from optgap.models.errors import InputError
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.cluster import TASKS_PER_NODE, NodeType
 from optgap.models.placement.tasks import TaskClass
+
+
+def at_most(problem: PlacementProblem, method: str, nodes: int, tasks: int) -> None:
+    """Refuse a problem that is too large for a method.
+
+    Raises
+    ------
+    InputError: saying how large it may be, and which method takes any size.
+    """
+    for name, found, most in (
+        ("nodes", len(problem.cluster), nodes),
+        ("tasks", len(problem.tasks), tasks),
+    ):
+        if found > most:
+            expected = f"at most {most} {name} for {method} (patterns takes any size)"
+            raise InputError("problem", name, found, expected)
 
 
 def impossible(problem: PlacementProblem) -> str:

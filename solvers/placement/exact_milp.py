@@ -25,12 +25,14 @@ from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Solved
 from optgap.solvers.placement.exact_code import claim
 from optgap.solvers.placement.exact_fill import Terms
-from optgap.solvers.placement.exact_infeasible import impossible, together
+from optgap.solvers.placement.exact_infeasible import at_most, impossible, together
 from optgap.solvers.placement.exact_tables import Counted, cpu_steps
 
 CLOSE = 1e-5
 """Relative distance of objective and bound up to which a solver's word for "optimal" is taken:
 its integers are integers up to 1e-6, and 1000 milli-GPU hang on each."""
+MOST_NODES = 40
+MOST_TASKS = 300
 
 
 class PlainModel:
@@ -193,8 +195,10 @@ def milp(
 
     Raises
     ------
-    InputError: for a back end that is unknown, unusable or wants integers.
+    InputError: for a back end that is unknown, unusable or wants integers, or for more than
+        `MOST_NODES` nodes or `MOST_TASKS` tasks.
     """
+    at_most(problem, "milp", MOST_NODES, MOST_TASKS)
     accepting = problem.objective.goal == "accepted_gpu"
     reason = "" if accepting else impossible(problem)
     if reason:

@@ -22,7 +22,7 @@ from optgap.solvers.backends.cpsat import cores
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.placement.exact_code import claim, decode, encode
 from optgap.solvers.placement.exact_counted import CountedModel, Unit
-from optgap.solvers.placement.exact_infeasible import impossible, together
+from optgap.solvers.placement.exact_infeasible import at_most, impossible, together
 from optgap.solvers.placement.exact_integers import solve_integers
 from optgap.solvers.placement.exact_pooled import pooled_model, scaled, solve_pooled, valid_bound
 from optgap.solvers.placement.exact_race import (
@@ -37,6 +37,9 @@ from optgap.solvers.placement.exact_tables import Counted
 
 POOLING_SHARE = 0.4
 """Of the time limit, for the bound from pooled nodes."""
+MOST_NODES = 200
+MOST_TASKS = 2000
+"""Beyond this the node-by-node model has millions of columns, and nothing would come of it."""
 
 
 def exact(problem: PlacementProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
@@ -47,6 +50,10 @@ def exact(problem: PlacementProblem, *, limits: Limits, seed: int, workers: int 
     workers: threads; 0 for one per core.
 
     The minimising objectives place every task; a proof is good to one part in a million.
+
+    Raises
+    ------
+    InputError: for more than `MOST_NODES` nodes or `MOST_TASKS` tasks.
     """
     return Search(problem, limits, seed, workers, ("highs", "cpsat")).run()
 
@@ -59,6 +66,10 @@ def cpsat(problem: PlacementProblem, *, limits: Limits, seed: int, workers: int 
     workers: threads; 0 for one per core.
 
     The minimising objectives place every task; a proof is good to one part in a million.
+
+    Raises
+    ------
+    InputError: for more than `MOST_NODES` nodes or `MOST_TASKS` tasks.
     """
     return Search(problem, limits, seed, workers, ("cpsat",)).run()
 
@@ -84,6 +95,7 @@ class Search:
 
     def run(self) -> Outcome:
         """Greedy, pooling, placing."""
+        at_most(self.problem, "an exact method", MOST_NODES, MOST_TASKS)
         self.counted = Counted(self.problem)
         if not self.counted.accepting:
             reason = impossible(self.problem)

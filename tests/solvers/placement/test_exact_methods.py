@@ -257,9 +257,21 @@ def test_exact_works_without_highspy(monkeypatch: pytest.MonkeyPatch) -> None:
     assert outcome.status is Status.OPTIMAL
 
 
-def test_exhaustive_refuses_what_would_take_for_ever() -> None:
-    with pytest.raises(InputError, match="at most 6 tasks"):
-        exhaustive(small(seed=0, size=40), limits=Limits(), seed=0)
+@pytest.mark.parametrize(
+    ("method", "nodes", "words"),
+    [
+        (exhaustive, 1, "at most 6 tasks for exhaustive"),
+        (milp, 41, "at most 40 nodes for milp"),
+        (exact, 201, "at most 200 nodes"),
+        (cpsat, 201, "at most 200 nodes"),
+    ],
+)
+def test_problems_too_large_are_refused_with_a_way_out(method: Any, nodes: int, words: str) -> None:
+    row = (8000, 4096, 1, "T4")
+    cluster = Cluster.of([f"n{k}" for k in range(nodes)], *([row[i]] * nodes for i in range(4)))
+    problem = PlacementProblem.of(cluster, tasks_of([(1, 1, 1, 100, "")] * 7))
+    with pytest.raises(InputError, match=f"{words}.*patterns takes any size"):
+        method(problem, limits=Limits(), seed=0)
 
 
 def test_the_textbook_formulation_refuses_a_back_end_of_integers() -> None:
