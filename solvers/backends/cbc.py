@@ -41,10 +41,16 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
         command = [cbc_bin_path(), "model.mps", *_arguments(limits, options)]
         with open(folder / "log", "w") as log:
             process = subprocess.Popen(
-                command, cwd=folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+                command,
+                cwd=folder,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,  # Ctrl-C reaches it once, through `watch`
             )
+            asked: list[int] = []
             try:
-                watch(process.wait, limits, lambda: _stop(process))
+                watch(process.wait, limits, lambda: _stop(process, asked))
             finally:
                 if process.poll() is None:
                     process.kill()
@@ -65,9 +71,10 @@ def _arguments(limits: Limits, options: Options) -> list[str]:
     return [*arguments, "-solve", "-printingOptions", "all", "-solution", "solution.txt"]
 
 
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    # CBC takes SIGINT as "finish now and write what you have".
-    if process.poll() is None:
+def _stop(process: subprocess.Popen[bytes], asked: list[int]) -> None:
+    # CBC takes the first SIGINT as "finish now and write what you have", more as "give up".
+    if process.poll() is None and not asked:
+        asked.append(signal.SIGINT)
         if os.name == "nt":
             process.terminate()
         else:

@@ -3,8 +3,8 @@
 Costs are floats: popularities p_m of a trace are ratios of counts, a user's may be anything.
 They are multiplied by a scale K. Where some K makes all of them integers (power in W; the
 common denominator of the p_m) nothing is lost. Elsewhere they are rounded *down* in a
-minimisation, so that CP-SAT's bound, divided by K, stays a bound; K is then so large that
-what is lost is below `LOSS` of the objective.
+minimisation, so that CP-SAT's bound, divided by K, stays a bound; K is then as large as
+64-bit sums allow, and what is lost is far below the tolerance of a proof.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from optgap.solvers.backends.linear import LinearModel, Solved
 
 LARGEST = 1e13
 """Objectives stay below this: far inside 64 bits, exact as floats."""
-LOSS = 1e-7
+SLACK = 1e-6
+"""Bounds come from floating-point solvers: one that is above a value by no more than this,
+relative to its size, is taken to mean that value."""
 DENOMINATORS = 20_000
 """Common denominators of popularities are looked for up to here."""
 
@@ -38,18 +40,22 @@ class Integers:
     scale: float
     offset: float
     exact: bool
+    step: int = 1
+
+    def least(self, bound: float) -> int:
+        """The least scaled objective that a lower bound on the true one allows."""
+        scaled = (bound - self.offset) * self.scale
+        if not self.exact:  # every unit of a column may have lost one by rounding down
+            sizes = np.maximum(np.abs(self.model.lower), np.abs(self.model.upper))
+            return math.floor(scaled - float(sizes.sum()))
+        slack = SLACK * max(1.0, abs(scaled), abs(bound * self.scale))
+        return math.ceil((scaled - slack) / self.step) * self.step
 
     def lattice(self, bound: float) -> float:
-        """A lower bound on a minimum, raised to the next value that the objective can take.
-
-        Bounds come from floating-point solvers; one that is above a value by no more than
-        their tolerance is taken to mean that value.
-        """
+        """A lower bound, raised to the next value that the objective can take."""
         if not self.exact:
             return bound
-        scaled = (bound - self.offset) * self.scale
-        slack = 1e-6 + 1e-7 * abs(scaled)
-        return max(bound, math.ceil(scaled - slack) / self.scale + self.offset)
+        return max(bound, self.least(bound) / self.scale + self.offset)
 
 
 def common_denominator(values: Iterable[float]) -> int | None:
@@ -74,7 +80,8 @@ def integers(model: LinearModel, denominator: int | None) -> Integers:
             break
         if (np.abs(scaled - np.rint(scaled)) <= 1e-10 * np.abs(scaled)).all():
             whole = replace(model, cost=np.rint(scaled), offset=0.0)
-            return Integers(whole, scale, model.offset, exact=True)
+            step = math.gcd(*(int(cost) for cost in whole.cost)) or 1
+            return Integers(whole, scale, model.offset, exact=True, step=step)
     scale = 10.0 ** math.floor(math.log10(LARGEST / reach))
     rounded = replace(model, cost=np.floor(model.cost * scale), offset=0.0)
     return Integers(rounded, scale, model.offset, exact=False)
@@ -90,18 +97,13 @@ def with_bound(whole: Integers, bound: float | None) -> LinearModel:
     model = whole.model
     if bound is None:
         return model
-    least = (bound - whole.offset) * whole.scale
-    if whole.exact:
-        least = math.ceil(least - 1e-6 - 1e-7 * abs(least))
-    else:  # every unit of a column may have lost one by rounding down
-        least = math.floor(least - float(np.maximum(np.abs(model.lower), model.upper).sum()))
     columns = np.flatnonzero(model.cost)
     return replace(
         model,
         starts=np.append(model.starts, model.starts[-1] + len(columns)),
         columns=np.append(model.columns, columns),
         values=np.append(model.values, model.cost[columns]),
-        row_lower=np.append(model.row_lower, least),
+        row_lower=np.append(model.row_lower, whole.least(bound)),
         row_upper=np.append(model.row_upper, np.inf),
     )
 

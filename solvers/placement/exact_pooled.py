@@ -12,7 +12,7 @@ from dataclasses import replace
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.result import Outcome, Status
-from optgap.solvers.backends import solve, unusable
+from optgap.solvers.backends import available, solve
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.placement.exact_counted import CountedModel, Unit
 from optgap.solvers.placement.exact_infeasible import impossible, together
@@ -46,7 +46,7 @@ def pooled_model(counted: Counted) -> CountedModel:
 
 def solve_pooled(model: CountedModel, limits: Limits, seed: int, gap: float = 0.0) -> Solved:
     """Solve the pooled model, with HiGHS of one package or the other."""
-    backend = "scipy" if unusable("highs") else "highs"
+    backend = "scipy" if available("highs") else "highs"
     solved = solve(model.model, backend=backend, limits=limits, seed=seed, gap=gap)
     if solved.bound is None:
         return solved

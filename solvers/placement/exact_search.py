@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from optgap.models.errors import RefereeError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray
 from optgap.models.result import Outcome, Sense, Status, Termination
-from optgap.solvers.backends import solve, unusable
+from optgap.solvers.backends import available, solve
 from optgap.solvers.backends.cpsat import cores
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.placement.exact_code import claim, decode, encode
@@ -87,6 +88,7 @@ class Search:
     claimed: float | None = None
     bound: float | None = None
     bound_by: str | None = None
+    message: str = ""
     info: dict[str, float | int | str] = field(default_factory=dict)
 
     @property
@@ -175,6 +177,8 @@ class Search:
             self.info[f"{name}_status"] = str(solved.status)
             if solved.status is Status.INFEASIBLE:
                 return f"node by node, {solved.solver}"
+            if solved.status is Status.ERROR:
+                self.message = f"{solved.solver}: {solved.message}"
         best = best_found(answers, self.sense)
         if best is not None and best.solved.values is not None:
             self._offer(decode(placing, best.solved.values))
@@ -185,7 +189,7 @@ class Search:
         return ""
 
     def _engines(self, placing: CountedModel, start: FloatArray | None) -> dict[str, Engine]:
-        names = [name for name in self.engines if name == "cpsat" or not unusable(name)]
+        names = [name for name in self.engines if name == "cpsat" or not available(name)]
         workers = max(1, (self.workers or cores()) - len(names) + 1)
         target = None
         if self.bound is not None:
@@ -226,16 +230,18 @@ class Search:
         return {name: engines[name] for name in names}
 
     def _infeasible(self, by: str) -> Outcome:
+        if self.found is not None:  # checked by tables that share nothing with the solver
+            raise RefereeError(f"{by} calls a problem infeasible that has a placement")
         return Outcome(None, Status.INFEASIBLE, bound_by=by, info=self.info, message=together(by))
 
     def _outcome(self) -> Outcome:
         optimal = meets(self.claimed, self.bound, self.sense)
-        stop = self.limits.stop
+        stopped = Termination.ERROR if self.message else Termination.TIME_LIMIT
         if self.found is None:
             status = Status.NO_SOLUTION if self.bound is None else Status.BOUND_ONLY
         else:
             status = Status.OPTIMAL if optimal else Status.FEASIBLE
-        termination = Termination.COMPLETED if optimal else stop or Termination.TIME_LIMIT
+        termination = Termination.COMPLETED if optimal else self.limits.stop or stopped
         bound = self.bound
         if optimal and self.claimed is not None and bound is not None:
             # a bound past the solution it proves is rounding
@@ -248,4 +254,5 @@ class Search:
             bound,
             self.bound_by if bound is not None else None,
             self.info,
+            self.message,
         )

@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, RefereeError
 from optgap.models.limits import Limits
 from optgap.models.placement import Cluster, PlacementObjective, PlacementProblem
 from optgap.models.placement.presets import small
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers import backends
+from optgap.solvers.backends.linear import Solved
 from optgap.solvers.placement import METHODS, auto, exact_search
 from optgap.solvers.placement.exact_exhaustive import exhaustive
 from optgap.solvers.placement.exact_milp import milp
@@ -255,6 +256,32 @@ def test_exact_works_without_highspy(monkeypatch: pytest.MonkeyPatch) -> None:
     outcome = exact(problem, limits=Limits(60), seed=0)
     assert_honest(problem, outcome)
     assert outcome.status is Status.OPTIMAL
+
+
+def test_a_solver_that_denies_a_placement_at_hand_is_not_believed(
+    two_nodes: PlacementProblem,
+) -> None:
+    denial = Solved(Status.INFEASIBLE, Termination.COMPLETED, solver="liar")
+    with (
+        mock.patch.object(exact_search, "solve_pooled", return_value=denial),
+        pytest.raises(RefereeError, match="liar"),
+    ):
+        exact(two_nodes, limits=Limits(), seed=0)
+
+
+def test_a_solver_that_fails_leaves_the_greedy_placement_and_its_own_words() -> None:
+    problem = small(seed=2, size=20, goal="power")
+    failed = Solved(Status.ERROR, Termination.ERROR, solver="HiGHS", message="out of luck")
+    with (
+        mock.patch.object(exact_search.Search, "_pool", return_value=""),
+        mock.patch.object(exact_search, "solve", return_value=failed),
+        mock.patch.object(exact_search, "solve_integers", return_value=failed),
+    ):
+        outcome = exact(problem, limits=Limits(), seed=0)
+    assert_honest(problem, outcome)
+    assert outcome.status is Status.FEASIBLE
+    assert outcome.termination is Termination.ERROR
+    assert "out of luck" in outcome.message
 
 
 @pytest.mark.parametrize(
