@@ -118,8 +118,3 @@ class PlacementSolution:
                 raise entry.fail("node", node, "a node of the problem")
             placed[k] = (problem.cluster.index[node], gpus)
         return cls.of(placed)
-
-
-def no_placement(problem: PlacementProblem) -> PlacementSolution:
-    """Every task left out."""
-    return PlacementSolution.of([None] * len(problem.tasks))

@@ -112,6 +112,11 @@ class MasterSolution:
     unserved: FloatArray
     nodes: FloatArray
 
+    def reduced_cost(self, type_index: int, contents: Contents, cost: float) -> float:
+        """What a node with these contents costs beyond what its tasks and the node are worth."""
+        worth = sum(n * float(self.prices[c]) for c, n in contents.tasks.items())
+        return cost - worth - float(self.node_prices[type_index])
+
 
 @dataclass
 class ColumnGeneration:
@@ -192,7 +197,7 @@ class ColumnGeneration:
             if up is not None and (not added or self.rounds % 3 == 2):
                 added += self._price(up, prices, bound=False)
             self.rounds += 1
-            self._resolve()
+            self.last = self.master.solve()
             limits.progress("columns", self.upper, self.bound)
             gained = self.lower > before + 1e-6 * abs(self.upper - before)
             if added or gained:
@@ -223,14 +228,10 @@ class ColumnGeneration:
         added = 0
         for contents in candidates:
             cost = self.aggregate.cost(t, contents)
-            worth = sum(n * self.last.prices[c] for c, n in contents.tasks.items())
-            reduced = cost - worth - self.last.node_prices[t]
+            reduced = self.last.reduced_cost(t, contents, cost)
             if reduced < -NEGATIVE * (1 + abs(cost)) and self.master.add(t, contents):
                 added += 1
         return added
-
-    def _resolve(self) -> None:
-        self.last = self.master.solve()
 
     def _raise_ceiling(self) -> bool:
         """Raise the price ceiling where the LP still leaves tasks out; False when it need not."""
@@ -243,7 +244,7 @@ class ColumnGeneration:
             self.last.unserved > 1e-7, 5 * self.unserved_cost, self.unserved_cost
         )
         self.master.set_unserved_cost(self.unserved_cost)
-        self._resolve()
+        self.last = self.master.solve()
         return True
 
 

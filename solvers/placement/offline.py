@@ -66,18 +66,11 @@ class Rounding:
         self.aggregate: Aggregate = generation.aggregate
         self.effort = effort
         self.rng = rng
-        self.prices = generation.last.prices
-        self.node_prices = generation.last.node_prices
-        columns = generation.master.columns
-        self._reduced = {
-            id(column): self._reduced_cost(column.type_index, column.contents, column.cost)
-            for column in columns
-        }
-        self.columns: list[Column] = sorted(columns, key=lambda c: self._reduced[id(c)])
-
-    def _reduced_cost(self, t: int, contents: Contents, cost: float) -> float:
-        worth = sum(n * float(self.prices[c]) for c, n in contents.tasks.items())
-        return cost - worth - float(self.node_prices[t])
+        self.solution = generation.last
+        self.columns: list[Column] = sorted(
+            generation.master.columns,
+            key=lambda c: self.solution.reduced_cost(c.type_index, c.contents, c.cost),
+        )
 
     # -- building -------------------------------------------------------------------------
 
@@ -161,7 +154,8 @@ class Rounding:
         return sorted(int(k) for k in np.concatenate([worst, extra]))
 
     def _loss(self, t: int, contents: Contents) -> float:
-        return max(0.0, self._reduced_cost(t, contents, self.aggregate.cost(t, contents)))
+        cost = self.aggregate.cost(t, contents)
+        return max(0.0, self.solution.reduced_cost(t, contents, cost))
 
     def _free(self, used: Iterable[Node]) -> IntArray:
         count = self.aggregate.count.copy()

@@ -1,8 +1,8 @@
 """Bounds and offline solutions at the full size of a cluster, from node patterns.
 
 ``bound-patterns`` is Dantzig-Wolfe's bound over node types, ``patterns`` adds a placement of
-every task built from the same patterns. Both are as good on 1,213 nodes as on ten: the
-integrality that the bound gives away is less than one node per type and class.
+every task built from the same patterns. They suit many nodes: what the bound gives away is that
+the number of nodes with the same contents is whole, which matters on ten and hardly on 1,213.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, stand_alone_cost
 from optgap.solvers.placement.offline import Effort, Rounding, expand
 
-BOUND_BY = "column generation over node patterns (Lagrangian bound, exact in CPU)"
+BOUND_BY = "column generation over node patterns (Lagrangian bound)"
 COARSE, FINE = 1300, 70_000
 """CPU units per node, at most: for finding the prices, and for proving with them."""
 FRAGMENT_FINE = 2600
