@@ -50,6 +50,9 @@ class FamilySpec:
     files: Mapping[str, str] = field(default_factory=dict)
     needed: int = 0
     tables_out: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    view: str = ""
+    per_event: str = ""
+    regrets: str = ""
 
     def from_tables(self, files: Mapping[str, str], given: Mapping[str, Any], seed: int) -> Problem:
         """A problem from CSV files and parameters as text.
