@@ -17,6 +17,9 @@ from optgap.models.placement.arrays import IntArray, int_column, same_length
 MAX_GPUS_PER_NODE = 62
 """The GPUs of a placement are the bits of one 64-bit integer."""
 
+MAX_CPU_MILLI = 10**8
+"""100,000 vCPU: no node has more, and a slip of units would fill the memory with packages."""
+
 TASKS_PER_NODE = 1001
 """The simulators' limit on tasks of one node (FGD); never binding on the public traces."""
 
@@ -65,7 +68,8 @@ class Cluster:
         Raises
         ------
         InputError: for no nodes, columns of different lengths, repeated names, negative
-            numbers, more than `MAX_GPUS_PER_NODE` GPUs, or a GPU node without a model.
+            numbers, more than `MAX_GPUS_PER_NODE` GPUs or `MAX_CPU_MILLI` of CPU, or a GPU node
+            without a model.
         """
         cluster = cls(
             tuple(names),
@@ -101,6 +105,13 @@ class Cluster:
                     f"field nodes.gpus[{k}]",
                     int(self.gpus[k]),
                     f"at most {MAX_GPUS_PER_NODE} GPUs",
+                )
+            if self.cpu_milli[k] > MAX_CPU_MILLI:
+                raise InputError(
+                    source,
+                    f"field nodes.cpu_milli[{k}]",
+                    int(self.cpu_milli[k]),
+                    f"at most {MAX_CPU_MILLI} milli-vCPU",
                 )
             if self.gpus[k] > 0 and not self.models[k]:
                 raise InputError(source, f"field nodes.model[{k}]", "", "a GPU model")

@@ -10,7 +10,7 @@ import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.placement.arrays import IntArray
-from optgap.models.placement.cluster import MAX_GPUS_PER_NODE, Cluster
+from optgap.models.placement.cluster import MAX_CPU_MILLI, MAX_GPUS_PER_NODE, Cluster
 from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W
 from optgap.models.placement.tasks import Tasks, gpu_request_error
 from optgap.models.tables import Column, read_table
@@ -80,7 +80,11 @@ def read_nodes(path: Path, devices: DeviceTable | None = None) -> Cluster:
     _not_empty(table, source, "node")
     _no_duplicates(table, "sn", source)
     known = devices.full_w if devices else GPU_FULL_W
-    for gpus, model, row in zip(table["gpu"], table["model"], table["#"], strict=True):
+    columns = (table["cpu_milli"], table["gpu"], table["model"], table["#"])
+    for cpu_milli, gpus, model, row in zip(*columns, strict=True):
+        if cpu_milli > MAX_CPU_MILLI:
+            expected = f"at most {MAX_CPU_MILLI} milli-vCPU"
+            raise InputError(source, f"row {row}, column cpu_milli", cpu_milli, expected)
         if gpus > MAX_GPUS_PER_NODE:
             raise InputError(
                 source, f"row {row}, column gpu", gpus, f"at most {MAX_GPUS_PER_NODE} GPUs"

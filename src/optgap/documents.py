@@ -79,10 +79,12 @@ def _result(fields: Fields, problem: Problem | None) -> Result:
 def save(item: Any, path: Path, problem: Problem | None = None) -> None:
     """Write a problem, a result, a comparison, or (given its `problem`) a solution as JSON.
 
-    The file is written in one step; ``-`` is standard output.
+    A result carries its solution along and needs no `problem`; giving one does no harm. The
+    file is written in one step; ``-`` is standard output.
 
     Raises
     ------
     InputError: when the place cannot be written to.
     """
-    dump_json(path, item.to_json() if problem is None else item.to_json(problem))
+    alone = problem is None or isinstance(item, Result)
+    dump_json(path, item.to_json() if alone else item.to_json(problem))

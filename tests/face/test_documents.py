@@ -50,6 +50,14 @@ def test_a_policys_result_survives_its_file(
     assert load_solution(place / "result.json", problem) == result.solution
 
 
+def test_a_result_is_written_with_or_without_its_problem(place: Path) -> None:
+    problem = two_nodes_problem()
+    result = optgap.run(problem, "fgd")
+    save(result, place / "without.json")
+    save(result, place / "with.json", problem)
+    assert (place / "with.json").read_text() == (place / "without.json").read_text()
+
+
 def test_files_are_plain_json_with_finite_numbers(place: Path) -> None:
     save(two_nodes_problem(), place / "p.json")
     text = (place / "p.json").read_text()

@@ -1,0 +1,188 @@
+"""Thousands of broken documents, made by breaking a whole one at every place in every way.
+
+Run as a program it reads a JSON document of one family, breaks it, and has the package read and
+use what is left; a report of everything that was neither refused in one line nor usable goes to
+standard output. It is a program of its own so that its memory can be measured.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import sys
+import tempfile
+import traceback
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+SECONDS = 10
+MISSING = object()
+
+Place = tuple[str | int, ...]
+
+INSTEAD: tuple[Any, ...] = (
+    MISSING,
+    None,
+    True,
+    "",
+    "text",
+    "../../etc/passwd",
+    -1,
+    0,
+    0.5,
+    10**12,
+    10**30,
+    1e300,
+    5e-324,
+    float("nan"),
+    float("-inf"),
+    [],
+    [[[]]],
+    {},
+    {"__class__": "os.system"},
+)
+"""What is put in the place of a value."""
+
+
+class HangError(Exception):
+    """It took too long."""
+
+
+def places(document: Any, at: Place = ()) -> Iterator[Place]:
+    """Every place in `document`; of a list only the first, second and last item."""
+    if isinstance(document, dict):
+        steps: list[str | int] = list(document)
+    elif isinstance(document, list):
+        steps = sorted({0, 1, len(document) - 1} & set(range(len(document))))
+    else:
+        return
+    for step in steps:
+        yield (*at, step)
+        yield from places(document[step], (*at, step))
+
+
+def broken(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """`document` with one thing wrong, and what that is."""
+    for place in places(document):
+        for value in INSTEAD:
+            copy = deepcopy(document)
+            inner: Any = copy
+            for step in place[:-1]:
+                inner = inner[step]
+            if value is MISSING:
+                del inner[place[-1]]
+            else:
+                inner[place[-1]] = value
+            yield f"{'.'.join(map(str, place))} = {'(gone)' if value is MISSING else value!r}", copy
+        for copy, what in reshaped(document, place):
+            yield what, copy
+
+
+def reshaped(document: dict[str, Any], place: Place) -> Iterator[tuple[dict[str, Any], str]]:
+    """Lists longer, shorter and turned round; the rest untouched."""
+    copy = deepcopy(document)
+    inner: Any = copy
+    for step in place:
+        inner = inner[step]
+    if not isinstance(inner, list) or not inner:
+        return
+    name = ".".join(map(str, place))
+    changes = {
+        "longer": [*inner, inner[-1]],
+        "shorter": inner[:-1],
+        "reversed": inner[::-1],
+        "of one thing": [inner[0]] * len(inner),
+        "nested": [inner],
+    }
+    for what, changed in changes.items():
+        again = deepcopy(document)
+        target: Any = again
+        for step in place[:-1]:
+            target = target[step]
+        target[place[-1]] = changed
+        yield again, f"{name} {what}"
+
+
+def one_line(error: Exception) -> bool:
+    """Whether an error is what a reader is owed: one line, and not an endless one."""
+    text = str(error)
+    return "\n" not in text and 0 < len(text) < 600
+
+
+def tried(path: Path, solution_of: Path | None) -> None:
+    """Read the document and put it to use, as the command line would."""
+    import optgap
+    from optgap import documents
+    from optgap.registry import family
+
+    if solution_of is not None:
+        problem = documents.load_problem(solution_of)
+        optgap.check(problem, documents.load_solution(path, problem)).to_json()
+        return
+    problem = documents.load_problem(path)
+    problem.to_json()
+    str(problem.summary)
+    spec = family(problem.family)
+    optgap.bound(problem, time_limit=0.5)
+    for policy in list(spec.policies)[:2]:
+        optgap.run(problem, policy, time_limit=2)
+
+
+def peak_mib() -> float:
+    """Most memory that this process has held, MiB."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def stop(*_: object) -> None:
+    raise HangError
+
+
+def main(document_path: str, problem_path: str, part: int, parts: int) -> dict[str, Any]:
+    """Try every `parts`-th broken document from number `part`."""
+    from optgap.models.errors import InputError
+
+    document = json.loads(Path(document_path).read_text())
+    solution_of = Path(problem_path) if problem_path else None
+    signal.signal(signal.SIGALRM, stop)
+    failures: list[str] = []
+    counts = {"refused": 0, "usable": 0}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "broken.json"
+        for number, (what, wrong) in enumerate(broken(document)):
+            if number % parts != part:
+                continue
+            path.write_text(json.dumps(wrong))
+            signal.alarm(SECONDS)
+            try:
+                tried(path, solution_of)
+                counts["usable"] += 1
+            except InputError as error:
+                counts["refused"] += 1
+                if not one_line(error):
+                    failures.append(f"{what}: refused in more than a line: {str(error)[:300]!r}")
+            except HangError:
+                failures.append(f"{what}: more than {SECONDS} s")
+            except Exception as error:
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                at = f"{Path(last.filename).name}:{last.lineno}"
+                failures.append(f"{what}: {type(error).__name__}: {str(error)[:200]} at {at}")
+            finally:
+                signal.alarm(0)
+        left = sorted(p.name for p in Path(folder).iterdir() if p != path)
+    return {
+        **counts,
+        "failures": failures,
+        "left": left,
+        "mib": peak_mib(),
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))

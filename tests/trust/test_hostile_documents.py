@@ -1,0 +1,59 @@
+"""Every JSON form broken at every place in every way: one line, or it works; never a traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import optgap
+from optgap.registry import FAMILIES
+
+HERE = Path(__file__).parent
+PARTS = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 12
+"""Of how many parts one is tried; a long run tries everything."""
+SMALL: dict[str, dict[str, Any]] = {
+    "placement": {"preset": "small", "size": 6},
+    "coscheduling": {"size": 5},
+}
+
+
+def attacked(tmp_path: Path, family: str, form: str) -> dict[str, Any]:
+    """The report of `hostile.py` on one form of a small problem of the family."""
+    problem = optgap.generate(family, **SMALL.get(family, {}))
+    optgap.save(problem, tmp_path / "problem.json")
+    target, of = "problem.json", ""
+    if form != "problem":
+        result = optgap.run(problem, next(iter(FAMILIES[family].policies)))
+        if form == "result":
+            optgap.save(result, tmp_path / "result.json", problem)
+        else:
+            optgap.save(result.solution, tmp_path / "solution.json", problem)
+        target, of = f"{form}.json", "problem.json"
+    program = subprocess.run(
+        [sys.executable, str(HERE / "hostile.py"), target, of, "0", str(PARTS)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert program.returncode == 0, program.stderr[-2000:]
+    report: dict[str, Any] = json.loads(program.stdout)
+    return report
+
+
+@pytest.mark.parametrize("form", ["problem", "solution", "result"])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_broken_document_is_refused_in_one_line_or_usable(
+    tmp_path: Path, family: str, form: str
+) -> None:
+    report = attacked(tmp_path, family, form)
+    assert report["failures"] == []
+    assert report["left"] == []
+    assert report["mib"] < 1024
+    assert report["refused"] > 20
