@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 
+EXPECTED_LENGTH = 400
+"""What is expected may list names that a file chose, however long."""
+
+
 class InputError(ValueError):
     """Input that cannot be used: says where it is, what was found and what was expected.
 
@@ -20,7 +24,8 @@ class InputError(ValueError):
         self.found = found
         self.expected = expected
         place = f"{source}: {where}" if where else source
-        super().__init__(f"{place}: found {shorten(found)}, expected {expected}")
+        told = shorten(NoQuote(expected), EXPECTED_LENGTH)
+        super().__init__(f"{place}: found {shorten(found)}, expected {told}")
 
 
 class RefereeError(RuntimeError):

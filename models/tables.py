@@ -148,7 +148,8 @@ def _cell(text: str, column: Column, source: str, row: int) -> Any:
             value = float(text) if text.isascii() and "_" not in text else _bad()
     except ValueError:
         raise InputError(source, where, text, column.expected) from None
-    if not math.isfinite(value) or value < column.minimum or abs(value) >= 2**53:
+    # 2**53 first: a larger integer need not be a float at all
+    if not (abs(value) < 2**53 and math.isfinite(value) and value >= column.minimum):
         raise InputError(source, where, text, column.expected)
     return value
 

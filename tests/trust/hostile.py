@@ -1,8 +1,8 @@
-"""Thousands of broken documents, made by breaking a whole one at every place in every way.
+"""Thousands of broken files, made by breaking a whole one at every place in every way.
 
-Run as a program it reads a JSON document of one family, breaks it, and has the package read and
-use what is left; a report of everything that was neither refused in one line nor usable goes to
-standard output. It is a program of its own so that its memory can be measured.
+Run as a program it breaks a JSON document or the CSV files of one family, and has the package
+read and use what is left; a report of everything that was neither refused in one line nor usable
+goes to standard output. It is a program of its own so that its memory can be measured.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import signal
 import sys
 import tempfile
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -144,45 +144,84 @@ def stop(*_: object) -> None:
     raise HangError
 
 
-def main(document_path: str, problem_path: str, part: int, parts: int) -> dict[str, Any]:
-    """Try every `parts`-th broken document from number `part`."""
+def guarded(use: Callable[[], None], what: str, counts: dict[str, int]) -> list[str]:
+    """What is wrong with how `use` ends, if anything is."""
     from optgap.models.errors import InputError
 
+    signal.signal(signal.SIGALRM, stop)
+    signal.alarm(SECONDS)
+    try:
+        use()
+        counts["usable"] += 1
+    except InputError as error:
+        counts["refused"] += 1
+        if not one_line(error):
+            return [f"{what}: refused in more than a line: {str(error)[:300]!r}"]
+    except HangError:
+        return [f"{what}: more than {SECONDS} s"]
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        at = f"{Path(last.filename).name}:{last.lineno}"
+        return [f"{what}: {type(error).__name__}: {str(error)[:200]} at {at}"]
+    finally:
+        signal.alarm(0)
+    return []
+
+
+def report(counts: dict[str, int], failures: list[str], left: list[str]) -> dict[str, Any]:
+    """What a run has come to."""
+    return {**counts, "failures": failures, "left": left, "mib": peak_mib()}
+
+
+def documents(document_path: str, problem_path: str, part: int, parts: int) -> dict[str, Any]:
+    """Try every `parts`-th broken document from number `part`."""
     document = json.loads(Path(document_path).read_text())
     solution_of = Path(problem_path) if problem_path else None
-    signal.signal(signal.SIGALRM, stop)
-    failures: list[str] = []
     counts = {"refused": 0, "usable": 0}
+    failures: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "broken.json"
         for number, (what, wrong) in enumerate(broken(document)):
-            if number % parts != part:
-                continue
-            path.write_text(json.dumps(wrong))
-            signal.alarm(SECONDS)
-            try:
-                tried(path, solution_of)
-                counts["usable"] += 1
-            except InputError as error:
-                counts["refused"] += 1
-                if not one_line(error):
-                    failures.append(f"{what}: refused in more than a line: {str(error)[:300]!r}")
-            except HangError:
-                failures.append(f"{what}: more than {SECONDS} s")
-            except Exception as error:
-                last = traceback.extract_tb(error.__traceback__)[-1]
-                at = f"{Path(last.filename).name}:{last.lineno}"
-                failures.append(f"{what}: {type(error).__name__}: {str(error)[:200]} at {at}")
-            finally:
-                signal.alarm(0)
+            if number % parts == part:
+                path.write_text(json.dumps(wrong))
+                failures += guarded(lambda: tried(path, solution_of), what, counts)
         left = sorted(p.name for p in Path(folder).iterdir() if p != path)
-    return {
-        **counts,
-        "failures": failures,
-        "left": left,
-        "mib": peak_mib(),
-    }
+    return report(counts, failures, left)
+
+
+def tables(family_name: str, part: int, parts: int) -> dict[str, Any]:
+    """Try every `parts`-th broken table of a family from number `part`."""
+    from trust.samples import TABLES, wrong_tables
+
+    import optgap
+    from optgap.registry import family
+
+    spec = family(family_name)
+    texts, given = TABLES[family_name]
+    counts = {"refused": 0, "usable": 0}
+    failures: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        files = {name: str(Path(folder) / f"{name}.csv") for name in texts}
+
+        def use() -> None:
+            problem = spec.from_tables(files, given, 0)
+            optgap.run(problem, next(iter(spec.policies)), time_limit=2)
+
+        for name, text in texts.items():
+            for other, whole in texts.items():
+                Path(files[other]).write_text(whole)
+            use()
+            for number, (what, wrong) in enumerate(wrong_tables(text)):
+                if number % parts == part:
+                    Path(files[name]).write_bytes(wrong)
+                    failures += guarded(use, f"{name}: {what}", counts)
+        left = sorted(set(map(str, Path(folder).iterdir())) - set(files.values()))
+    return report(counts, failures, left)
 
 
 if __name__ == "__main__":
-    print(json.dumps(main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))))
+    mode, *rest = sys.argv[1:]
+    if mode == "documents":
+        print(json.dumps(documents(rest[0], rest[1], int(rest[2]), int(rest[3]))))
+    else:
+        print(json.dumps(tables(rest[0], int(rest[1]), int(rest[2]))))

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trust.samples import TABLES
 
 import optgap
 from optgap.registry import FAMILIES
 
-HERE = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 PARTS = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 12
 """Of how many parts one is tried; a long run tries everything."""
 SMALL: dict[str, dict[str, Any]] = {
@@ -35,9 +36,15 @@ def attacked(tmp_path: Path, family: str, form: str) -> dict[str, Any]:
         else:
             optgap.save(result.solution, tmp_path / "solution.json", problem)
         target, of = f"{form}.json", "problem.json"
+    return hostile(tmp_path, "documents", target, of, "0", str(PARTS))
+
+
+def hostile(folder: Path, *arguments: str) -> dict[str, Any]:
+    """The report of `hostile.py`."""
     program = subprocess.run(
-        [sys.executable, str(HERE / "hostile.py"), target, of, "0", str(PARTS)],
-        cwd=tmp_path,
+        [sys.executable, "-m", "trust.hostile", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(TESTS)},
         capture_output=True,
         text=True,
         check=False,
@@ -47,13 +54,26 @@ def attacked(tmp_path: Path, family: str, form: str) -> dict[str, Any]:
     return report
 
 
+def assert_harmless(report: dict[str, Any]) -> None:
+    """Nothing but refusals in one line and usable input, within 1 GiB, nothing left behind."""
+    assert report["failures"] == []
+    assert report["left"] == []
+    assert report["mib"] < 1024
+    assert report["refused"] > 20
+
+
 @pytest.mark.parametrize("form", ["problem", "solution", "result"])
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_broken_document_is_refused_in_one_line_or_usable(
     tmp_path: Path, family: str, form: str
 ) -> None:
-    report = attacked(tmp_path, family, form)
-    assert report["failures"] == []
-    assert report["left"] == []
-    assert report["mib"] < 1024
-    assert report["refused"] > 20
+    assert_harmless(attacked(tmp_path, family, form))
+
+
+@pytest.mark.parametrize("family", sorted(set(TABLES) & set(FAMILIES)))
+def test_a_broken_table_is_refused_in_one_line_or_usable(tmp_path: Path, family: str) -> None:
+    assert_harmless(hostile(tmp_path, "tables", family, "0", str(min(PARTS, 3))))
+
+
+def test_every_family_has_tables_to_break() -> None:
+    assert set(TABLES) >= set(FAMILIES)

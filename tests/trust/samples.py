@@ -1,0 +1,101 @@
+"""Small, whole files for every reader: what the hostile ones are made from."""
+
+from __future__ import annotations
+
+TABLES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "placement": (
+        {
+            "nodes": "sn,cpu_milli,memory_mib,gpu,model\nn0,16000,4096,2,G2\nn1,8000,4096,0,\n",
+            "tasks": (
+                "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec\n"
+                "p0,1000,10,1,500,\np1,2000,20,2,1000,G2\np2,500,0,0,0,\n"
+            ),
+            "order": "seq,task\n0,p2\n1,p0\n2,p1\n",
+            "ranks": "rank,node\n0,n1\n1,n0\n",
+            "devices": "model,idle_w,full_w\nG2,30,150\n",
+        },
+        {},
+    ),
+    "coscheduling": (
+        {
+            "profiles": (
+                "app,gpu_count,runtime_s,avg_power_per_gpu_w,dram_util_sum\n"
+                "a,1,100,300,0.5\na,2,60,280,0.9\nb,1,50,200,0.3\n"
+            ),
+            "jobs": "app,count\na,1\nb,2\n",
+        },
+        {"gpus": "4", "numa": "2", "idle_w": "70"},
+    ),
+}
+"""Per family the CSV files of ``optgap generate``, and the parameters that go with them."""
+
+PROFILES = {
+    "sweep.csv": "frequency_mhz,power_w,time_s\n500,80,2.0\n600,90,1.7\n700,100,1.45\n",
+    "smi.csv": (
+        "timestamp, index, power.draw [W], clocks.sm [MHz]\n"
+        "2024/05/01 10:00:00.000, 0, 60.1 W, 1000 MHz\n"
+        "2024/05/01 10:00:01.000, 0, 61.2 W, 1000 MHz\n"
+    ),
+    "dmon.txt": ("#Entity   POWER   SMACT\nID\nGPU 0     60.1    0.5\nGPU 0     61.2    0.6\n"),
+    "training.csv": "num_nodes,num_replicas,local_bsz,step_time\n1,1,8,0.1\n1,2,8,0.12\n",
+}
+"""Profiles in forms that are told apart by their headers."""
+
+HOSTILE_CELLS = (
+    "",
+    " ",
+    "-1",
+    "0",
+    "0.5",
+    "1e308",
+    "1e999",
+    "nan",
+    "inf",
+    "9" * 400,
+    "1_000",
+    "0x10",
+    "１２",
+    "=1+1",
+    "../../etc/passwd",
+    "a\x00b",
+    '"',
+    'a"b',
+    "1;2",
+    "x" * 100_000,
+)
+
+
+def wrong_tables(text: str) -> list[tuple[str, bytes]]:
+    """`text` with one thing wrong, and what that is."""
+    lines = text.splitlines()
+    header, rows = lines[0], lines[1:]
+    found: list[tuple[str, bytes]] = [
+        ("nothing", b""),
+        ("header only", f"{header}\n".encode()),
+        ("no header", "\n".join(rows).encode()),
+        ("header twice", "\n".join([header, *lines]).encode()),
+        ("a column twice", "\n".join(f"{x},{x.split(',')[0]}" for x in lines).encode()),
+        ("UTF-16", text.encode("utf-16")),
+        ("Latin-1", text.replace("a", "\xe4").encode("latin-1")),
+        ("NUL bytes", text.encode() + b"\x00" * 10),
+        ("binary", bytes(range(256)) * 4),
+        ("semicolons", text.replace(",", ";").encode()),
+        ("carriage returns", text.replace("\n", "\r").encode()),
+        ("an open quote", (text + '"').encode()),
+        ("a quoted line break", text.replace(",", ',"\n', 1).encode()),
+        ("a last row cut", text.rstrip()[: -len(rows[-1]) // 2 - 1].encode()),
+        ("short rows", "\n".join([header, *(x.rsplit(",", 1)[0] for x in rows)]).encode()),
+        ("long rows", "\n".join([header, *(x + ",1,2" for x in rows)]).encode()),
+        ("every row twice", "\n".join([header, *rows, *rows]).encode()),
+        ("HTML", b"<!DOCTYPE html><html><body>404 Not Found</body></html>\n"),
+        ("JSON", b'{"schema": "optgap.result/1"}'),
+    ]
+    for column, name in enumerate(header.split(",")):
+        cut = [",".join(c for k, c in enumerate(x.split(",")) if k != column) for x in lines]
+        found.append((f"without {name}", "\n".join(cut).encode()))
+        for cell in HOSTILE_CELLS:
+            cells = rows[-1].split(",")
+            cells[column] = cell
+            text_out = "\n".join([header, *rows[:-1], ",".join(cells)]) + "\n"
+            found.append((f"{name} = {cell[:20]!r}", text_out.encode()))
+    return found

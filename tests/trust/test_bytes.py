@@ -1,0 +1,102 @@
+"""Files with arbitrary bytes in them: every reader refuses in one line, or reads them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trust.samples import PROFILES, TABLES
+
+import optgap
+from optgap.documents import load
+from optgap.fitting.readers import read_profile
+from optgap.models.errors import InputError
+from optgap.registry import FAMILIES, family
+
+Edit = tuple[int, int, bytes]
+
+NASTY = st.sampled_from(
+    [
+        b"",
+        b"\x00",
+        b"\xff",
+        b'"',
+        b",",
+        b"\n",
+        b"\r",
+        b"-",
+        b"1e999",
+        b"nan",
+        b"[",
+        b"{",
+        b"}",
+        b"\\",
+    ]
+)
+EDITS = st.lists(
+    st.tuples(st.integers(0, 10_000), st.integers(0, 20), NASTY | st.binary(max_size=8)),
+    min_size=1,
+    max_size=4,
+)
+
+
+def edited(whole: bytes, edits: list[Edit]) -> bytes:
+    """`whole` with some bytes taken out and others put in."""
+    for at, length, new in edits:
+        place = at % (len(whole) + 1)
+        whole = whole[:place] + new + whole[place + length :]
+    return whole
+
+
+def assert_one_line(error: InputError) -> None:
+    assert "\n" not in str(error)
+    assert 0 < len(str(error)) < 1000
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("bytes")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+@given(edits=EDITS)
+def test_problem_files(folder: Path, name: str, edits: list[Edit]) -> None:
+    whole = folder / f"{name}.json"
+    if not whole.exists():
+        optgap.save(optgap.generate(name), whole)
+    path = folder / f"{name}-edited.json"
+    path.write_bytes(edited(whole.read_bytes(), edits))
+    try:
+        json.dumps(load(path).to_json())
+    except InputError as error:
+        assert_one_line(error)
+
+
+@pytest.mark.parametrize("name", sorted(set(TABLES) & set(FAMILIES)))
+@given(data=st.data(), edits=EDITS)
+def test_tables(folder: Path, name: str, data: st.DataObject, edits: list[Edit]) -> None:
+    texts, given_ = TABLES[name]
+    victim = data.draw(st.sampled_from(sorted(texts)))
+    files = {}
+    for option, text in texts.items():
+        path = folder / f"{name}-{option}.csv"
+        path.write_bytes(edited(text.encode(), edits) if option == victim else text.encode())
+        files[option] = str(path)
+    try:
+        family(name).from_tables(files, given_, 0).to_json()
+    except InputError as error:
+        assert_one_line(error)
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@given(edits=EDITS)
+def test_profiles(folder: Path, name: str, edits: list[Edit]) -> None:
+    path = folder / name
+    path.write_bytes(edited(PROFILES[name].encode(), edits))
+    try:
+        read_profile(path)
+    except InputError as error:
+        assert_one_line(error)

@@ -1,0 +1,46 @@
+"""Same seed, same versions: same answer, with other threads, other order, another process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from optgap.registry import FAMILIES
+
+TESTS = Path(__file__).parents[1]
+
+
+def answers(family: str, threads: int, backwards: bool, hash_seed: int) -> dict[str, Any]:
+    """What every policy and method gives in a process of its own."""
+    program = subprocess.run(
+        [sys.executable, "-m", "trust.answers", family, "backwards" if backwards else "forwards"],
+        env={
+            **os.environ,
+            "PYTHONPATH": str(TESTS),
+            "PYTHONHASHSEED": str(hash_seed),
+            "OMP_NUM_THREADS": str(threads),
+            "NUMBA_NUM_THREADS": str(threads),
+            "OPENBLAS_NUM_THREADS": str(threads),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert program.returncode == 0, program.stderr[-2000:]
+    found: dict[str, Any] = json.loads(program.stdout)
+    return found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_neither_threads_nor_order_nor_hashing_change_an_answer(family: str) -> None:
+    one = answers(family, threads=1, backwards=False, hash_seed=1)
+    two = answers(family, threads=2, backwards=True, hash_seed=2)
+    assert one.keys() == two.keys()
+    assert {n: a for n, a in one.items() if a != two[n]} == {}
+    assert set(FAMILIES[family].policies) <= set(one)
