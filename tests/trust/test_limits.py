@@ -1,0 +1,109 @@
+"""Stopped at once or stopped early: what comes back says so, and still holds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+from conftest import two_nodes_problem
+from trust.answers import SMALL
+
+import optgap
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Result, Status, Termination
+from optgap.registry import FAMILIES
+
+METHODS = [(name, method) for name, spec in FAMILIES.items() for method in spec.methods]
+POLICIES = [(name, policy) for name, spec in FAMILIES.items() for policy in spec.policies]
+
+
+TINY: dict[str, Any] = {"placement": two_nodes_problem}
+"""For methods that take no more, where a small preset is still too large."""
+
+
+@cache
+def problems(family: str) -> tuple[Any, ...]:
+    """The family's default problem, and smaller ones for methods that refuse it."""
+    made = [optgap.generate(family, seed=1)]
+    if family in SMALL:
+        made.append(optgap.generate(family, seed=1, **SMALL[family]))
+    if family in TINY:
+        made.append(TINY[family]())
+    return tuple(made)
+
+
+@cache
+def best_known(family: str, which: int) -> float:
+    """The best objective of any policy that serves everything; the problem is a minimisation."""
+    problem = problems(family)[which]
+    found = [optgap.run(problem, name) for name in list(FAMILIES[family].policies)[:4]]
+    return min(
+        r.objective for r in found if r.objective is not None and problem.serves_all(r.solution)
+    )
+
+
+def stopped(family: str, method: str, limits: Callable[[], Limits]) -> tuple[int, Result]:
+    """The result of a method under these limits, on the largest problem that it takes."""
+    refused = ""
+    for which, problem in enumerate(problems(family)):
+        try:
+            return which, optgap.solve(problem, method, limits=limits())
+        except InputError as error:
+            refused = str(error)
+    pytest.fail(f"no problem to try it on: {refused}")
+
+
+def assert_honest(family: str, which: int, result: Result, why: Termination) -> None:
+    """Complete and proven, or labelled as stopped; and the bound holds either way."""
+    known = best_known(family, which)
+    if result.bound is not None:
+        assert result.bound <= known * (1 + 1e-6)
+    if result.status is Status.OPTIMAL:
+        assert result.objective == pytest.approx(result.bound, rel=1e-4)
+    elif result.status is Status.FEASIBLE:
+        assert result.objective is not None
+        assert problems(family)[which].check(result.solution) == []
+    else:
+        assert result.objective is None
+    if result.kind == "exact" and result.status is not Status.OPTIMAL:
+        assert result.termination is why
+
+
+@pytest.mark.parametrize(("family", "method"), METHODS)
+def test_no_time_at_all(family: str, method: str) -> None:
+    which, result = stopped(family, method, lambda: Limits(time_limit=1e-6))
+    assert_honest(family, which, result, Termination.TIME_LIMIT)
+
+
+@pytest.mark.parametrize(("family", "method"), METHODS)
+def test_interrupted_before_it_begins(family: str, method: str) -> None:
+    event = threading.Event()
+    event.set()
+    which, result = stopped(family, method, lambda: Limits(interrupted=event))
+    assert_honest(family, which, result, Termination.INTERRUPTED)
+
+
+@pytest.mark.parametrize(("family", "method"), METHODS)
+def test_interrupted_on_the_way(family: str, method: str) -> None:
+    event = threading.Event()
+    alarm = threading.Timer(0.3, event.set)
+    alarm.start()
+    which, result = stopped(family, method, lambda: Limits(time_limit=60, interrupted=event))
+    alarm.cancel()
+    assert_honest(family, which, result, Termination.INTERRUPTED)
+
+
+@pytest.mark.parametrize(("family", "policy"), POLICIES)
+def test_a_policy_that_is_stopped_says_so(family: str, policy: str) -> None:
+    problem = problems(family)[0]
+    result = optgap.run(problem, policy, limits=Limits(time_limit=1e-6))
+    whole = result.termination is Termination.COMPLETED
+    assert whole or result.termination is Termination.TIME_LIMIT
+    if result.objective is not None:
+        assert problem.check(result.solution) == []
+    if whole:
+        assert result.objective is not None
