@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.datasets import present_folder
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.reproduce.placement import ITEMS as PLACEMENT
 from optgap.reproduce.report import Item, Report, Row, Stopped, Study
@@ -68,7 +68,8 @@ def study(
     Parameters
     ----------
     seeds: how many runs of each policy; seeds are consecutive from `first_seed`.
-    data: the folder with the public traces; by default the one that ``OPTGAP_DATA`` names.
+    data: the folder with the public traces; by default the one that ``OPTGAP_DATA`` names, or
+        that `optgap data fetch` has filled.
 
     Raises
     ------
@@ -76,11 +77,9 @@ def study(
     """
     if seeds < 1:
         raise InputError("--seeds", "", seeds, "at least 1")
-    place = data or os.environ.get("OPTGAP_DATA")
-    if place and not Path(place).is_dir():
-        raise InputError(str(place), "", NoQuote("no such folder"), "a folder with openb/")
+    place = present_folder(data)
     chosen = tuple(range(first_seed, first_seed + seeds))
-    return Study(chosen, Path(place) if place else None, limits or Limits())
+    return Study(chosen, place, limits or Limits())
 
 
 def run(

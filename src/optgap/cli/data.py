@@ -1,0 +1,178 @@
+"""``optgap data``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from optgap.cli import BAD_INPUT, DONE
+from optgap.cli import options as opt
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from optgap.cli.work import Output
+    from optgap.datasets import Dataset
+
+ACTIONS = ("list", "fetch", "verify", "path")
+SCHEMA = "optgap.data/1"
+
+
+def command(
+    action: Annotated[
+        str, typer.Argument(metavar="list|fetch|verify|path", help="what to do")
+    ] = "list",
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME…]", help="datasets; `list` shows them")
+    ] = None,
+    data: Annotated[
+        str | None,
+        typer.Option("--data", metavar="DIR", help="the folder; $OPTGAP_DATA without it"),
+    ] = None,
+    known: Annotated[
+        str | None,
+        typer.Option("--catalogue", metavar="TOML", help="other datasets than the built-in ones"),
+    ] = None,
+    json: opt.JsonFile = None,
+    seed: opt.UnusedSeed = 0,
+    time_limit: opt.TimeLimit = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+) -> int:
+    from optgap.cli.work import Output
+    from optgap.datasets import catalogue, choose, data_folder
+    from optgap.models.errors import InputError, NoQuote
+
+    opt.require_writable(json)
+    out = Output(json, quiet)
+    if action not in ACTIONS:
+        raise InputError("data", "", action, "one of " + ", ".join(ACTIONS))
+    datasets = catalogue(known)
+    if action == "fetch":
+        if not names:
+            raise InputError("data fetch", "", NoQuote("no name"), "names that `list` shows")
+        return _fetch(names, data, known, time_limit, quiet, out)
+    chosen = choose(datasets, names or ["all"])
+    if action == "list":
+        return _list(chosen, data_folder(data), bool(names), out)
+    if action == "verify":
+        return _verify(chosen, data_folder(data), bool(names), out)
+    return _path(names or [], data, known, out)
+
+
+def _list(chosen: list[Dataset], folder: Path, full: bool, out: Output) -> int:
+    rows, documents = [], []
+    for item in chosen:
+        there = sum((folder / file.path).is_file() for file in item.files)
+        state = {0: "no", len(item.files): "yes"}.get(there, f"{there} of {len(item.files)}")
+        rows.append((item.name, item.title, f"{item.bytes / 1e6:.2f} MB", item.source, state))
+        documents.append({**_described(item), "there": there, "files": _files(item)})
+    if full:
+        for item in chosen:
+            _tell_all(item, folder, out)
+    else:
+        out.table(("name", "what", "size", "from", "there"), rows, (2,))
+        out.line(f"\nfolder: {folder}; `optgap data list NAME` shows licence, citation and files")
+    out.document({"schema": SCHEMA, "folder": str(folder), "datasets": documents})
+    return DONE
+
+
+def _tell_all(item: Dataset, folder: Path, out: Output) -> None:
+    """All there is to say of one dataset."""
+    from optgap.datasets import verify
+
+    states = verify(item, folder)
+    head = [("name", item.name), ("what", item.title), ("licence", item.licence)]
+    out.pairs([*head, ("cite", item.cite), ("from", item.home)])
+    rows = [
+        (f.path, f"{f.bytes:,}", str(states[f.path]), f.url or f"converted: {f.made}")
+        for f in item.files
+    ]
+    out.table(("file", "bytes", "state", "from"), rows, (1,))
+    out.line()
+
+
+def _described(item: Dataset) -> dict[str, Any]:
+    return {
+        "name": item.name,
+        "title": item.title,
+        "licence": item.licence,
+        "cite": item.cite,
+        "home": item.home,
+        "bytes": item.bytes,
+    }
+
+
+def _files(item: Dataset) -> list[dict[str, Any]]:
+    return [
+        {"path": f.path, "sha256": f.sha256, "bytes": f.bytes, "url": f.url, "made": f.made}
+        for f in item.files
+    ]
+
+
+def _fetch(
+    names: list[str],
+    data: str | None,
+    known: str | None,
+    time_limit: float | None,
+    quiet: bool,
+    out: Output,
+) -> int:
+    from optgap.cli.work import exit_code, interruptible
+    from optgap.datasets import data_folder, fetch
+
+    done = interruptible(lambda limits: fetch(names, data, known, limits), time_limit, quiet)
+    folder = data_folder(data)
+    for item in done:
+        text = f"{item.dataset.name}: {len(item.came)} downloaded, {len(item.there)} there before"
+        if item.left:
+            text += f", {len(item.left)} not for download ({item.dataset.source})"
+        out.line(text)
+        out.line(f"  licence: {item.dataset.licence}")
+        out.line(f"  cite: {item.dataset.cite}")
+    out.line(f"folder: {folder}")
+    documents = [
+        {
+            "name": item.dataset.name,
+            "came": list(item.came),
+            "there": list(item.there),
+            "left": list(item.left),
+            "termination": str(item.termination),
+        }
+        for item in done
+    ]
+    out.document({"schema": SCHEMA, "folder": str(folder), "datasets": documents})
+    return exit_code(item.termination for item in done)
+
+
+def _verify(chosen: list[Dataset], folder: Path, named: bool, out: Output) -> int:
+    from optgap.cli import complain
+    from optgap.datasets import State, verify
+
+    documents, rows, bad = [], [], []
+    for item in chosen:
+        states = verify(item, folder)
+        counts = {state: sum(s is state for s in states.values()) for state in State}
+        if not named and counts[State.MISSING] == len(states):
+            continue
+        rows.append((item.name, *(str(counts[state]) for state in State)))
+        documents.append({"name": item.name, "files": {p: str(s) for p, s in states.items()}})
+        amiss = (State.WRONG, State.MISSING) if named else (State.WRONG,)
+        bad += [(p, s) for p, s in states.items() if s in amiss]
+    out.table(("name", *(str(state) for state in State)), rows, (1, 2, 3))
+    out.line(f"\nfolder: {folder}")
+    out.document({"schema": SCHEMA, "folder": str(folder), "datasets": documents})
+    for place, state in bad:
+        complain(f"{folder / place}: found it {state}, expected the catalogue's file", BAD_INPUT)
+    return BAD_INPUT if bad else DONE
+
+
+def _path(names: list[str], data: str | None, known: str | None, out: Output) -> int:
+    from optgap.datasets import data_folder, path
+
+    found = {name: str(path(name, data, known)) for name in names}
+    for place in found.values() if names else [str(data_folder(data))]:
+        out.line(place)
+    out.document({"schema": SCHEMA, "folder": str(data_folder(data)), "paths": found})
+    return DONE
