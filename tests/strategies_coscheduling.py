@@ -11,6 +11,7 @@ from optgap.models.coscheduling.problem import Goal
 
 GOALS: tuple[Goal, ...] = ("energy", "makespan", "edp")
 RUNTIMES = (1.0, 2.0, 3.0, 5.0, 0.25, 7.3, 10 / 3)
+RELEASES = (0.0, 0.0, 1.0, 2.5, 10 / 3, 9.0)
 POWERS = (10.0, 50.0, 100.0, 100.0, 333.3, 400.0)
 
 
@@ -36,6 +37,7 @@ def coscheduling_problems(
     kinds = draw(st.integers(1, 3))
     pool = [draw(applications(f"app-{k}", gpus)) for k in range(kinds)]
     jobs = draw(st.lists(st.integers(0, kinds - 1), min_size=1, max_size=max_jobs))
+    stream = st.lists(st.sampled_from(RELEASES), min_size=len(jobs), max_size=len(jobs))
     return CoschedulingProblem.of(
         pool,
         jobs,
@@ -43,6 +45,7 @@ def coscheduling_problems(
         numa=draw(st.sampled_from((1, 2, 2, 3, 6))),
         idle_w=draw(st.sampled_from((0.0, 23.3, 70.0, 500.0))),
         goal=draw(st.sampled_from(list(goals))),
+        releases=draw(st.one_of(st.none(), st.none(), stream)),
         name="random",
         origin="synthetic",
     )

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.coscheduling.engine import State, replay
 from optgap.models.coscheduling import CoschedulingProblem
+from optgap.models.coscheduling.events import State, replay
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome

@@ -7,8 +7,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from optgap.heuristics.coscheduling.engine import Action, State, replay
 from optgap.models.coscheduling import Application, CoschedulingProblem
+from optgap.models.coscheduling.events import Action, State, replay
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome

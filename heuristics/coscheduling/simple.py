@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from optgap.heuristics.coscheduling.engine import Action, State, replay
 from optgap.models.coscheduling import CoschedulingProblem, Mode
+from optgap.models.coscheduling.events import Action, State, replay
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 

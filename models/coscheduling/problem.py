@@ -94,7 +94,7 @@ class Application:
 
 @dataclass(frozen=True, eq=False)
 class CoschedulingProblem:
-    """Jobs that wait at time 0 and run on one node, each once, without interruption.
+    """Jobs that wait for one node and run on it, each once, without interruption.
 
     Parameters
     ----------
@@ -105,6 +105,7 @@ class CoschedulingProblem:
     jobs: index into `applications` per job, in queue order.
     objective: what to minimise.
     name, origin: how tables call it, and where it comes from ("synthetic" where it is).
+    releases: when each job comes, s; empty when all wait at time 0.
     """
 
     family: ClassVar[str] = "coscheduling"
@@ -117,6 +118,7 @@ class CoschedulingProblem:
     objective: CoschedulingObjective = field(default_factory=CoschedulingObjective)
     name: str = "coscheduling"
     origin: str = ""
+    releases: tuple[float, ...] = ()
 
     @classmethod
     def of(
@@ -130,6 +132,7 @@ class CoschedulingProblem:
         goal: Goal = "energy",
         name: str = "coscheduling",
         origin: str = "",
+        releases: Sequence[float] | None = None,
         source: str = "problem",
     ) -> CoschedulingProblem:
         """Check everything and make the problem; each application once unless `jobs` says more.
@@ -139,8 +142,9 @@ class CoschedulingProblem:
         Raises
         ------
         InputError: for M or K below 1, an idle power that is none, an empty window, an
-            application named twice or without a mode that fits, a GPU count given twice, or a
-            run time or power that is not positive.
+            application named twice or without a mode that fits, a GPU count given twice, a
+            run time or power that is not positive, or release times that are none or not one
+            per job.
         """
         _whole(source, "gpus", gpus, MOST_GPUS)
         _whole(source, "numa", numa, MOST_GPUS)
@@ -161,7 +165,8 @@ class CoschedulingProblem:
                 raise InputError(source, f"field jobs[{k}]", a, "an application of the problem")
         objective = CoschedulingObjective(goal)
         objective.validate(source)
-        return cls(gpus, numa, float(idle_w), kept, queue, objective, name, origin)
+        times = _releases(releases, len(queue), source)
+        return cls(gpus, numa, float(idle_w), kept, queue, objective, name, origin, times)
 
     # -- what methods and policies ask for ------------------------------------------------
 
@@ -171,6 +176,10 @@ class CoschedulingProblem:
     def application(self, job: int) -> Application:
         """What job number `job` runs."""
         return self.applications[self.jobs[job]]
+
+    def release_s(self, job: int) -> float:
+        """When job number `job` comes, s."""
+        return self.releases[job] if self.releases else 0.0
 
     @cached_property
     def job_names(self) -> tuple[str, ...]:
@@ -197,9 +206,14 @@ class CoschedulingProblem:
 
     def restrict(self, solution: CoschedulingSolution) -> CoschedulingProblem:
         """The same problem with only the jobs that `solution` runs, in queue order."""
+        if solution.measured:
+            from optgap.models.coscheduling.measured import as_measured
+
+            return as_measured(self, solution)
         served = {run.job for run in solution.runs}
         jobs = tuple(a for k, a in enumerate(self.jobs) if k in served)
-        return replace(self, jobs=jobs, name=f"{self.name} (jobs run)")
+        times = tuple(t for k, t in enumerate(self.releases) if k in served)
+        return replace(self, jobs=jobs, releases=times, name=f"{self.name} (jobs run)")
 
     # -- the referee ----------------------------------------------------------------------
 
@@ -216,8 +230,8 @@ class CoschedulingProblem:
         return evaluate(self, solution)
 
     def serves_all(self, solution: CoschedulingSolution) -> bool:
-        """Whether every job runs."""
-        return {run.job for run in solution.runs} == set(range(len(self)))
+        """Whether every job runs as its profile says; measured run times are their own."""
+        return not solution.measured and {run.job for run in solution.runs} == set(range(len(self)))
 
     # -- plain data -----------------------------------------------------------------------
 
@@ -227,8 +241,13 @@ class CoschedulingProblem:
         goal = self.objective.described
         return (
             f"{len(self)} jobs of {len(set(self.jobs))} applications on {self.gpus} GPUs in "
-            f"{self.numa} NUMA domains, {self.idle_w:g} W idle; minimise {goal.name} ({goal.unit})"
+            f"{self.numa} NUMA domains, {self.idle_w:g} W idle{self._stream}; "
+            f"minimise {goal.name} ({goal.unit})"
         )
+
+    @property
+    def _stream(self) -> str:
+        return f", released until {max(self.releases):g} s" if self.releases else ""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.summary}"
@@ -249,6 +268,7 @@ class CoschedulingProblem:
                 for app in self.applications
             ],
             "jobs": list(self.jobs),
+            **({"release_s": list(self.releases)} if self.releases else {}),
         }
 
     @classmethod
@@ -284,6 +304,7 @@ class CoschedulingProblem:
             goal=fields.object("objective").text("goal"),  # type: ignore[arg-type]  # checked
             name=fields.text("name", "coscheduling"),
             origin=fields.text("origin", ""),
+            releases=fields.numbers("release_s") if "release_s" in fields.document else None,
             source=fields.source,
         )
 
@@ -302,6 +323,18 @@ def _mode_json(mode: Mode) -> dict[str, float | int]:
 def _whole(source: str, name: str, value: int, most: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise InputError(source, f"field {name}", value, f"an integer from 1 to {most}")
+
+
+def _releases(times: Sequence[float] | None, jobs: int, source: str) -> tuple[float, ...]:
+    """One time per job, or none at all where every job waits at time 0."""
+    if times is None:
+        return ()
+    if len(times) != jobs:
+        raise InputError(source, "field release_s", NoQuote(f"{len(times)} times"), f"{jobs}")
+    for k, time in enumerate(times):
+        if not 0 <= time < 1e12:
+            raise InputError(source, f"field release_s[{k}]", time, "a time in s of at least 0")
+    return tuple(map(float, times)) if any(times) else ()
 
 
 def _fitting(app: Application, gpus: int, source: str, k: int) -> Application:

@@ -13,12 +13,16 @@ TOLERANCE = 1e-6
 
 
 def check(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[Violation]:
-    """Every broken constraint, job by job and then over time."""
+    """Every broken constraint, job by job and then over time.
+
+    Measured times may differ from the profiles' and overlap by the schedule's own tolerance.
+    """
     broken: list[Violation] = []
     slack = TOLERANCE * max([1.0, *(run.end_s for run in solution.runs if run.end_s < math.inf)])
+    slack += solution.tolerance_s
     seen: set[int] = set()
     for run in solution.runs:
-        broken += _alone(problem, run, slack)
+        broken += _alone(problem, run, slack, solution.measured)
         if run.job in seen:
             broken.append(Violation("runs per job", f"job {run.job}", 2, 1))
         seen.add(run.job)
@@ -27,7 +31,7 @@ def check(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[
     return broken
 
 
-def _alone(problem: CoschedulingProblem, run: Run, slack: float) -> list[Violation]:
+def _alone(problem: CoschedulingProblem, run: Run, slack: float, measured: bool) -> list[Violation]:
     """What is wrong with one run, whatever the others do."""
     if not 0 <= run.job < len(problem):
         return [Violation("job number", f"job {run.job}", run.job, len(problem) - 1)]
@@ -45,8 +49,15 @@ def _alone(problem: CoschedulingProblem, run: Run, slack: float) -> list[Violati
         broken.append(Violation("GPU count", where, len(run.gpu_index), f"one of {counts}"))
     if not (math.isfinite(run.start_s) and math.isfinite(run.end_s) and run.start_s >= 0):
         broken.append(Violation("times", where, f"{run.start_s} to {run.end_s}", "0 or later"))
-    elif mode is not None and abs(run.end_s - run.start_s - mode.runtime_s) > slack:
-        broken.append(Violation("runtime_s", where, run.end_s - run.start_s, mode.runtime_s))
+        return broken
+    lasted = run.end_s - run.start_s
+    if measured and lasted <= 0:
+        broken.append(Violation("times", where, f"{run.start_s} to {run.end_s}", "a later end"))
+    elif not measured and mode is not None and abs(lasted - mode.runtime_s) > slack:
+        broken.append(Violation("runtime_s", where, lasted, mode.runtime_s))
+    released = problem.releases[run.job] if problem.releases else 0.0
+    if run.start_s < released - slack:
+        broken.append(Violation("release_s", where, run.start_s, released))
     return broken
 
 
@@ -71,20 +82,26 @@ def _together(
 
 
 def evaluate(problem: CoschedulingProblem, solution: CoschedulingSolution) -> Evaluation:
-    """Objective and metrics; energy counts every GPU from 0 to the end of the last job."""
+    """Objective and metrics; energy counts every GPU from 0 to the end of the last job.
+
+    Measured runs last as long as they were seen to, at the power of their profile.
+    """
     active: list[float] = []
     held: list[float] = []
     loss: list[float] = []
+    waits: list[float] = []
     makespan = 0.0
     for run in solution.runs:
         app = problem.application(run.job)
         mode = app.mode(len(run.gpu_index))
         if mode is None:
             raise ValueError(f"job {run.job} has no mode on {len(run.gpu_index)} GPUs")
-        active.append(mode.power_w * mode.runtime_s)
-        held.append(mode.gpu_count * mode.runtime_s)
-        loss.append(mode.runtime_s / min(m.runtime_s for m in app.modes) - 1)
-        makespan = max(makespan, run.start_s + mode.runtime_s)
+        lasted = run.end_s - run.start_s if solution.measured else mode.runtime_s
+        active.append(mode.power_w * lasted)
+        held.append(mode.gpu_count * lasted)
+        loss.append(lasted / min(m.runtime_s for m in app.modes) - 1)
+        waits.append(run.start_s - (problem.releases[run.job] if problem.releases else 0.0))
+        makespan = max(makespan, run.start_s + lasted)
     gpu_seconds = math.fsum(held)
     idle_j = problem.idle_w * max(0.0, problem.gpus * makespan - gpu_seconds)
     energy = math.fsum([*active, idle_j])
@@ -97,6 +114,16 @@ def evaluate(problem: CoschedulingProblem, solution: CoschedulingSolution) -> Ev
         "gpu_utilisation": gpu_seconds / (problem.gpus * makespan) if makespan else 0.0,
         "mean_performance_loss": math.fsum(loss) / len(loss) if loss else 0.0,
         "worst_performance_loss": max(loss, default=0.0),
+        "mean_wait_s": math.fsum(waits) / len(waits) if waits else 0.0,
         "jobs_run": len(solution.runs),
     }
+    if solution.measured:
+        metrics["profiled_s"] = _profiled(problem, solution)
+        metrics["measured_s"] = math.fsum(run.end_s - run.start_s for run in solution.runs)
     return Evaluation(problem.value(energy, makespan), metrics)
+
+
+def _profiled(problem: CoschedulingProblem, solution: CoschedulingSolution) -> float:
+    """Run time of all jobs by their profiles, to hold the measured one against, s."""
+    modes = (problem.application(run.job).mode(run.gpu_count) for run in solution.runs)
+    return math.fsum(mode.runtime_s for mode in modes if mode is not None)

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from optgap.models.jsonio import Fields
 
 SCHEMA = "optgap.coscheduling.solution/1"
+TIMES = ("profiled", "measured")
+MEASURED_TO_S = 0.05
+"""Logs of two jobs may disagree by so much about the moment at which one made room, s."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +42,25 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class CoschedulingSolution:
-    """A schedule: one run per job, in order of start."""
+    """A schedule: one run per job, in order of start.
+
+    Parameters
+    ----------
+    measured: the times are what a clock showed, not what the profiles say.
+    tolerance_s: by how much measured times of different jobs may overlap, s.
+    """
 
     runs: tuple[Run, ...]
+    measured: bool = False
+    tolerance_s: float = 0.0
 
     @classmethod
-    def of(cls, runs: Iterable[Run]) -> CoschedulingSolution:
-        """From runs in any order."""
-        return cls(tuple(sorted(runs, key=lambda run: (run.start_s, run.job))))
+    def of(
+        cls, runs: Iterable[Run], measured: bool = False, tolerance_s: float = MEASURED_TO_S
+    ) -> CoschedulingSolution:
+        """From runs in any order; `tolerance_s` counts for measured times only."""
+        ordered = tuple(sorted(runs, key=lambda run: (run.start_s, run.job)))
+        return cls(ordered, measured, tolerance_s if measured else 0.0)
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -55,6 +69,7 @@ class CoschedulingSolution:
         """JSON form; `job` is the place in the queue."""
         return {
             "schema": SCHEMA,
+            **({"times": "measured", "tolerance_s": self.tolerance_s} if self.measured else {}),
             "schedule": [
                 {
                     "job": run.job,
@@ -71,6 +86,8 @@ class CoschedulingSolution:
     @classmethod
     def from_json(cls, fields: Fields, problem: CoschedulingProblem) -> CoschedulingSolution:
         """Read a schedule of `problem`; jobs left out do not run.
+
+        ``"times": "measured"`` says that the run times are observed ones, with ``tolerance_s``.
 
         Raises
         ------
@@ -94,4 +111,6 @@ class CoschedulingSolution:
             if entry.integer("gpu_count", minimum=1, default=len(gpus)) != len(gpus):
                 raise entry.fail("gpu_index", gpus, f"{entry.integer('gpu_count')} GPU indices")
             runs.append(Run(job, entry.number("start_s"), entry.number("end_s"), tuple(gpus)))
-        return cls.of(runs)
+        measured = fields.choice("times", TIMES, TIMES[0]) == "measured"
+        tolerance = fields.number("tolerance_s", 0.0, 60.0, default=MEASURED_TO_S)
+        return cls.of(runs, measured, tolerance)

@@ -10,13 +10,17 @@ from optgap.models.result import Outcome, Status
 
 
 def least_makespan(problem: CoschedulingProblem) -> float:
-    """Longest job at its fastest, GPU-seconds over M, job-seconds over K: the largest, s."""
-    apps = [problem.application(job) for job in range(len(problem))]
-    return max(
-        max(app.fastest.runtime_s for app in apps),
-        math.fsum(min(m.gpu_count * m.runtime_s for m in app.modes) for app in apps) / problem.gpus,
-        math.fsum(app.fastest.runtime_s for app in apps) / problem.numa,
-    )
+    """The latest of: a job's release plus its fastest run; a release plus what comes from then
+    on, as GPU-seconds over M or as job-seconds over K, s."""
+    jobs = sorted(range(len(problem)), key=problem.release_s, reverse=True)
+    latest = area = lane = 0.0
+    for job in jobs:
+        app, release = problem.application(job), problem.release_s(job)
+        fastest = app.fastest.runtime_s
+        area += min(m.gpu_count * m.runtime_s for m in app.modes) / problem.gpus
+        lane += fastest / problem.numa
+        latest = max(latest, release + max(fastest, area, lane))
+    return latest
 
 
 def least_cost_j(problem: CoschedulingProblem) -> float:

@@ -44,11 +44,12 @@ class Search:
             return
         tried = set()
         for job in sorted(left):
-            if problem.jobs[job] in tried:  # equal to a job tried here before
+            kind = (problem.jobs[job], problem.release_s(job))
+            if kind in tried:  # equal to a job tried here before
                 continue
-            tried.add(problem.jobs[job])
+            tried.add(kind)
             for mode in problem.application(job).modes:
-                start = self._earliest(mode.gpu_count, mode.runtime_s)
+                start = self._earliest(mode.gpu_count, mode.runtime_s, problem.release_s(job))
                 end = start + mode.runtime_s
                 self.placed.append((job, mode.gpu_count, start, end))
                 more = cost + problem.cost_j(mode)
@@ -56,9 +57,10 @@ class Search:
                     self.run(left - {job}, more, max(makespan, end))
                 self.placed.pop()
 
-    def _earliest(self, count: int, runtime: float) -> float:
-        """The first time from which on the job fits until its end."""
-        for start in sorted({0.0, *(end for *_, end in self.placed)}):
+    def _earliest(self, count: int, runtime: float, release: float) -> float:
+        """The first time from `release` on from which the job fits until its end."""
+        ends = (end for *_, end in self.placed if end > release)
+        for start in sorted({release, *ends}):
             inside = [s for _, _, s, _ in self.placed if start < s < start + runtime]
             if all(self._fits(count, t) for t in (start, *inside)):
                 return start

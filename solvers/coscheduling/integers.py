@@ -28,7 +28,8 @@ class Integers:
     quantum_j: joules per quantum.
     costs: (P − g·P_idle)·T by (application, GPU count), rounded down.
     idle: quanta per tick of the idle node: P_idle·M, exactly or not at all.
-    horizon: ticks that are enough for all jobs one after another.
+    horizon: ticks that are enough for all jobs one after another, once all have been released.
+    least_cost, most_cost: of all jobs together, each at its cheapest and dearest.
     """
 
     tick_s: float
@@ -38,17 +39,27 @@ class Integers:
     costs: dict[tuple[int, int], int]
     idle: int
     horizon: int
+    least_cost: int
+    most_cost: int
+
+    def unit(self, goal: str) -> float:
+        """What one integer of the objective is worth."""
+        if goal == "makespan":
+            return self.tick_s
+        return self.quantum_j if goal == "energy" else self.quantum_j * self.tick_s
 
 
-def integers(problem: CoschedulingProblem) -> Integers:
-    """The coarsest power of ten from 1 s to 1 µs that is exact, else 1 ms."""
+def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
+    """The coarsest power of ten from 1 s to 1 µs that is exact, else `otherwise` ticks per s."""
     apps = sorted(set(problem.jobs))
     modes = {(a, m.gpu_count): m for a in apps for m in problem.applications[a].modes}
     longest = [max(m.runtime_s for m in problem.applications[a].modes) for a in problem.jobs]
-    total = math.fsum(longest)
-    per_second, exact = 1000.0, False
+    latest = max(problem.releases, default=0.0)
+    total = latest + math.fsum(longest)
+    per_second, exact = otherwise, False
+    times = [m.runtime_s for m in modes.values()] + list(problem.releases)
     for digits in range(FINEST + 1):
-        scaled = [m.runtime_s * 10**digits for m in modes.values()]
+        scaled = [t * 10**digits for t in times]
         if all(abs(t - round(t)) <= 1e-9 * t for t in scaled):
             per_second, exact = 10.0**digits, True
             break
@@ -61,6 +72,7 @@ def integers(problem: CoschedulingProblem) -> Integers:
     horizon = sum(
         max(ticks[a, m.gpu_count] for m in problem.applications[a].modes) for a in problem.jobs
     )
+    horizon += math.ceil(latest * per_second)
     highest = max(abs(problem.cost_j(m)) for m in modes.values()) * len(problem)
     highest += problem.idle_w * problem.gpus * (total + tick_s)
     finest = highest / LARGEST
@@ -74,7 +86,23 @@ def integers(problem: CoschedulingProblem) -> Integers:
     elif idle_j:  # too little beside the rest to be counted
         exact = False
     costs = {key: _floor(problem.cost_j(m) / quantum) for key, m in modes.items()}
-    return Integers(tick_s, exact, ticks, quantum, costs, idle, max(1, horizon))
+    by_app = [[costs[a, m.gpu_count] for m in problem.applications[a].modes] for a in problem.jobs]
+    least, most = sum(map(min, by_app)), sum(map(max, by_app))
+    return Integers(tick_s, exact, ticks, quantum, costs, idle, max(1, horizon), least, most)
+
+
+def floor_of_bound(problem: CoschedulingProblem, data: Integers, value: float) -> int:
+    """A proven bound in the objective's integers, less what rounding down may have taken away.
+
+    Times that were rounded down shift whole schedules: nothing is known of those.
+    """
+    goal = problem.objective.goal
+    if not data.exact:
+        return -(2**60)
+    lost = 2 * (len(problem) + 1)
+    if goal == "edp":
+        lost *= data.horizon
+    return math.floor(value / data.unit(goal) * (1 - 1e-6)) - lost
 
 
 def _floor(value: float) -> int:

@@ -29,6 +29,7 @@ def in_order(
         mode = problem.application(job).mode(counts[job])
         if mode is None:
             raise ValueError(f"job {job} has no mode on {counts[job]} GPUs")
+        now = max(now, problem.release_s(job))
         running.sort()
         while running and (
             running[0][0] <= now or free < mode.gpu_count or len(running) >= problem.numa
@@ -44,7 +45,7 @@ def in_order(
 def greedy(
     problem: CoschedulingProblem, counts: Sequence[int], order: Sequence[int]
 ) -> list[Start]:
-    """At each end of a job, start whatever fits, first in `order` first."""
+    """At each end and release of a job, start whatever fits, first in `order` first."""
     now, free = 0.0, problem.gpus
     running: list[tuple[float, int]] = []
     waiting = list(order)
@@ -53,7 +54,7 @@ def greedy(
         for job in list(waiting):
             if len(running) >= problem.numa or not free:
                 break
-            if counts[job] <= free:
+            if counts[job] <= free and problem.release_s(job) <= now:
                 mode = problem.application(job).mode(counts[job])
                 if mode is None:
                     raise ValueError(f"job {job} has no mode on {counts[job]} GPUs")
@@ -63,8 +64,12 @@ def greedy(
                 waiting.remove(job)
         if waiting:
             running.sort()
-            end, held = running.pop(0)
-            now, free = end, free + held
+            later = [end for end, _ in running[:1]]
+            if problem.releases:
+                later += [r for r in map(problem.release_s, waiting) if r > now]
+            now = min(later)
+            while running and running[0][0] <= now:
+                free += running.pop(0)[1]
     return starts
 
 
@@ -87,10 +92,15 @@ def best_of(
     rng: np.random.Generator,
     limits: Limits,
     tries: int = 300,
+    first: Sequence[int] = (),
 ) -> list[Start]:
-    """The best of longest first, most GPUs first and random orders with these GPU counts."""
-    jobs = list(range(len(problem)))
-    modes = [problem.application(job).mode(counts[job]) for job in jobs]
+    """The best of longest first, most GPUs first and random orders with these GPU counts.
+
+    The jobs of `first`, which must fit side by side, all start at once.
+    """
+    held = set(first)
+    jobs = [job for job in range(len(problem)) if job not in held]
+    modes = [problem.application(job).mode(count) for job, count in enumerate(counts)]
     longest = [mode.runtime_s if mode else 0.0 for mode in modes]
     orders = [
         sorted(jobs, key=lambda job: -longest[job]),
@@ -104,9 +114,9 @@ def best_of(
         if k < len(orders):
             order = orders[k]
         else:
-            keys = [longest[job] * rng.uniform(0.3, 1) for job in jobs]
+            keys = {job: longest[job] * rng.uniform(0.3, 1) for job in jobs}
             order = sorted(jobs, key=keys.__getitem__, reverse=True)
-        starts = greedy(problem, counts, order)
+        starts = greedy(problem, counts, [*first, *order])
         value = value_of(problem, starts)
         if value < least:
             best, least = starts, value

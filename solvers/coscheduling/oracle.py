@@ -1,15 +1,13 @@
-"""The optimum by CP-SAT: optional intervals under cumulative GPU and NUMA capacity.
+"""The optimum: bounds, lists of jobs, and the CP-SAT model that the problem's shape allows.
 
-One optional interval per job and GPU count; at any time at most M GPUs and K jobs, which is
-enough for concrete GPUs and domains, as both are interchangeable. The pattern bound (see
-``patterns.py``) is part of the model as integer times per pattern, and its value a lower limit
-on the objective.
+Where never more than two jobs run and all wait at time 0, a model without a clock is exact (see
+``lanes.py``); otherwise the one with intervals (``intervals.py``) searches, led by the pattern
+bound.
 """
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,12 +18,15 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import cpsat
 from optgap.solvers.coscheduling.area import bound_area
-from optgap.solvers.coscheduling.integers import Integers, integers
-from optgap.solvers.coscheduling.lists import Start, best_of, in_order, solution_of, value_of
-from optgap.solvers.coscheduling.patterns import Proof, patterns, prove
+from optgap.solvers.coscheduling.intervals import Intervals
+from optgap.solvers.coscheduling.lanes import Lanes, two_at_most
+from optgap.solvers.coscheduling.lists import Start, best_of, solution_of, value_of
+from optgap.solvers.coscheduling.patterns import patterns, prove
 
 CLOSE = 3e-7
 """Relative distance of solution and bound that counts as proof."""
+SAFETY = 1e-8
+"""Relative; taken off CP-SAT's bound, whose integers stand for floats within 1e-9."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,147 +35,26 @@ class Bounded:
 
     bound: float
     by: str
-    counts: list[int] | None
+    counts: list[int] | None = None
 
 
-class Program:
-    """The CP-SAT model of a problem; `model` is ready to be solved."""
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The best schedule, the best bound, and how the search ended.
 
-    def __init__(
-        self, problem: CoschedulingProblem, found: list[tuple[int, ...]] | None, known: float
-    ) -> None:
-        from ortools.sat.python import cp_model
+    Parameters
+    ----------
+    starts: (job, GPU count, start in s) of every job.
+    value: its objective.
+    led: the bound.
+    proven: whether the schedule is proven best.
+    """
 
-        self.problem = problem
-        self.data: Integers = integers(problem)
-        self.model: Any = cp_model.CpModel()
-        self.starts: list[Any] = []
-        self.chosen: list[dict[int, Any]] = []
-        self.makespan = self.model.new_int_var(0, self.data.horizon, "makespan")
-        self.intervals: list[Any] = []
-        self.demands: list[int] = []
-        for job in range(len(problem)):
-            self._job(job)
-        self.model.add_cumulative(self.intervals, self.demands, problem.gpus)
-        if problem.numa < len(problem):
-            ones = [1] * len(self.intervals)
-            self.model.add_cumulative(self.intervals, ones, problem.numa)
-        self._alike()
-        self._areas()
-        if found is not None:
-            self._patterns(found)
-        self.objective = self._objective(known)
-        self.model.minimize(self.objective)
-
-    def _job(self, job: int) -> None:
-        data, model, a = self.data, self.model, self.problem.jobs[job]
-        start = model.new_int_var(0, data.horizon, f"start {job}")
-        chosen = {}
-        for mode in self.problem.applications[a].modes:
-            length = data.ticks[a, mode.gpu_count]
-            x = model.new_bool_var(f"job {job} on {mode.gpu_count}")
-            chosen[mode.gpu_count] = x
-            self.intervals.append(model.new_optional_fixed_size_interval_var(start, length, x, ""))
-            self.demands.append(mode.gpu_count)
-        model.add_exactly_one(chosen.values())
-        length = sum(data.ticks[a, g] * x for g, x in chosen.items())
-        model.add(start + length <= self.makespan)
-        self.starts.append(start)
-        self.chosen.append(chosen)
-
-    def _alike(self) -> None:
-        """Jobs of one application start in queue order."""
-        last: dict[int, int] = {}
-        for job, a in enumerate(self.problem.jobs):
-            if a in last:
-                self.model.add(self.starts[last[a]] <= self.starts[job])
-            last[a] = job
-
-    def _terms(self) -> list[tuple[int, int, Any]]:
-        """(application, GPU count, presence) of every interval."""
-        return [
-            (a, g, x)
-            for a, chosen in zip(self.problem.jobs, self.chosen, strict=True)
-            for g, x in chosen.items()
-        ]
-
-    def _areas(self) -> None:
-        data, terms = self.data, self._terms()
-        for capacity, weigh in ((self.problem.gpus, True), (self.problem.numa, False)):
-            used = sum((g if weigh else 1) * data.ticks[a, g] * x for a, g, x in terms)
-            self.model.add(used <= capacity * self.makespan)
-
-    def _patterns(self, found: list[tuple[int, ...]]) -> None:
-        data, model = self.data, self.model
-        times = [model.new_int_var(0, data.horizon, f"pattern {q}") for q in found]
-        work: dict[int, list[Any]] = defaultdict(list)
-        for a, g, x in self._terms():
-            work[g].append(data.ticks[a, g] * x)
-        for g, terms in work.items():
-            held = [q.count(g) * t for t, q in zip(times, found, strict=True) if g in q]
-            model.add(sum(held) >= sum(terms))
-        model.add(sum(times) <= self.makespan)
-
-    def _objective(self, known: float) -> Any:
-        """The objective in integers, at least what is `known` of it."""
-        data, goal, model = self.data, self.problem.objective.goal, self.model
-        cost = sum(data.costs[a, g] * x for a, g, x in self._terms())
-        energy = cost + data.idle * self.makespan
-        if goal == "makespan":
-            model.add(self.makespan >= self._known(known / data.tick_s))
-            return self.makespan
-        if goal == "energy":
-            model.add(energy >= self._known(known / data.quantum_j))
-            return energy
-        most = sum(max(data.costs[a, g] for g in c) for a, c in self._counts())
-        least = sum(min(data.costs[a, g] for g in c) for a, c in self._counts())
-        most += data.idle * data.horizon
-        total = model.new_int_var(min(least, 0), max(most, 1), "energy")
-        model.add(total == energy)
-        size = max(most, 1) * data.horizon
-        product = model.new_int_var(min(least, 0) * data.horizon, size, "product")
-        model.add_multiplication_equality(product, [total, self.makespan])
-        model.add(product >= self._known(known / (data.quantum_j * data.tick_s)))
-        return product
-
-    def _known(self, value: float) -> int:
-        """A bound in integers, lower by what rounding the data down may have taken away.
-
-        Times that were rounded down shift whole schedules: nothing is known of those.
-        """
-        if not self.data.exact:
-            return -cpsat.LARGEST
-        lost = 2 * (len(self.problem) + 1)
-        if self.problem.objective.goal == "edp":
-            lost *= self.data.horizon
-        return math.floor(value - 1e-6 * abs(value)) - lost
-
-    def _counts(self) -> list[tuple[int, list[int]]]:
-        return [(a, list(c)) for a, c in zip(self.problem.jobs, self.chosen, strict=True)]
-
-    @property
-    def unit(self) -> float:
-        """What one of the objective's integers is worth."""
-        data, goal = self.data, self.problem.objective.goal
-        if goal == "makespan":
-            return data.tick_s
-        return data.quantum_j if goal == "energy" else data.quantum_j * data.tick_s
-
-    def hint(self, starts: list[Start]) -> None:
-        """Begin with this schedule."""
-        for job, count, start in starts:
-            self.model.add_hint(self.starts[job], math.floor(start / self.data.tick_s + 1e-6))
-            for g, x in self.chosen[job].items():
-                self.model.add_hint(x, g == count)
-
-    def decode(self, solver: Any) -> list[Start]:
-        """The schedule behind the values, each job moved as early as its place allows."""
-        jobs = range(len(self.problem))
-        counts = [
-            next(g for g, x in self.chosen[job].items() if solver.boolean_value(x)) for job in jobs
-        ]
-        order = sorted(jobs, key=lambda job: (solver.value(self.starts[job]), job))
-        return in_order(self.problem, counts, order)
+    starts: list[Start]
+    value: float
+    led: Bounded
+    termination: Termination
+    proven: bool
 
 
 def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
@@ -185,20 +65,53 @@ def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: 
     workers: CP-SAT's threads; 0 for one per core, and no fewer than eight, which search in
         different ways.
     """
-    found = patterns(problem)
-    led = _bounded(problem, found, limits, seed)
-    rng = np.random.default_rng(seed)
-    fastest = [problem.application(job).fastest.gpu_count for job in range(len(problem))]
-    choices = [fastest, *([led.counts] if led.counts is not None else [])]
-    best = min(
-        (best_of(problem, counts, rng, limits) for counts in choices),
-        key=lambda starts: value_of(problem, starts),
+    found = best_schedule(problem, limits, seed, workers)
+    value, led = found.value, found.led
+    return Outcome(
+        solution_of(problem, found.starts),
+        Status.OPTIMAL if found.proven else Status.FEASIBLE,
+        found.termination,
+        claimed=value,
+        bound=min(led.bound, value) if led.bound <= value * (1 + CLOSE) else led.bound,
+        bound_by=led.by,
     )
+
+
+def best_schedule(
+    problem: CoschedulingProblem,
+    limits: Limits,
+    seed: int,
+    workers: int = 0,
+    first: Sequence[int] = (),
+) -> Found:
+    """What `oracle` finds; the jobs of `first` run already: they start at time 0."""
+    allowed = patterns(problem)
+    led = _bounded(problem, allowed, limits, seed)
+    best = _listed(problem, led, limits, seed, first)
     value = value_of(problem, best)
     limits.progress("lists of jobs", value, led.bound)
     if value <= led.bound * (1 + CLOSE):
-        return _outcome(problem, best, led, Termination.COMPLETED, True)
-    program = Program(problem, found, led.bound)
+        return Found(best, value, led, Termination.COMPLETED, True)
+    program: Lanes | Intervals
+    if two_at_most(problem) and not first:
+        program = Lanes(problem, led.bound)
+    else:
+        program = Intervals(problem, allowed, led.bound, first)
+    return _searched(program, best, led, limits, seed, workers)
+
+
+def _searched(
+    program: Lanes | Intervals,
+    best: list[Start],
+    led: Bounded,
+    limits: Limits,
+    seed: int,
+    workers: int,
+) -> Found:
+    """Run CP-SAT until a schedule meets the bound, it proves more, or time is up."""
+    from ortools.sat.python import cp_model
+
+    problem, value = program.problem, value_of(program.problem, best)
     program.hint(best)
 
     def enough(solution: Any) -> bool:
@@ -217,41 +130,34 @@ def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: 
         scale=lambda number: number * program.unit,
         enough=enough,
     )
-    from ortools.sat.python import cp_model
+    if answer.bound is not None:
+        proved = answer.bound * program.unit
+        proved -= SAFETY * abs(proved)
+        if proved > led.bound:
+            led = Bounded(proved, cpsat.solver_name())
+    proven = value <= led.bound * (1 + CLOSE)
+    if answer.status == cp_model.OPTIMAL or proven:
+        return Found(best, value, led, Termination.COMPLETED, proven)
+    return Found(best, value, led, cpsat.terminated(answer.status, limits), False)
 
-    if answer.bound is not None and answer.bound * program.unit > led.bound:
-        led = Bounded(answer.bound * program.unit, f"{led.by}, {cpsat.solver_name()}", led.counts)
-    proven = answer.status == cp_model.OPTIMAL or value <= led.bound * (1 + CLOSE)
-    termination = Termination.COMPLETED if proven else cpsat.terminated(answer.status, limits)
-    return _outcome(problem, best, led, termination, proven)
+
+def _listed(
+    problem: CoschedulingProblem, led: Bounded, limits: Limits, seed: int, first: Sequence[int]
+) -> list[Start]:
+    """The best list schedule with the bound's GPU counts, or with everyone's fastest."""
+    rng = np.random.default_rng(seed)
+    fastest = [problem.application(job).fastest.gpu_count for job in range(len(problem))]
+    choices = [fastest, *([led.counts] if led.counts is not None else [])]
+    lists = [best_of(problem, counts, rng, limits, first=first) for counts in choices]
+    return min(lists, key=lambda starts: value_of(problem, starts))
 
 
 def _bounded(
-    problem: CoschedulingProblem, found: list[tuple[int, ...]] | None, limits: Limits, seed: int
+    problem: CoschedulingProblem, allowed: list[tuple[int, ...]] | None, limits: Limits, seed: int
 ) -> Bounded:
-    area = Bounded(
-        bound_area(problem, limits=limits, seed=seed).bound or 0.0, "areas in closed form", None
-    )
-    proof: Proof | None = None if found is None else prove(problem, found, limits, seed=seed)
+    area = bound_area(problem, limits=limits, seed=seed).bound or 0.0
+    proof = None if allowed is None else prove(problem, allowed, limits, seed=seed)
     if proof is None:
-        return area
+        return Bounded(area, "areas in closed form")
     by = f"patterns of GPU counts, {proof.solver}"
-    return Bounded(max(proof.bound, area.bound), by, proof.counts)
-
-
-def _outcome(
-    problem: CoschedulingProblem,
-    best: list[Start],
-    led: Bounded,
-    termination: Termination,
-    proven: bool,
-) -> Outcome:
-    value = value_of(problem, best)
-    return Outcome(
-        solution_of(problem, best),
-        Status.OPTIMAL if proven else Status.FEASIBLE,
-        termination,
-        claimed=value,
-        bound=min(led.bound, value) if led.bound <= value * (1 + CLOSE) else led.bound,
-        bound_by=led.by,
-    )
+    return Bounded(max(proof.bound, area), by, proof.counts)

@@ -7,6 +7,9 @@ M. With t_q ≥ 0 the time spent in pattern q and x_ag how many jobs of applicat
     s.t. Σ_g x_ag = jobs of a;  Σ_q (times g is in q)·t_q ≥ Σ_a T_ag·x_ag for every g;
          C ≥ Σ_q t_q;  C ≥ Σ_g T_ag·x_ag / jobs of a for every a.
 
+Where jobs come over time, applications are told apart by release, and for some releases r the
+same rows stand once more for the jobs from r on: C ≥ r + Σ_q t_q(r).
+
 Every schedule gives such x and t; that a job runs without a break, beside particular jobs, is
 forgotten. With "≥" the patterns that no further count fits into are enough.
 """
@@ -29,6 +32,8 @@ from optgap.solvers.coscheduling.area import bound_area, least_makespan
 MOST_PATTERNS = 3000
 SAFETY = 1e-7
 """Relative; taken off what a solver in floating point calls a bound."""
+MOST_RELEASES = 12
+"""Releases from which on the rows are repeated."""
 SLICES = 24
 """Ranges of the makespan that the bound on energy times makespan looks at."""
 
@@ -52,6 +57,10 @@ def patterns(problem: CoschedulingProblem) -> list[tuple[int, ...]] | None:
     return found
 
 
+Class = tuple[int, float]
+"""(application, release in s) of jobs that are alike."""
+
+
 @dataclass(frozen=True, slots=True)
 class Relaxation:
     """The integer program, and where x and C are in it.
@@ -59,12 +68,17 @@ class Relaxation:
     Parameters
     ----------
     model: as above, with `x` and `makespan` as columns.
-    x: column by (application, GPU count).
+    x: column by (application, release) and GPU count.
     """
 
     model: LinearModel
-    x: dict[tuple[int, int], int]
+    x: dict[tuple[Class, int], int]
     makespan: int
+
+
+def classes(problem: CoschedulingProblem) -> list[Class]:
+    """The class of each job."""
+    return [(a, problem.release_s(job)) for job, a in enumerate(problem.jobs)]
 
 
 def relaxation(
@@ -80,25 +94,46 @@ def relaxation(
     makespan = builder.variable(
         min(least_makespan(problem) * (1 - 1e-12), most_s), most_s, idle if energy else 1.0
     )
-    total = Counter(problem.jobs)
-    x: dict[tuple[int, int], int] = {}
-    work: dict[int, list[tuple[int, float]]] = {}
-    for a, jobs in total.items():
-        for mode in problem.applications[a].modes:
+    total = Counter(classes(problem))
+    x: dict[tuple[Class, int], int] = {}
+    for kind, jobs in total.items():
+        modes = problem.applications[kind[0]].modes
+        for mode in modes:
             cost = problem.cost_j(mode) if energy else 0.0
-            column = builder.variable(0, jobs, cost, integer=True)
-            x[a, mode.gpu_count] = column
-            work.setdefault(mode.gpu_count, []).append((column, -mode.runtime_s))
-        modes = problem.applications[a].modes
-        builder.row([(x[a, m.gpu_count], 1.0) for m in modes], jobs, jobs)
-        mean = [(x[a, m.gpu_count], -m.runtime_s / jobs) for m in modes]
-        builder.row([(makespan, 1.0), *mean], lower=0)
+            x[kind, mode.gpu_count] = builder.variable(0, jobs, cost, integer=True)
+        builder.row([(x[kind, m.gpu_count], 1.0) for m in modes], jobs, jobs)
+        mean = [(x[kind, m.gpu_count], -m.runtime_s / jobs) for m in modes]
+        builder.row([(makespan, 1.0), *mean], lower=kind[1] * (1 - 1e-12))
+    for release in _some_releases(problem):
+        work: dict[int, list[tuple[int, float]]] = {}
+        for (kind, g), column in x.items():
+            took = problem.applications[kind[0]].mode(g)
+            if kind[1] >= release and took is not None:
+                work.setdefault(g, []).append((column, -took.runtime_s))
+        _rows(builder, found, work, makespan, release * (1 - 1e-12))
+    return Relaxation(builder.build(), x, makespan)
+
+
+def _rows(
+    builder: LinearBuilder,
+    found: list[tuple[int, ...]],
+    work: dict[int, list[tuple[int, float]]],
+    makespan: int,
+    release: float,
+) -> None:
+    """Time in each pattern from `release` on, enough for the `work` on every GPU count."""
     times = [builder.variable() for _ in found]
     for g, terms in work.items():
         held = [(t, float(q.count(g))) for t, q in zip(times, found, strict=True) if g in q]
         builder.row([*held, *terms], lower=0)
-    builder.row([(makespan, 1.0), *((t, -1.0) for t in times)], lower=0)
-    return Relaxation(builder.build(), x, makespan)
+    builder.row([(makespan, 1.0), *((t, -1.0) for t in times)], lower=release)
+
+
+def _some_releases(problem: CoschedulingProblem) -> list[float]:
+    """0 and at most `MOST_RELEASES` others, evenly among those there are."""
+    later = sorted({r for r in problem.releases if r > 0})
+    step = max(1, math.ceil(len(later) / MOST_RELEASES))
+    return [0.0, *later[::step]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,11 +214,18 @@ def _counts(problem: CoschedulingProblem, program: Relaxation, answer: Solved) -
         return None
     left = {key: round(float(answer.values[column])) for key, column in program.x.items()}
     counts = []
-    for a in problem.jobs:
-        g = next((g for (b, g), n in left.items() if b == a and n > 0), None)
+    for kind in classes(problem):
+        g = next(
+            (
+                m.gpu_count
+                for m in problem.applications[kind[0]].modes
+                if left[kind, m.gpu_count] > 0
+            ),
+            None,
+        )
         if g is None:
             return None
-        left[a, g] -= 1
+        left[kind, g] -= 1
         counts.append(g)
     return counts
 

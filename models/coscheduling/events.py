@@ -1,0 +1,133 @@
+"""The event loop: a policy is asked at time 0 and whenever a job has come or ended."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import insort
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution, Run
+from optgap.models.coscheduling.gpus import TOLERANCE, Node
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a policy sees.
+
+    Parameters
+    ----------
+    problem: the node, and the modes of every job.
+    time_s: now.
+    waiting: jobs that have come and not started, in queue order.
+    running: jobs that run, in order of their end.
+    free_gpus: GPUs that nobody holds.
+    free_domains: how many more jobs may start.
+    started: when each of `running` started and on how many GPUs, (s, GPU count), in that order.
+    """
+
+    problem: CoschedulingProblem
+    time_s: float
+    waiting: tuple[int, ...]
+    running: tuple[int, ...]
+    free_gpus: int
+    free_domains: int
+    started: tuple[tuple[float, int], ...] = ()
+
+
+Action = Sequence[tuple[int, int]]
+"""(job, GPU count) pairs to start now."""
+
+
+def replay(
+    problem: CoschedulingProblem,
+    choose: Callable[[State], Action],
+    limits: Limits,
+    repeat: bool = False,
+) -> Outcome:
+    """Run a policy to the end of the queue; with `repeat`, ask again until it starts nothing.
+
+    `choose` returns only what fits, and something whenever nothing runs.
+    """
+    clock = _Clock(problem)
+    asked, stopped = 0, None
+    while clock.left:
+        stopped = limits.stop
+        if stopped is not None:
+            break
+        while clock.waiting and clock.node.free and clock.node.domains:
+            action = choose(clock.state)
+            asked += 1
+            for job, count in action:
+                clock.start(job, count)
+            if not action or not repeat:
+                break
+        clock.proceed()
+    runs, done = clock.runs, len(clock.runs)
+    return Outcome(
+        CoschedulingSolution.of(runs) if runs else None,
+        Status.FEASIBLE if runs else Status.NO_SOLUTION,
+        stopped or Termination.COMPLETED,
+        info={"decisions": asked},
+        message=f"stopped after {done} of {len(problem)} jobs" if clock.left else "",
+    )
+
+
+class _Clock:
+    """What waits, runs and is still to come, and the time."""
+
+    def __init__(self, problem: CoschedulingProblem) -> None:
+        self.problem = problem
+        self.node = Node(problem)
+        self.now = 0.0
+        self.ends: list[tuple[float, int]] = []
+        self.runs: list[Run] = []
+        self.begun: dict[int, tuple[float, int]] = {}
+        self.coming = sorted((problem.release_s(job), job) for job in range(len(problem)))
+        self.coming.reverse()
+        self.waiting: list[int] = []
+        self._arrive()
+
+    @property
+    def left(self) -> int:
+        """Jobs that have not started."""
+        return len(self.waiting) + len(self.coming)
+
+    @property
+    def state(self) -> State:
+        """What a policy sees now."""
+        running = tuple(job for _, job in sorted(self.ends))
+        started = tuple(self.begun[job] for job in running)
+        free, places = len(self.node.free), len(self.node.domains)
+        return State(self.problem, self.now, tuple(self.waiting), running, free, places, started)
+
+    def start(self, job: int, count: int) -> None:
+        """Start a waiting job now."""
+        mode = self.problem.application(job).mode(count)
+        if mode is None:
+            raise ValueError(f"job {job} has no mode on {count} GPUs")
+        self.waiting.remove(job)
+        end = self.now + mode.runtime_s
+        self.begun[job] = (self.now, count)
+        self.runs.append(Run(job, self.now, end, self.node.start(job, count)))
+        heapq.heappush(self.ends, (end, job))
+
+    def proceed(self) -> None:
+        """To the next end or arrival, if any job is left to start."""
+        if not self.left:
+            return
+        if self.waiting and not self.ends:
+            raise ValueError("the policy starts nothing although nothing runs")
+        ends = [self.ends[0][0]] if self.ends else []
+        arrivals = [self.coming[-1][0]] if self.coming else []
+        self.now = max(self.now, min(ends + arrivals))
+        slack = TOLERANCE * max(1.0, self.now)
+        while self.ends and self.ends[0][0] <= self.now + slack:
+            self.node.end(heapq.heappop(self.ends)[1])
+        self._arrive()
+
+    def _arrive(self) -> None:
+        while self.coming and self.coming[-1][0] <= self.now:
+            insort(self.waiting, self.coming.pop()[1])
