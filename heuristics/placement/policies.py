@@ -128,11 +128,16 @@ def greedy_exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Out
     node accepts the task alike, so fragmentation decides: what it leaves unusable is what
     later tasks cannot be given.
     """
+    rule = greedy_rule(problem)
+    return simulate(problem, rule, limits=limits, seed=seed, label="greedy-exact")
+
+
+def greedy_rule(problem: PlacementProblem) -> Rule:
+    """The rule of `greedy_exact`: scores are the objective's own increase, negated."""
     watts, fragments = problem.objective.weights
     if problem.objective.goal == "accepted_gpu":
         fragments = 1.0
-    rule = _rule(tables.EXACT, gpu=tables.EXACT, watts=watts, fragments=fragments)
-    return simulate(problem, rule, limits=limits, seed=seed, label="greedy-exact")
+    return _rule(tables.EXACT, gpu=tables.EXACT, watts=watts, fragments=fragments)
 
 
 def best_fit(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:

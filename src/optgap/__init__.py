@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from optgap.api import Verdict, bound, check, generate, run, solve
     from optgap.comparison import Comparison, ComparisonSet
     from optgap.documents import load, save
+    from optgap.explaining import Explanation, explain
     from optgap.gaps import compare, sweep
     from optgap.models.errors import InputError, RefereeError
     from optgap.models.limits import Limits
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     from optgap.plotting import plot_gaps
     from optgap.registry import families
     from optgap.versions import show_versions
+    from optgap.waterfall import plot_explanation
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Comparison",
     "ComparisonSet",
+    "Explanation",
     "InputError",
     "Limits",
     "RefereeError",
@@ -40,9 +43,11 @@ __all__ = [
     "bound",
     "check",
     "compare",
+    "explain",
     "families",
     "generate",
     "load",
+    "plot_explanation",
     "plot_gaps",
     "run",
     "save",
@@ -54,6 +59,7 @@ __all__ = [
 _HOME = {
     "Comparison": "comparison",
     "ComparisonSet": "comparison",
+    "Explanation": "explaining",
     "InputError": "models.errors",
     "Limits": "models.limits",
     "RefereeError": "models.errors",
@@ -64,9 +70,11 @@ _HOME = {
     "bound": "api",
     "check": "api",
     "compare": "gaps",
+    "explain": "explaining",
     "families": "registry",
     "generate": "api",
     "load": "documents",
+    "plot_explanation": "waterfall",
     "plot_gaps": "plotting",
     "run": "api",
     "save": "documents",

@@ -12,6 +12,7 @@ from optgap.render import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Okabe and Ito's colours, told apart with any colour vision; yellow is too pale for a line.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -52,6 +53,11 @@ def gaps_png(comparison: Comparison | ComparisonSet) -> bytes:
 
     figure = Figure(figsize=figure_size(comparison), layout="constrained")
     plot_gaps(comparison, figure.subplots())
+    return png(figure)
+
+
+def png(figure: Figure) -> bytes:
+    """A figure as a PNG file."""
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=150)
     return buffer.getvalue()

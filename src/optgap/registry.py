@@ -40,6 +40,10 @@ class FamilySpec:
     needed: how many of `files` must be given.
     tables_out: what can be written about a solution: functions ``f(problem, solution) -> CSV
         text`` by the option that asks for them, and their columns.
+    view: a function that draws a solution, ``f(problem, solution) -> matplotlib Figure``.
+    per_event: the policy that solves every event exactly with what is known by then.
+    regrets: a function that judges a solution's decisions one by one, ``f(problem, solution) ->
+        list of Regret``.
     """
 
     name: str
@@ -135,6 +139,8 @@ FAMILIES: Mapping[str, FamilySpec] = {
                     "demand, use, fragmentation and power after each arrival",
                 ),
             },
+            per_event="greedy-exact",
+            regrets="optgap.heuristics.placement.regret:regrets",
         ),
         FamilySpec(
             "coscheduling",

@@ -25,8 +25,10 @@ COMMANDS = {
     "run": "run one online policy",
     "check": "the referee's verdict on a solution",
     "compare": "every policy's gap to the best proven bound",
+    "explain": "a policy's gap in parts: unproven, price of being online, price of the heuristic",
     "reproduce": "run the papers' figures and tables again: paper | ours | note",
     "fit": "fit a performance or power model to profiling data",
+    "data": "public traces and measurements: list, fetch, verify, path",
     "profile": "sample this machine's GPUs into a CSV to fit",
 }
 """Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""

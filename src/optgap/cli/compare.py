@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -61,6 +60,7 @@ def command(
 ) -> int:
     from optgap import gaps
     from optgap.api import generate, preset_entry
+    from optgap.cli.subjects import is_file, refuse_beside_file
     from optgap.cli.work import Output, interruptible
     from optgap.documents import load_problem
     from optgap.parameters import assignments
@@ -70,8 +70,8 @@ def command(
     if size is not None:
         given["size"] = str(size)
     work: Callable[..., Comparison | ComparisonSet]
-    if _is_file(subject):
-        _refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
+    if is_file(subject):
+        refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
         problem = load_problem(subject)
         name, work = problem.family, partial(gaps.compare, problem)
     else:
@@ -87,26 +87,6 @@ def command(
     work = partial(work, policies=wanted[0], methods=wanted[1], time_limit=time_limit, seed=seed)
     answer = interruptible(lambda limits: work(limits=limits), quiet=quiet)
     return _deliver(answer, Output(json, quiet), plot)
-
-
-def _is_file(subject: str) -> bool:
-    from optgap.models.errors import InputError
-    from optgap.registry import FAMILIES
-
-    if subject in FAMILIES:
-        return False
-    if subject.endswith(".json") or Path(subject).exists():
-        return True
-    expected = f"one of {', '.join(FAMILIES)}, or a problem file"
-    raise InputError("FAMILY|PROBLEM.json", "", subject, expected)
-
-
-def _refuse_beside_file(options: dict[str, object]) -> None:
-    from optgap.models.errors import InputError, NoQuote
-
-    for option, value in options.items():
-        if value is not None:
-            raise InputError(option, "", NoQuote("it beside a problem file"), "a family beside it")
 
 
 def _swept(text: str) -> tuple[str, list[str]]:

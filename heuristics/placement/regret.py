@@ -1,0 +1,116 @@
+"""What each placement cost at the moment it was made, beside the best one open then."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optgap.heuristics.placement.engine import set_up
+from optgap.heuristics.placement.kernels import best_move, choose_gpus, choose_node, commit
+from optgap.heuristics.placement.kernels import move_value as value_of
+from optgap.heuristics.placement.policies import greedy_rule
+from optgap.heuristics.placement.tables import EXACT, Run
+from optgap.models.compiled import compiled
+from optgap.models.placement import PlacementProblem, PlacementSolution
+from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.models.placement.kernels import gpu_profile
+from optgap.models.regret import Regret
+
+ROUNDING = 1e-9
+"""Relative to the two increases: what floating point may make of equal ones."""
+
+
+def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regret]:
+    """One `Regret` per arrival for which something better was open; `time` counts arrivals from 0.
+
+    Power, fragmentation and their sum: how much more the objective rose with this node and GPU
+    than with the best feasible ones. An arrival that was not placed has none, for doing less
+    costs less. Under ``accepted_gpu``: the demand of tasks that were turned away though a node
+    had room; what earlier placements made impossible is not held against the later arrival.
+    """
+    order = np.argsort(problem.ranks)
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    run = set_up(problem, greedy_rule(problem), order, seed=0)
+    size = len(problem.tasks)
+    rank = np.where(solution.node >= 0, place[solution.node], -1)
+    best_rank, best_mask = np.full(size, -1), np.zeros(size, dtype=np.int64)
+    rises = np.zeros((size, 2))
+    _judge(run, rank, np.array(solution.gpu_mask), best_rank, best_mask, rises)
+    if problem.objective.goal == "accepted_gpu":
+        return _turned_away(problem, rank, best_rank, best_mask, order)
+    cost = rises[:, 0] - rises[:, 1]
+    found = np.flatnonzero((rank >= 0) & (cost > ROUNDING * np.abs(rises).sum(axis=1)))
+    unit = problem.objective.described.unit
+    best = PlacementSolution.of_arrays(np.where(best_rank >= 0, order[best_rank], -1), best_mask)
+    return [
+        Regret(
+            float(k),
+            problem.tasks.names[k],
+            f"{_where(problem, solution, k)}: {rises[k, 0]:+,.6g} {unit}",
+            f"{_where(problem, best, k)}: {rises[k, 1]:+,.6g} {unit}",
+            float(cost[k]),
+        )
+        for k in found.tolist()
+    ]
+
+
+def _turned_away(
+    problem: PlacementProblem, rank: IntArray, best_rank: IntArray, mask: IntArray, order: IntArray
+) -> list[Regret]:
+    best = PlacementSolution.of_arrays(np.where(best_rank >= 0, order[best_rank], -1), mask)
+    demand = problem.tasks.demand_milli
+    found = np.flatnonzero((rank < 0) & (best_rank >= 0) & (demand > 0))
+    return [
+        Regret(
+            float(k),
+            problem.tasks.names[k],
+            "turned away",
+            _where(problem, best, k),
+            float(demand[k]),
+        )
+        for k in found.tolist()
+    ]
+
+
+def _where(problem: PlacementProblem, solution: PlacementSolution, k: int) -> str:
+    gpus = solution.gpus(k)
+    node = problem.cluster.names[int(solution.node[k])]
+    if not gpus:
+        return node
+    return f"{node} GPU{'s' if len(gpus) > 1 else ''} {', '.join(map(str, gpus))}"
+
+
+@compiled
+def _rise(run: Run, k: int, n: int, mask: int) -> float:
+    """By how much the objective rises when arrival `k` goes to GPUs `mask` of node `n`."""
+    r = run.arrivals[k]["request"]
+    node, gpu_free, request = run.nodes[n], run.gpu_free[n], run.requests[r]
+    free = gpu_profile(run.workload[node["model"]], gpu_free, node["gpus"], run.profile)
+    moved = 0
+    old = 0
+    for g in range(node["gpus"]):
+        if mask >> g & 1:
+            moved += 1
+            old = gpu_free[g]
+    new = old - request["gpu_milli"] if moved > 0 else 0
+    return -value_of(run, EXACT, r, n, free, moved, old, new)
+
+
+@compiled
+def _judge(
+    run: Run,
+    rank: IntArray,
+    gpu_mask: IntArray,
+    best_rank: IntArray,
+    best_mask: IntArray,
+    rises: FloatArray,
+) -> None:
+    """Follow a solution; note the best placement of each arrival and the (T, 2) rises of both."""
+    for k in range(len(rank)):
+        best_rank[k] = choose_node(run, k)
+        if best_rank[k] >= 0:
+            best_mask[k] = choose_gpus(run, k, best_rank[k])
+            rises[k, 1] = -best_move(run, EXACT, run.arrivals[k]["request"], best_rank[k])[0]
+        if rank[k] >= 0:
+            rises[k, 0] = _rise(run, k, rank[k], gpu_mask[k])
+            commit(run, k, rank[k], gpu_mask[k])

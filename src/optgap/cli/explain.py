@@ -1,0 +1,105 @@
+"""``optgap explain``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from optgap.cli import options as opt
+
+if TYPE_CHECKING:
+    from optgap.cli.work import Output
+    from optgap.explaining import Explanation
+
+
+def command(
+    subject: Annotated[
+        str, typer.Argument(metavar="FAMILY|PROBLEM.json", help="a problem, or a family's preset")
+    ],
+    policy: Annotated[
+        str, typer.Option("--policy", metavar="P", help="whose gap; see `optgap families`")
+    ],
+    methods: Annotated[
+        str, typer.Option("--methods", metavar="M,…", help="names with commas, auto or all")
+    ] = "auto",
+    beside: Annotated[
+        str | None,
+        typer.Option("--beside", metavar="P,…", help="policies that may know better, or all"),
+    ] = None,
+    top: Annotated[
+        int, typer.Option("--top", metavar="N", min=0, help="how many costly decisions to show")
+    ] = 10,
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="NAME", help="see `optgap families`")
+    ] = None,
+    size: Annotated[
+        int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="a parameter of the preset, or else of the policy"
+        ),
+    ] = None,
+    plot: opt.PlotFile = None,
+    json: opt.JsonFile = None,
+    seed: opt.Seed = 0,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(
+            "--time-limit",
+            metavar="SECONDS",
+            callback=opt.positive,
+            help="stop each single method and policy after so many seconds",
+        ),
+    ] = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+) -> int:
+    from optgap.api import choose_policy
+    from optgap.cli.subjects import problem_of
+    from optgap.cli.work import Output, exit_code, interruptible
+    from optgap.explaining import explain
+    from optgap.parameters import assignments
+
+    opt.require_writable(json, plot)
+    given: dict[str, Any] = assignments(settings or [], "--set")
+    problem = problem_of(subject, preset, size, given, seed)
+    choose_policy(problem, policy, given)  # a wrong name is told before any work
+    answer = interruptible(
+        lambda limits: explain(
+            problem,
+            policy,
+            methods,
+            beside=beside or (),
+            time_limit=time_limit,
+            seed=seed,
+            limits=limits,
+            **given,
+        ),
+        quiet=quiet,
+    )
+    _deliver(answer, Output(json, quiet), top, plot)
+    return exit_code([answer.termination])
+
+
+def _deliver(answer: Explanation, out: Output, top: int, plot: str | None) -> None:
+    out.document(answer.to_json(top))
+    if plot is not None:
+        from optgap.models.jsonio import write_bytes
+        from optgap.plotting import png
+        from optgap.waterfall import explanation_figure
+
+        write_bytes(plot, png(explanation_figure(answer)))
+    for line in answer.head():
+        out.line(line)
+    out.line()
+    out.table(*answer.table())
+    for line in ["", *answer.reasons(), "", answer.about_decisions(top)]:
+        out.line(line)
+    if top and answer.costly:
+        out.line()
+        out.table(*answer.decisions(top))
+    for k, note in enumerate(answer.notes):
+        out.line(note if k else "\n" + note)

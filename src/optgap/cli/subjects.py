@@ -1,0 +1,58 @@
+"""What a command is about: a problem file, or a family's preset."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from optgap.contract import Problem
+from optgap.models.errors import InputError, NoQuote
+from optgap.registry import FAMILIES
+
+
+def is_file(subject: str) -> bool:
+    """Whether `subject` is a file rather than the name of a family.
+
+    Raises
+    ------
+    InputError: when it is neither.
+    """
+    if subject in FAMILIES:
+        return False
+    if subject.endswith(".json") or Path(subject).exists():
+        return True
+    expected = f"one of {', '.join(FAMILIES)}, or a problem file"
+    raise InputError("FAMILY|PROBLEM.json", "", subject, expected)
+
+
+def refuse_beside_file(options: Mapping[str, object]) -> None:
+    """Raise InputError for options that make a preset, given together with a problem file."""
+    for option, value in options.items():
+        if value is not None:
+            raise InputError(option, "", NoQuote("it beside a problem file"), "a family beside it")
+
+
+def problem_of(
+    subject: str, preset: str | None, size: int | None, given: dict[str, Any], seed: int
+) -> Problem:
+    """The problem in a file, or a preset made with those of the `given` parameters that it has.
+
+    What it uses is taken out of `given`.
+
+    Raises
+    ------
+    InputError: for what the file, the preset or its parameters hold.
+    """
+    from optgap.api import generate, preset_entry
+    from optgap.documents import load_problem
+
+    if is_file(subject):
+        refuse_beside_file({"--preset": preset, "--size": size})
+        return load_problem(subject)
+    if size is not None:
+        given["size"] = str(size)
+    entry, _ = preset_entry(subject, preset)
+    own = {key: given.pop(key) for key in list(given) if key in entry.params}
+    problem: Problem = generate(subject, preset, seed=seed, **own)
+    return problem

@@ -1,0 +1,143 @@
+"""The picture of an explanation: a waterfall from the bound to the policy, and costly decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from optgap.explaining import TITLES, Explanation
+from optgap.models.regret import Regret
+from optgap.plotting import COLOURS, GREY, plain
+from optgap.render import number, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+PART_COLOURS = {
+    "unproven": GREY,
+    "online": COLOURS[4],
+    "heuristic": COLOURS[1],
+    "online+heuristic": COLOURS[3],
+}
+GAIN = COLOURS[2]
+NAMED = 4
+"""How many of the costliest decisions carry a name in the picture."""
+
+
+def plot_explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
+    """Draw the parts of a policy's gap as a waterfall: 0 is the bound, the last bar the policy.
+
+    A part that is a gain goes back, in green and hatched. Without a bound the waterfall starts
+    at the best known solution.
+
+    Parameters
+    ----------
+    ax: where to draw; a new figure without it.
+    """
+    if ax is None:
+        from matplotlib import pyplot
+
+        _, ax = pyplot.subplots(figsize=(8.0, 2.9), layout="constrained")
+    known = [part for part in explanation.parts if part.amount(explanation.sense) is not None]
+    place, names, widest, lowest = 0.0, [], 0.0, 0.0
+    for row, part in enumerate(known):
+        amount = part.amount(explanation.sense) or 0.0
+        gain = amount < 0
+        colour = GAIN if gain else PART_COLOURS[part.name]
+        ax.barh(
+            row, amount, left=place, height=0.62, color=colour, hatch="//" if gain else None,
+            edgecolor="white" if gain else colour, linewidth=0.5,
+        )  # fmt: skip
+        ax.plot([place + amount] * 2, [row, row + 1], color=GREY, linewidth=0.8, linestyle=":")
+        _label(ax, max(place, place + amount), row, _said(explanation, amount))
+        place += amount
+        widest, lowest = max(widest, place, place - amount), min(lowest, place)
+        names.append(TITLES[part.name])
+    row = len(known)
+    ax.barh(row, place, height=0.62, color=COLOURS[0])
+    _label(ax, place, row, _said(explanation, place))
+    ax.set_yticks(range(row + 1), [*names, explanation.policy])
+    ax.invert_yaxis()
+    ax.set_xlim(1.15 * lowest, 1.45 * widest or 1.0)  # room for the words behind the bars
+    ax.axvline(0, color=GREY, linewidth=1)
+    ax.set_xlabel(_axis(explanation))
+    served = ", the part it served" if explanation.scope == "accepted" else ""
+    ax.set_title(f"{explanation.problem_name}{served}", loc="left", fontsize=10)
+    plain(ax, "x")
+    return ax
+
+
+def plot_decisions(explanation: Explanation, ax: Axes | None = None) -> Axes:
+    """Draw what single decisions cost when they were taken, over time; the costliest by name."""
+    if ax is None:
+        from matplotlib import pyplot
+
+        _, ax = pyplot.subplots(figsize=(8.0, 2.6), layout="constrained")
+    costly = explanation.costly
+    times, costs = [r.time for r in costly], [r.cost for r in costly]
+    ax.vlines(times, 0, costs, color=COLOURS[1], linewidth=1, alpha=0.7)
+    ax.plot(times, costs, ".", color=COLOURS[1], markersize=4)
+    named = explanation.top(NAMED)
+    lanes = _lanes(named, max(times, default=0.0) - min(times, default=0.0))
+    for regret, lane in zip(named, lanes, strict=True):
+        ax.annotate(
+            regret.subject,
+            (regret.time, regret.cost),
+            xytext=(0, 4 + 10 * lane),
+            textcoords="offset points",
+            ha="center",
+            fontsize=8,
+        )
+    ax.margins(y=0.35)
+    ax.set_ylim(bottom=0)
+    ax.set_ylabel(f"cost ({explanation.unit})")
+    ax.set_xlabel("when the decision was taken")
+    plain(ax, "both")
+    return ax
+
+
+def explanation_figure(explanation: Explanation) -> Figure:
+    """Both pictures in one figure, without touching pyplot's state."""
+    from matplotlib.figure import Figure
+
+    if not explanation.costly:
+        figure = Figure(figsize=(8.0, 2.9), layout="constrained")
+        plot_explanation(explanation, figure.subplots())
+        return figure
+    figure = Figure(figsize=(8.0, 5.4), layout="constrained")
+    upper, lower = figure.subplots(2, height_ratios=(1.1, 1))
+    plot_explanation(explanation, upper)
+    plot_decisions(explanation, lower)
+    return figure
+
+
+def _said(explanation: Explanation, amount: float) -> str:
+    text = f"{number(amount)} {explanation.unit}" if amount else f"0 {explanation.unit}"
+    if explanation.bound:
+        text += f", {percent(amount / abs(explanation.bound))}"
+    return text
+
+
+def _axis(explanation: Explanation) -> str:
+    worse = "above" if explanation.sense == "min" else "below"
+    if explanation.bound is None:
+        known = number(explanation.best_known)
+        return f"{worse} the best known solution, {known} {explanation.unit}; nothing is proven"
+    bound = number(explanation.bound)
+    return f"{worse} the proven bound of {bound} {explanation.unit} ({explanation.unit})"
+
+
+def _label(ax: Axes, x: float, y: float, text: str) -> None:
+    ax.annotate(text, (x, y), xytext=(6, 0), textcoords="offset points", va="center", fontsize=9)
+
+
+def _lanes(named: Sequence[Regret], span: float) -> list[int]:
+    """A height for each label, so that neighbours do not overlap."""
+    lanes: list[int] = []
+    for k, regret in enumerate(named):
+        before = named[k - 1]
+        beside = k > 0 and regret.time - before.time < 0.12 * span
+        alike = abs(regret.cost - before.cost) < 0.12 * max(regret.cost, before.cost)
+        lanes.append((lanes[-1] + 1) % 3 if beside and alike else 0)
+    return lanes

@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Cli, two_nodes_problem
+
+import optgap
+
+
+@pytest.fixture
+def problem_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    optgap.save(two_nodes_problem(), "problem.json")
+    return "problem.json"
+
+
+def test_a_gap_is_shown_in_parts_with_decisions(cli: Cli, problem_file: str) -> None:
+    answer = cli("explain", problem_file, "--policy", "random", "--seed", "3", "--plot", "x.png")
+    assert answer.code == 0, answer.err
+    for words in ("unproven", "price of being online", "price of the heuristic", "decisions:"):
+        assert words in answer.out
+    assert Path("x.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_json_is_all_that_is_written_to_standard_output(cli: Cli, problem_file: str) -> None:
+    answer = cli("explain", problem_file, "--policy", "random", "--seed", "3", "--json", "-",
+                 "--top", "1")  # fmt: skip
+    document = json.loads(answer.out)
+    assert document["schema"] == "optgap.explain/1"
+    assert document["policy"] == "random"
+    assert document["per_event"] == "greedy-exact"
+    assert [part["name"] for part in document["parts"]] == ["unproven", "online", "heuristic"]
+    total = sum(part["amount"] for part in document["parts"])
+    assert total == pytest.approx(document["objective"] - document["bound"])
+    assert len(document["decisions"]["top"]) <= 1
+    assert document["decisions"]["costly"] >= len(document["decisions"]["top"])
+
+
+def test_a_family_stands_for_its_preset(cli: Cli, problem_file: str) -> None:
+    answer = cli("explain", "placement", "--preset", "small", "--size", "8", "--policy",
+                 "pwr+fgd", "--set", "score=exact", "--set", "goal=fragmentation")  # fmt: skip
+    assert answer.code == 0, answer.err
+    assert "small, 8 tasks" in answer.out
+    assert "pwr+fgd(score=exact)" in answer.out
+    assert "milli-GPU" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("problem.json", "--policy", "fg"), "--policy: found 'fg'"),
+        (("missing.json", "--policy", "fgd"), "missing.json: found"),
+        (("problem.json", "--policy", "fgd", "--set", "x=1"), "found x, expected"),
+        (("problem.json", "--policy", "fgd", "--preset", "small"), "beside a problem file"),
+        (("nothing", "--policy", "fgd"), "or a problem file"),
+        (("problem.json", "--policy", "fgd", "--beside", "no"), "--policy: found 'no'"),
+        (("problem.json", "--policy", "fgd", "--json", "a/b.json"), "no such folder"),
+    ],
+)
+def test_what_cannot_be_used_is_one_line(
+    cli: Cli, problem_file: str, arguments: tuple[str, ...], words: str
+) -> None:
+    answer = cli("explain", *arguments)
+    assert answer.code == 2
+    assert answer.out == ""
+    assert len(answer.err.splitlines()) == 1
+    assert words in answer.err

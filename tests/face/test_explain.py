@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+from typing import Any
+
+import enumeration
+import pytest
+from conftest import two_nodes_problem
+from hypothesis import given, settings
+from strategies import placement_problems
+
+import optgap
+from optgap.explaining import Explanation, explain
+from optgap.models.errors import InputError, RefereeError
+from optgap.models.jsonio import Fields, finite
+from optgap.models.limits import Limits
+from optgap.models.placement import PlacementProblem
+from optgap.models.result import Termination
+from optgap.waterfall import explanation_figure, plot_decisions, plot_explanation
+
+
+@pytest.fixture(autouse=True)
+def _enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Methods whose answers are known."""
+    import optgap.solvers.placement as room
+
+    monkeypatch.setattr(room, "METHODS", enumeration.METHODS, raising=False)
+    monkeypatch.setattr(room, "auto", lambda problem: "enumerate", raising=False)
+    monkeypatch.setattr(room, "auto_bound", lambda problem: "loose", raising=False)
+
+
+def refuse_all(task: Any, state: Any) -> None:
+    return None
+
+
+def first_only(task: Any, state: Any) -> Any:
+    nodes = state.feasible(task)
+    return nodes[0] if task.name == "t0" else None
+
+
+def amounts(answer: Explanation) -> dict[str, float | None]:
+    return {part.name: part.amount(answer.sense) for part in answer.parts}
+
+
+def without(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The placement family without its exact-per-event policy or its judge."""
+    from dataclasses import replace
+
+    from optgap.registry import FAMILIES
+
+    spec = FAMILIES["placement"]
+    monkeypatch.setitem(FAMILIES, "placement", replace(spec, **{name: ""}))  # type: ignore[arg-type]
+
+
+def test_a_gap_is_unproven_plus_online_plus_heuristic(two_nodes: PlacementProblem) -> None:
+    answer = explain(two_nodes, "random", "loose,enumerate", seed=3)
+    found = amounts(answer)
+    assert found["unproven"] == 0
+    assert answer.known_by == "enumerate"
+    assert sum(v or 0 for v in found.values()) == pytest.approx(answer.objective - 495)
+    assert "proven optimal" in answer.part("unproven").because
+    assert answer.gap == pytest.approx((answer.objective - 495) / 495)
+
+
+@settings(max_examples=25)
+@given(placement_problems(max_tasks=3))
+def test_parts_add_up_and_only_the_heuristic_may_be_a_gain(problem: PlacementProblem) -> None:
+    try:
+        answer = explain(problem, "fgd", "enumerate")
+    except InputError:  # nothing could be placed
+        return
+    found = amounts(answer)
+    if answer.bound is not None and None not in found.values():
+        loss = answer.objective - answer.bound
+        total = sum(v or 0.0 for v in found.values())
+        assert total == pytest.approx(loss if answer.sense == "min" else -loss, abs=1e-9)
+    for name in ("unproven", "online"):
+        if found.get(name) is not None:
+            assert found[name] >= -1e-6  # type: ignore[operator]
+    assert Explanation.from_json(Fields(finite(answer.to_json()), "x")).table() == answer.table()
+
+
+def test_the_exact_per_event_policy_pays_nothing_for_a_heuristic(
+    two_nodes: PlacementProblem,
+) -> None:
+    answer = explain(two_nodes, "greedy-exact")
+    assert amounts(answer)["heuristic"] == 0
+    assert answer.costly == ()
+    assert "none cost anything" in str(answer)
+
+
+def test_a_policy_that_beats_solving_each_event_exactly_shows_a_gain() -> None:
+    problem = optgap.generate("placement", "small", seed=0)
+    answer = _small(problem)
+    assert amounts(answer)["heuristic"] == pytest.approx(-45.0)
+    assert "a gain" in answer.part("heuristic").because
+    assert "online itself" in answer.part("online").because  # no method with hindsight ran
+    assert "-45" in str(answer)
+    assert plot_explanation(answer).patches
+
+
+def _small(problem: PlacementProblem) -> Explanation:
+    """Without a method that finds solutions: 40 tasks are too many to enumerate."""
+    from optgap.models.spec import Entry, entries
+
+    patch = pytest.MonkeyPatch()
+    entry = Entry("zero", "test_explain:zero", "0 W", kind="bound")
+    with patch.context() as inner:
+        import sys
+
+        import optgap.solvers.placement as room
+
+        inner.setitem(sys.modules, "test_explain", sys.modules[__name__])
+        inner.setattr(room, "METHODS", entries(entry))
+        return explain(problem, "pwr+fgd", "zero")
+
+
+def zero(problem: PlacementProblem, *, limits: Limits, seed: int) -> Any:
+    """A bound that is no good."""
+    from optgap.models.result import Outcome, Status
+
+    return Outcome(None, Status.BOUND_ONLY, bound=1.0, bound_by="physics")
+
+
+def test_a_policy_that_serves_part_is_explained_on_that_part() -> None:
+    problem = two_nodes_problem(extra=2)  # six GPUs asked for, four there
+    answer = explain(problem, first_only)
+    assert answer.scope == "accepted"
+    assert "1 tasks" in answer.problem_summary
+    assert any("part" in note for note in answer.notes)
+    accepted = enumeration.optimum(problem.restrict(optgap.run(problem, first_only).solution))
+    assert accepted is not None
+    assert answer.bound == accepted[0]
+
+
+def test_a_policy_that_serves_nothing_is_refused(two_nodes: PlacementProblem) -> None:
+    with pytest.raises(InputError, match="nothing served"):
+        explain(two_nodes, refuse_all)
+
+
+def test_without_an_exact_per_event_policy_two_prices_are_one(
+    two_nodes: PlacementProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without("per_event", monkeypatch)
+    answer = explain(two_nodes, "random", seed=3)
+    assert [part.name for part in answer.parts] == ["unproven", "online+heuristic"]
+    assert "names no policy" in answer.parts[1].because
+
+
+def test_an_exact_per_event_policy_that_serves_less_is_no_yardstick(
+    two_nodes: PlacementProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from optgap.heuristics import placement as room
+    from optgap.models.spec import Entry, entries
+
+    table = {**room.POLICIES}
+    table["greedy-exact"] = Entry("greedy-exact", "test_explain:nothing", "")
+    monkeypatch.setattr(room, "POLICIES", entries(*table.values()))
+    import sys
+
+    monkeypatch.setitem(sys.modules, "test_explain", sys.modules[__name__])
+    answer = explain(two_nodes, "fgd")
+    assert answer.per_event_objective is None
+    assert "serves less" in answer.parts[1].because
+
+
+def nothing(problem: PlacementProblem, *, limits: Limits, seed: int) -> Any:
+    """A policy that turns everything away."""
+    from optgap.models.placement import PlacementSolution
+    from optgap.models.result import Outcome, Status
+
+    return Outcome(PlacementSolution.of([None] * len(problem.tasks)), Status.FEASIBLE)
+
+
+def test_a_family_that_judges_no_decisions_says_so(
+    two_nodes: PlacementProblem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without("regrets", monkeypatch)
+    answer = explain(two_nodes, "random", seed=3)
+    assert "does not judge" in answer.about_decisions()
+    assert answer.to_json()["decisions"]["judged"] is None
+
+
+def test_without_a_bound_the_unproven_part_is_unknown() -> None:
+    answer = explain(two_nodes_problem(), "fgd", "narrow")  # another objective: no bound
+    assert answer.bound is None
+    assert amounts(answer)["unproven"] is None
+    assert answer.gap is None
+    assert "no bound is proven" in str(answer)
+    assert "nothing is proven" in plot_explanation(answer).get_xlabel()
+
+
+def test_a_bound_that_the_policy_breaks_is_an_error(two_nodes: PlacementProblem) -> None:
+    with pytest.raises(RefereeError):
+        explain(two_nodes, "fgd", "loose(scale=9.0)")
+
+
+def test_maximising_counts_what_is_missing() -> None:
+    answer = explain(two_nodes_problem(extra=2, goal="accepted_gpu"), first_only)
+    assert answer.scope == "all"
+    assert answer.objective == 1000
+    assert answer.best_known == 4000
+    assert sum(v or 0 for v in amounts(answer).values()) == 3000
+    assert answer.costly
+    assert all(regret.chosen == "turned away" for regret in answer.costly)
+    assert "below" in plot_explanation(answer).get_xlabel()
+
+
+def test_what_a_limit_stopped_says_so(two_nodes: PlacementProblem) -> None:
+    stopped = Limits()
+    seen: list[str] = []
+
+    def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
+        seen.append(phase)
+        if phase.startswith("enumerate"):
+            stopped.interrupted.set()
+
+    answer = explain(two_nodes, "fgd", limits=Limits(None, stopped.interrupted, tell))
+    assert answer.termination is Termination.INTERRUPTED
+    assert any(phase.startswith("fgd") for phase in seen)
+
+
+def test_the_costliest_decisions_are_drawn_in_time_order() -> None:
+    problem = two_nodes_problem(extra=1)
+    answer = explain(problem, "random", "enumerate", seed=1)
+    times = [regret.time for regret in answer.top()]
+    assert times == sorted(times)
+    assert len(answer.top(1)) <= 1
+    assert answer._repr_html_().startswith("<table>")
+    assert explanation_figure(answer).axes
+    assert plot_decisions(answer).get_ylabel().startswith("cost")
