@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import math
 import os
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO, Any, Literal
@@ -41,6 +43,8 @@ class Column:
 def read_table(path: str | os.PathLike[str], columns: Sequence[Column]) -> dict[str, list[Any]]:
     """Read the named columns of a CSV file with a header; other columns are passed over.
 
+    A file whose name ends in ``.gz`` is unpacked on the way.
+
     Returns
     -------
     One list per column, in file order. Optional columns that the file lacks hold their
@@ -54,13 +58,22 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[Column]) -> dict[
     """
     source = str(path)
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
+        with open_text(path) as file:
             return _read(file, source, columns)
+    except (EOFError, zlib.error) as error:
+        raise InputError(source, "", NoQuote(error), "a whole .gz file") from None
     except OSError as error:
         raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
     except UnicodeDecodeError as error:
         found = error.object[error.start : error.start + 4]
         raise InputError(source, "", found, "UTF-8 text") from None
+
+
+def open_text(path: str | os.PathLike[str]) -> IO[str]:
+    """A text file, unpacked on the way when its name ends in ``.gz``."""
+    if str(path).endswith(".gz"):
+        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
+    return open(path, encoding="utf-8-sig", newline="")
 
 
 def _lines(file: IO[str], source: str) -> Iterator[str]:

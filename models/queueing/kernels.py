@@ -1,0 +1,76 @@
+"""Free GPUs on nodes, and which of them a job gets: one best-fit rule for everyone.
+
+`free` has the free GPUs of every node and `level` how many nodes have each number free.
+A job of n ≤ g GPUs goes to the node with the fewest free GPUs that suffice, the lowest index
+among equals; a larger one to the ⌊n/g⌋ lowest wholly free nodes, and the remainder by best fit to
+another node.
+"""
+
+from __future__ import annotations
+
+from optgap.models.compiled import compiled
+from optgap.models.queueing.arrays import IntArray
+
+
+@compiled
+def tightest(free: IntArray, level: IntArray, n: int, most: int) -> int:
+    """The least number of free GPUs, at most `most`, that suffices for n; -1 for none."""
+    if len(free) == 1:  # one node with as many GPUs as a whole cluster
+        return free[0] if n <= free[0] <= most else -1
+    for f in range(n, most + 1):
+        if level[f] > 0:
+            return f
+    return -1
+
+
+@compiled
+def fits(free: IntArray, level: IntArray, n: int, g: int) -> bool:
+    """Whether a job of n GPUs can be placed now."""
+    if n <= g:
+        return tightest(free, level, n, g) >= 0
+    whole, rest = n // g, n % g
+    if level[g] < whole:
+        return False
+    return rest == 0 or level[g] > whole or tightest(free, level, rest, g - 1) >= 0
+
+
+@compiled
+def node_with(free: IntArray, f: int) -> int:
+    """The lowest node with exactly f GPUs free."""
+    for node in range(len(free)):
+        if free[node] == f:
+            return node
+    return -1
+
+
+@compiled
+def take(free: IntArray, level: IntArray, node: int, n: int) -> None:
+    """Hand out n GPUs of a node; negative to take them back."""
+    level[free[node]] -= 1
+    free[node] -= n
+    level[free[node]] += 1
+
+
+@compiled
+def place(
+    free: IntArray, level: IntArray, n: int, g: int, node: IntArray, gpus: IntArray, at: int
+) -> int:
+    """Place a job that fits; writes its nodes and GPUs from `at` on and returns how many nodes."""
+    used = 0
+    whole, rest = n // g, n % g
+    if whole > 0:
+        for k in range(len(free)):
+            if used == whole:
+                break
+            if free[k] == g:
+                take(free, level, k, g)
+                node[at + used] = k
+                gpus[at + used] = g
+                used += 1
+    if rest > 0:
+        k = node_with(free, tightest(free, level, rest, g))
+        take(free, level, k, rest)
+        node[at + used] = k
+        gpus[at + used] = rest
+        used += 1
+    return used

@@ -1,0 +1,189 @@
+"""Queueing problems: the paper's workload, small ones for exact methods, and files."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.queueing.problem import Goal, Placement, QueueingProblem
+from optgap.models.queueing.readers import Unusable, read_jobs
+from optgap.models.queueing.workload import (
+    Arrivals,
+    Corr,
+    Estimate,
+    Large,
+    Patience,
+    draw,
+)
+from optgap.models.spec import Entry, entries
+
+HERE = "optgap.models.queueing.presets"
+CLUSTER = {"nodes": 8, "gpus_per_node": 8, "placement": "node", "goal": "mean_wait"}
+WORKLOAD = {
+    "load": 0.9,
+    "corr": "none",
+    "arrivals": "poisson",
+    "large": "16",
+    "patience": "inf",
+    "patience_s": 3600.0,
+    "estimate": "exact",
+    "sigma": 0.5,
+}
+
+PRESETS = entries(
+    Entry(
+        "mixed",
+        f"{HERE}:mixed",
+        "the paper's mix of synthetic jobs on 8 x 8 GPUs (size = jobs, 200)",
+        params={"size": 200, **WORKLOAD, **CLUSTER},
+        deterministic=False,
+    ),
+    Entry(
+        "paper",
+        f"{HERE}:paper",
+        "the same at the paper's scale (size = jobs, 1000; 100000 works, too)",
+        params={"size": 1000, **WORKLOAD, **CLUSTER},
+        deterministic=False,
+    ),
+    Entry(
+        "small",
+        f"{HERE}:small",
+        "a dozen such jobs on 2 x 8 GPUs under high load (size = jobs, 12): exact methods",
+        params={**WORKLOAD, **CLUSTER, "size": 12, "load": 2.0, "nodes": 2},
+        deterministic=False,
+    ),
+)
+
+
+def mixed(
+    *,
+    seed: int,
+    size: int = 200,
+    load: float = 0.9,
+    corr: Corr = "none",
+    arrivals: Arrivals = "poisson",
+    large: Large = "16",
+    patience: Patience = "inf",
+    patience_s: float = 3600.0,
+    estimate: Estimate = "exact",
+    sigma: float = 0.5,
+    nodes: int = 8,
+    gpus_per_node: int = 8,
+    placement: Placement = "node",
+    goal: Goal = "mean_wait",
+) -> QueueingProblem:
+    """`size` jobs of the paper's mix, drawn from `seed`; parameters as for `workload.draw`.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    if min(nodes, gpus_per_node) < 1:
+        raise InputError("--set", "nodes, gpus_per_node", (nodes, gpus_per_node), "at least 1")
+    jobs = draw(
+        np.random.default_rng(seed),
+        size,
+        nodes * gpus_per_node,
+        load=load,
+        corr=corr,
+        arrivals=arrivals,
+        large=large,
+        patience=patience,
+        patience_s=patience_s,
+        estimate=estimate,
+        sigma=sigma,
+    )
+    return QueueingProblem.of(
+        jobs,
+        nodes=nodes,
+        gpus_per_node=gpus_per_node,
+        placement=placement,
+        goal=goal,
+        name=f"synthetic stream, {size} jobs, seed {seed}",
+        origin="synthetic, after the paper's Section IV-A",
+    )
+
+
+def _variant(doc: str, **defaults: Any) -> Callable[..., QueueingProblem]:
+    """`mixed` with other defaults, which its signature shows."""
+
+    def function(*, seed: int, **params: Any) -> QueueingProblem:
+        return mixed(seed=seed, **{**defaults, **params})
+
+    shown = inspect.signature(mixed)
+    changed = [
+        p.replace(default=defaults.get(p.name, p.default)) for p in shown.parameters.values()
+    ]
+    anything: Any = function
+    anything.__signature__ = shown.replace(parameters=changed)
+    anything.__doc__ = doc
+    return function
+
+
+paper = _variant("`mixed` with 1,000 jobs.", size=1000)
+small = _variant(
+    "`mixed` with 12 jobs on two nodes, twice as many as they can keep up with.",
+    size=12,
+    load=2.0,
+    nodes=2,
+)
+
+
+def from_file(
+    jobs: str | os.PathLike[str],
+    *,
+    seed: int = 0,
+    nodes: int = 8,
+    gpus_per_node: int = 8,
+    placement: Placement = "node",
+    goal: Goal = "mean_wait",
+    unusable: Unusable = "auto",
+    first: int = 0,
+) -> QueueingProblem:
+    """A problem from a table of jobs or an archive's log; `seed` is not used.
+
+    ``.swf`` is the Standard Workload Format; a CSV file with the columns
+    ``timestamp,duration,num_gpus`` is taken for Philly's, any other for the tidy table
+    ``job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,patience_s]``. Names may
+    end in ``.gz``.
+
+    Parameters
+    ----------
+    unusable: what to do with jobs that cannot be run (no run time, no GPUs, more than the
+        cluster has): ``refuse`` them, ``drop`` and count them, or ``auto``: drop from logs,
+        refuse in the tidy table.
+    first: take this many jobs by arrival; 0 for all.
+
+    Raises
+    ------
+    InputError: naming file, row and column of what cannot be used.
+    """
+    if first < 0:
+        raise InputError("--set", "first", first, "a number of jobs, or 0 for all")
+    if min(nodes, gpus_per_node) < 1:
+        raise InputError("--set", "nodes, gpus_per_node", (nodes, gpus_per_node), "at least 1")
+    read = read_jobs(jobs, nodes * gpus_per_node, unusable)
+    stream = read.jobs
+    notices = list(read.notices)
+    if 0 < first < len(stream):
+        notices.append(f"the first {first} of {len(stream)} jobs")
+        stream = stream.take(np.arange(first))
+    base = os.path.basename(os.fspath(jobs))
+    if not len(stream):
+        raise InputError(str(jobs), "", NoQuote("no jobs"), "at least one job")
+    return QueueingProblem.of(
+        stream,
+        nodes=nodes,
+        gpus_per_node=gpus_per_node,
+        placement=placement,
+        goal=goal,
+        name=base.split(".")[0],
+        origin=base,
+        notices=tuple(notices),
+        source=str(jobs),
+    )

@@ -1,0 +1,278 @@
+"""The queueing problem: identical nodes, rigid jobs that arrive over time, one objective."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.jsonio import Fields
+from optgap.models.queueing.jobs import Jobs
+from optgap.models.queueing.solution import QueueingSolution
+from optgap.models.result import Evaluation, Objective, Violation
+
+SCHEMA = "optgap.queueing.problem/1"
+MOST_NODES = 1_000_000
+MOST_GPUS_PER_NODE = 100_000
+STARVED_S = 1800.0
+"""A job that waits longer counts as starved: the paper's 30 minutes."""
+Goal = Literal["mean_wait", "mean_jct", "makespan"]
+Placement = Literal["node", "count"]
+
+
+@dataclass(frozen=True, slots=True)
+class QueueingObjective:
+    """What to minimise.
+
+    Parameters
+    ----------
+    goal: ``mean_wait``, mean of start − arrival; ``mean_jct``, mean of end − arrival; or
+        ``makespan``, last end − first arrival; all in s.
+    """
+
+    goal: Goal = "mean_wait"
+
+    @property
+    def described(self) -> Objective:
+        """Name, unit and sense."""
+        return Objective(self.goal, "s")
+
+    def validate(self, source: str) -> None:
+        """Raise InputError for an unknown goal."""
+        if self.goal not in get_args(Goal):
+            expected = "one of " + ", ".join(get_args(Goal))
+            raise InputError(source, "field objective.goal", self.goal, expected)
+
+
+@dataclass(frozen=True, eq=False)
+class QueueingProblem:
+    """Jobs for a cluster of N nodes with g GPUs each.
+
+    A job of n ≤ g GPUs holds them on one node; a larger one holds ⌊n/g⌋ whole nodes and what is
+    left on one more. With ``placement="count"`` only the number of GPUs matters.
+
+    Parameters
+    ----------
+    nodes, gpus_per_node: N and g.
+    jobs: the stream.
+    placement: ``node`` or ``count``.
+    objective: what to minimise.
+    name: how tables call it.
+    origin: where the data come from.
+    notices: what a reader changed or left out on the way in, with counts.
+    """
+
+    family: ClassVar[str] = "queueing"
+
+    nodes: int
+    gpus_per_node: int
+    jobs: Jobs
+    placement: Placement = "node"
+    objective: QueueingObjective = field(default_factory=QueueingObjective)
+    name: str = "queueing"
+    origin: str = ""
+    notices: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        jobs: Jobs,
+        *,
+        nodes: int = 8,
+        gpus_per_node: int = 8,
+        placement: Placement = "node",
+        goal: Goal = "mean_wait",
+        name: str = "queueing",
+        origin: str = "",
+        notices: tuple[str, ...] = (),
+        source: str = "problem",
+    ) -> QueueingProblem:
+        """A problem, once everything about it has been checked.
+
+        Raises
+        ------
+        InputError: naming the field, for a cluster out of range, a job larger than the cluster,
+            or an unknown placement or goal.
+        """
+        _whole(source, "nodes", nodes, MOST_NODES)
+        _whole(source, "gpus_per_node", gpus_per_node, MOST_GPUS_PER_NODE)
+        if placement not in get_args(Placement):
+            expected = "one of " + ", ".join(get_args(Placement))
+            raise InputError(source, "field placement", placement, expected)
+        objective = QueueingObjective(goal)
+        objective.validate(source)
+        most = nodes * gpus_per_node
+        too_large = np.flatnonzero(jobs.gpus > most)
+        if too_large.size:
+            k = int(too_large[0])
+            where = f"job {jobs.names[k]}, gpus"
+            more = f" ({too_large.size} such jobs)" if too_large.size > 1 else ""
+            found = NoQuote(f"{jobs.gpus[k]} GPUs{more}")
+            raise InputError(source, where, found, f"at most {most}, what the cluster has")
+        return cls(nodes, gpus_per_node, jobs, placement, objective, name, origin, notices)
+
+    # -- what methods and policies ask for ------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.jobs)
+
+    @property
+    def gpus(self) -> int:
+        """M, GPUs of the cluster."""
+        return self.nodes * self.gpus_per_node
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Nodes and GPUs per node as far as placement goes: one large node for ``count``."""
+        return (self.nodes, self.gpus_per_node) if self.placement == "node" else (1, self.gpus)
+
+    @property
+    def load(self) -> float:
+        """Offered load ρ: GPU-s of all jobs over those of the cluster while jobs arrive."""
+        span = float(self.jobs.arrival_s[-1] - self.jobs.arrival_s[0])
+        work = float(self.jobs.gpu_seconds.sum())
+        return work / (self.gpus * span) if span > 0 else math.inf
+
+    def value(self, start_s: Any, chosen: Any = slice(None)) -> float:
+        """The objective of start times, s, for `chosen` jobs (all unless given)."""
+        jobs = self.jobs
+        starts, arrivals = np.asarray(start_s)[chosen], jobs.arrival_s[chosen]
+        if self.objective.goal == "mean_wait":
+            return math.fsum((starts - arrivals).tolist()) / len(starts)
+        ends = starts + jobs.duration_s[chosen]
+        if self.objective.goal == "mean_jct":
+            return math.fsum((ends - arrivals).tolist()) / len(starts)
+        return float(ends.max() - jobs.arrival_s[0])
+
+    def restrict(self, solution: QueueingSolution) -> QueueingProblem:
+        """The same problem with only the jobs that `solution` starts."""
+        jobs = self.jobs.take(solution.started)
+        return replace(self, jobs=jobs, name=f"{self.name} (jobs started)")
+
+    def aimed_at(self, goal: Goal) -> QueueingProblem:
+        """The same problem with another objective."""
+        objective = QueueingObjective(goal)
+        objective.validate("problem")
+        return replace(self, objective=objective)
+
+    # -- the referee ----------------------------------------------------------------------
+
+    def check(self, solution: QueueingSolution) -> list[Violation]:
+        """Every broken constraint; a job that never starts is none, see `serves_all`."""
+        from optgap.models.queueing.referee import check
+
+        return check(self, solution)
+
+    def evaluate(self, solution: QueueingSolution) -> Evaluation:
+        """Objective and metrics of a schedule, recomputed from scratch."""
+        from optgap.models.queueing.referee import evaluate
+
+        return evaluate(self, solution)
+
+    def serves_all(self, solution: QueueingSolution) -> bool:
+        """Whether every job starts."""
+        return bool(np.isfinite(solution.start_s).all())
+
+    # -- plain data -----------------------------------------------------------------------
+
+    @property
+    def summary(self) -> str:
+        """One line: sizes, load and the objective."""
+        cluster = f"{self.nodes} x {self.gpus_per_node} GPUs"
+        if self.placement == "count":
+            cluster += " (nodes ignored)"
+        load = "all at once" if math.isinf(self.load) else f"load {self.load:.2f}"
+        text = f"{len(self)} jobs on {cluster}, {load}; minimise {self.objective.goal} (s)"
+        return "; ".join([text, *self.notices])
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.summary}"
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.queueing.problem/1``; `null` patience is endless."""
+        jobs = self.jobs
+        columns: dict[str, Any] = {
+            "job": list(jobs.names),
+            "arrival_s": jobs.arrival_s.tolist(),
+            "duration_s": jobs.duration_s.tolist(),
+            "gpus": jobs.gpus.tolist(),
+            "type": list(jobs.kinds),
+            "family": list(jobs.families),
+            "iterations": jobs.iterations.tolist(),
+        }
+        if not jobs.exact_estimates:
+            columns["estimate_s"] = jobs.estimate_s.tolist()
+        if not jobs.patient:
+            columns["patience_s"] = [None if math.isinf(p) else p for p in jobs.patience_s.tolist()]
+        return {
+            "schema": SCHEMA,
+            "family": self.family,
+            "name": self.name,
+            "origin": self.origin,
+            "notices": list(self.notices),
+            "objective": {"goal": self.objective.goal},
+            "nodes": self.nodes,
+            "gpus_per_node": self.gpus_per_node,
+            "placement": self.placement,
+            "jobs": columns,
+        }
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> QueueingProblem:
+        """Read the JSON form; `job`, `type`, `family`, `iterations`, `estimate_s`, `patience_s`
+        may be missing.
+
+        Raises
+        ------
+        InputError: naming the field that is missing or not what it should be.
+        """
+        fields.schema(SCHEMA)
+        columns = fields.object("jobs")
+
+        def texts(name: str) -> list[str] | None:
+            return columns.texts(name) if name in columns.document else None
+
+        def numbers(name: str) -> list[float] | None:
+            return columns.numbers(name) if name in columns.document else None
+
+        jobs = Jobs.of(
+            columns.numbers("arrival_s"),
+            columns.numbers("duration_s"),
+            columns.integers("gpus", minimum=1),
+            names=texts("job"),
+            kinds=texts("type"),
+            families=texts("family"),
+            iterations=numbers("iterations"),
+            patience_s=_patience(columns),
+            estimate_s=numbers("estimate_s"),
+            source=fields.source,
+        )
+        return cls.of(
+            jobs,
+            nodes=fields.integer("nodes", minimum=1),
+            gpus_per_node=fields.integer("gpus_per_node", minimum=1),
+            placement=fields.choice("placement", get_args(Placement), "node"),  # type: ignore[arg-type]  # checked
+            goal=fields.object("objective").text("goal"),  # type: ignore[arg-type]  # checked
+            name=fields.text("name", "queueing"),
+            origin=fields.text("origin", ""),
+            notices=tuple(fields.texts("notices")) if "notices" in fields.document else (),
+            source=fields.source,
+        )
+
+
+def _patience(columns: Fields) -> list[float] | float:
+    if "patience_s" not in columns.document:
+        return math.inf
+    values = columns.array("patience_s")
+    for k, value in enumerate(values):
+        if value is not None and type(value) not in (int, float):
+            raise columns.fail(f"patience_s[{k}]", value, "a positive number, or null")
+    return [math.inf if value is None else float(value) for value in values]
+
+
+def _whole(source: str, name: str, value: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise InputError(source, f"field {name}", value, f"an integer from 1 to {most}")

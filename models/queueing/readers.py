@@ -1,0 +1,207 @@
+"""Job streams from files: the tidy table, Philly's table, and the Standard Workload Format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.queueing.jobs import Jobs
+from optgap.models.tables import Column, open_text, read_table
+
+Path = str | os.PathLike[str]
+Unusable = Literal["auto", "refuse", "drop"]
+ENDLESS = float("inf")
+
+TIDY = (
+    Column("job"),
+    Column("arrival_s", "number"),
+    Column("duration_s", "number"),
+    Column("gpus", "integer"),
+    Column("type", required=False, empty=""),
+    Column("family", required=False, empty=""),
+    Column("iterations", "number", required=False, empty=-1.0),
+    Column("estimate_s", "number", required=False, empty=-1.0),
+    Column("patience_s", "number", required=False, empty=ENDLESS),
+)
+PHILLY = (
+    Column("timestamp"),
+    Column("duration", "number"),
+    Column("num_gpus", "integer"),
+    Column("cluster", required=False, empty=""),
+)
+
+
+@dataclass(frozen=True)
+class Read:
+    """Jobs, and what was changed or left out on the way."""
+
+    jobs: Jobs
+    notices: tuple[str, ...]
+
+
+def read_jobs(path: Path, most_gpus: int, unusable: Unusable = "auto") -> Read:
+    """Jobs from a file, whose format its name and header tell; see `presets.from_file`.
+
+    Raises
+    ------
+    InputError: naming file, row and column of what cannot be used.
+    """
+    if unusable not in get_args(Unusable):
+        expected = "one of " + ", ".join(get_args(Unusable))
+        raise InputError("--set", "unusable", unusable, expected)
+    name = str(path).removesuffix(".gz")
+    if name.endswith(".swf"):
+        from optgap.models.queueing.swf import read_swf
+
+        return read_swf(path, most_gpus, unusable)
+    if {"timestamp", "num_gpus"} <= set(_header(path)):
+        return read_philly(path, most_gpus, unusable)
+    return read_tidy(path, most_gpus, unusable)
+
+
+def read_tidy(path: Path, most_gpus: int, unusable: Unusable = "auto") -> Read:
+    """Read ``job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,patience_s]``.
+
+    Empty cells of the optional columns mean unknown; iterations are then duration × GPUs and
+    the estimate is the duration.
+
+    Raises
+    ------
+    InputError: as for `read_jobs`.
+    """
+    table = read_table(path, TIDY)
+    where = [f"row {row}" for row in table["#"]]
+    duration, gpus = np.array(table["duration_s"]), np.array(table["gpus"])
+    kept, notices = usable(
+        {"duration_s": duration, "gpus": gpus}, most_gpus, unusable == "drop", where, str(path)
+    )
+    iterations, estimate = np.array(table["iterations"]), np.array(table["estimate_s"])
+    columns = {
+        "names": table["job"],
+        "kinds": table["type"],
+        "families": table["family"],
+        "iterations": np.where(iterations < 0, duration * gpus, iterations),
+        "estimate_s": np.where(estimate < 0, duration, estimate),
+        "patience_s": table["patience_s"],
+    }
+    return _stream(table["arrival_s"], duration, gpus, columns, kept, where, notices, str(path))
+
+
+def read_philly(path: Path, most_gpus: int, unusable: Unusable = "auto") -> Read:
+    """Read ``timestamp,duration,num_gpus[,cluster]``; time starts with the first job.
+
+    Timestamps are ISO 8601, durations in s; `cluster` (a virtual cluster) becomes the type.
+
+    Raises
+    ------
+    InputError: as for `read_jobs`.
+    """
+    table = read_table(path, PHILLY)
+    where = [f"row {row}" for row in table["#"]]
+    stamps = [
+        _seconds(text, place, str(path))
+        for text, place in zip(table["timestamp"], where, strict=True)
+    ]
+    duration, gpus = np.array(table["duration"]), np.array(table["num_gpus"])
+    kept, notices = usable(
+        {"duration": duration, "num_gpus": gpus}, most_gpus, unusable != "refuse", where, str(path)
+    )
+    origin = min((stamps[k] for k in kept), default=0.0)
+    columns = {"kinds": table["cluster"], "names": [f"row-{row}" for row in table["#"]]}
+    arrival = [stamp - origin for stamp in stamps]
+    return _stream(arrival, duration, gpus, columns, kept, where, notices, str(path))
+
+
+def usable(
+    columns: dict[str, Any],
+    most_gpus: int,
+    drop: bool,
+    where: Sequence[str],
+    source: str,
+) -> tuple[list[int], list[str]]:
+    """The jobs that can be run, and how many were left out why.
+
+    `columns` are the run times and the GPU counts under the names the file has for them.
+
+    Raises
+    ------
+    InputError: for the first job that cannot be run, unless they are to be dropped.
+    """
+    (time, duration), (size, gpus) = columns.items()
+    faults = (
+        (f"without a {time}", time, duration <= 0, duration, "a positive number of seconds"),
+        (f"without {size}", size, gpus < 1, gpus, "an integer of at least 1"),
+        (
+            f"larger than {most_gpus} GPUs",
+            size,
+            gpus > most_gpus,
+            gpus,
+            f"at most {most_gpus}, what the cluster has",
+        ),
+    )
+    good = np.ones(len(duration), dtype=bool)
+    notices = []
+    for text, name, bad, values, expected in faults:
+        bad = bad & good
+        if not bad.any():
+            continue
+        if not drop:
+            k = int(np.argmax(bad))
+            raise InputError(source, f"{where[k]}, column {name}", values[k].item(), expected)
+        notices.append(f"{int(bad.sum())} jobs {text} left out")
+        good &= ~bad
+    return np.flatnonzero(good).tolist(), notices
+
+
+def _stream(
+    arrival: Sequence[float],
+    duration: Any,
+    gpus: Any,
+    columns: dict[str, Any],
+    kept: list[int],
+    where: Sequence[str],
+    notices: list[str],
+    source: str,
+) -> Read:
+    """The jobs kept, by arrival, and a notice when they were not so in the file."""
+    times = np.array(arrival, dtype=float)[kept]
+    late = int((times[1:] < np.maximum.accumulate(times)[:-1]).sum()) if len(times) else 0
+    if late:
+        notices = [*notices, f"{late} jobs out of order, sorted by arrival"]
+    if not kept:
+        raise InputError(source, "", NoQuote("no jobs"), "at least one job")
+    taken = {name: [column[k] for k in kept] for name, column in columns.items()}
+    jobs = Jobs.of(
+        times,
+        np.asarray(duration, dtype=float)[kept],
+        np.asarray(gpus)[kept],
+        **taken,
+        places=[where[k] for k in kept],
+        source=source,
+    )
+    return Read(jobs, tuple(notices))
+
+
+def _header(path: Path) -> list[str]:
+    """The first line's cells; empty for a file that cannot be read, which others complain of."""
+    try:
+        with open_text(path) as file:
+            return [cell.strip().strip('"') for cell in file.readline(1 << 16).split(",")]
+    except (OSError, UnicodeDecodeError, EOFError):
+        return []
+
+
+def _seconds(text: str, where: str, source: str) -> float:
+    try:
+        stamp = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(
+            source, f"{where}, column timestamp", text, "a date and time, ISO 8601"
+        ) from None
+    return (stamp.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds()

@@ -1,0 +1,129 @@
+"""When every job starts, and how many GPUs it holds on which nodes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optgap.models.errors import NoQuote
+from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
+
+if TYPE_CHECKING:
+    from optgap.models.jsonio import Fields
+    from optgap.models.queueing.problem import QueueingProblem
+
+SCHEMA = "optgap.queueing.solution/1"
+
+
+@dataclass(frozen=True, eq=False)
+class QueueingSolution:
+    """A schedule; a job that never starts has no start time.
+
+    Parameters
+    ----------
+    start_s, end_s: s per job; NaN for a job that never starts.
+    held_at: job k's nodes are those from ``held_at[k]`` to ``held_at[k + 1]``.
+    held_node, held_gpus: the nodes that jobs hold, and how many GPUs on each.
+    """
+
+    start_s: FloatArray = field(repr=False)
+    end_s: FloatArray = field(repr=False)
+    held_at: IntArray = field(repr=False)
+    held_node: IntArray = field(repr=False)
+    held_gpus: IntArray = field(repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        problem: QueueingProblem,
+        start_s: FloatArray,
+        held_at: IntArray,
+        held_node: IntArray,
+        held_gpus: IntArray,
+    ) -> QueueingSolution:
+        """From start times; every job runs for its true duration."""
+        start = floats(start_s)
+        end = floats(start + problem.jobs.duration_s)
+        return cls(start, end, integers(held_at), integers(held_node), integers(held_gpus))
+
+    @property
+    def started(self) -> IntArray:
+        """The jobs that start, ascending."""
+        found: IntArray = np.flatnonzero(np.isfinite(self.start_s))
+        return found
+
+    def nodes_of(self, job: int) -> list[tuple[int, int]]:
+        """(node, GPUs) pairs of a job."""
+        part = slice(int(self.held_at[job]), int(self.held_at[job + 1]))
+        return list(zip(self.held_node[part].tolist(), self.held_gpus[part].tolist(), strict=True))
+
+    def to_json(self, problem: QueueingProblem) -> dict[str, Any]:
+        """JSON form, by start; jobs that never start are left out."""
+        started = self.started
+        order = started[np.argsort(self.start_s[started], kind="stable")]
+        return {
+            "schema": SCHEMA,
+            "schedule": [
+                {
+                    "job": problem.jobs.names[k],
+                    "start_s": float(self.start_s[k]),
+                    "end_s": float(self.end_s[k]),
+                    "nodes": [list(pair) for pair in self.nodes_of(k)],
+                }
+                for k in order.tolist()
+            ],
+        }
+
+    @classmethod
+    def from_json(cls, fields: Fields, problem: QueueingProblem) -> QueueingSolution:
+        """Read a schedule of `problem`; jobs left out never start.
+
+        Where no entry says `nodes`, GPUs are handed out by best fit in order of start.
+
+        Raises
+        ------
+        InputError: for an unknown job, a job given twice, `nodes` that are no pairs, or `nodes`
+            in some entries only.
+        """
+        fields.schema(SCHEMA)
+        count = len(problem.jobs)
+        start, end = np.full(count, math.nan), np.full(count, math.nan)
+        held: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+        entries = fields.objects("schedule")
+        placed = ["nodes" in entry.document for entry in entries]
+        for entry in entries:
+            name = entry.text("job")
+            if name not in problem.jobs.index:
+                raise entry.fail("job", name, "a job of the problem")
+            k = problem.jobs.index[name]
+            if not math.isnan(start[k]):
+                raise entry.fail("job", NoQuote(f"job {name} twice"), "it once")
+            start[k], end[k] = entry.number("start_s"), entry.number("end_s")
+            if any(placed):
+                held[k] = _pairs(entry)
+        if entries and not any(placed):
+            from optgap.models.queueing.packing import best_fit
+
+            held = best_fit(problem, start, end)
+        sizes = [len(pairs) for pairs in held]
+        flat = [pair for pairs in held for pair in pairs]
+        return cls(
+            floats(start),
+            floats(end),
+            integers(np.concatenate([[0], np.cumsum(sizes)])),
+            integers([node for node, _ in flat]),
+            integers([gpus for _, gpus in flat]),
+        )
+
+
+def _pairs(entry: Fields) -> list[tuple[int, int]]:
+    pairs = []
+    for item in entry.array("nodes"):
+        whole = isinstance(item, list) and len(item) == 2
+        if not whole or any(type(x) is not int or not 0 <= x < 2**31 for x in item):
+            raise entry.fail("nodes", item, "[node, GPUs] pairs")
+        pairs.append((item[0], item[1]))
+    return pairs
