@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from optgap.models.errors import InputError, RefereeError
     from optgap.models.limits import Limits
     from optgap.models.result import Result, Status, Termination
+    from optgap.overview import Overview, compare_all
     from optgap.plotting import plot_gaps
     from optgap.registry import families
     from optgap.versions import show_versions
@@ -34,6 +35,7 @@ __all__ = [
     "Explanation",
     "InputError",
     "Limits",
+    "Overview",
     "RefereeError",
     "Result",
     "Status",
@@ -43,6 +45,7 @@ __all__ = [
     "bound",
     "check",
     "compare",
+    "compare_all",
     "explain",
     "families",
     "generate",
@@ -62,6 +65,7 @@ _HOME = {
     "Explanation": "explaining",
     "InputError": "models.errors",
     "Limits": "models.limits",
+    "Overview": "overview",
     "RefereeError": "models.errors",
     "Result": "models.result",
     "Status": "models.result",
@@ -70,6 +74,7 @@ _HOME = {
     "bound": "api",
     "check": "api",
     "compare": "gaps",
+    "compare_all": "overview",
     "explain": "explaining",
     "families": "registry",
     "generate": "api",

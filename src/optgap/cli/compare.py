@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from optgap.cli import BAD_INPUT, DONE, FAILED, complain
 from optgap.cli import options as opt
 
 if TYPE_CHECKING:
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
 
 def command(
     subject: Annotated[
-        str, typer.Argument(metavar="[FAMILY|PROBLEM.json]", help="a family's preset, or a problem")
-    ] = "placement",
+        str | None,
+        typer.Argument(
+            metavar="[FAMILY|PROBLEM.json]",
+            help="a family's preset, or a problem; without it all families, in a minute or so",
+        ),
+    ] = None,
     policies: Annotated[
         str, typer.Option("--policies", metavar="P,…", help="names with commas, or all")
     ] = "all",
@@ -67,6 +72,16 @@ def command(
 
     opt.require_writable(json, plot)
     given = assignments(settings or [], "--set")
+    if subject is None:
+        ours = {"--preset": preset, "--size": size, "--sweep": sweep, "--set": settings}
+        _refuse_without_family(
+            {
+                **ours,
+                "--policies": policies != "all" or None,
+                "--methods": methods != "auto" or None,
+            }
+        )
+        return _overview(Output(json, quiet), seed, time_limit, plot)
     if size is not None:
         given["size"] = str(size)
     work: Callable[..., Comparison | ComparisonSet]
@@ -89,6 +104,41 @@ def command(
     return _deliver(answer, Output(json, quiet), plot)
 
 
+def _refuse_without_family(options: dict[str, object]) -> None:
+    from optgap.models.errors import InputError, NoQuote
+
+    for option, value in options.items():
+        if value is not None:
+            raise InputError(option, "", NoQuote("it without a family"), "a family before it")
+
+
+def _overview(out: Output, seed: int, time_limit: float | None, plot: str | None) -> int:
+    from optgap.cli.work import exit_code, interruptible
+    from optgap.models.jsonio import write_bytes
+    from optgap.overview import compare_all, head, table
+    from optgap.plotting import png
+
+    answer = interruptible(
+        lambda limits: compare_all(seed=seed, time_limit=time_limit, limits=limits),
+        quiet=not out.talk,
+    )
+    out.document(answer)
+    if plot is not None:
+        write_bytes(plot, png(answer.draw()))
+    for comparison in answer.comparisons:
+        out.line(head(comparison) + "\n")
+        out.table(*table(comparison))
+        out.line()
+    for note in answer.notes():
+        out.line(note)
+    failed = _complaints(answer.comparisons)
+    for name, message in answer.failures.items():
+        complain(f"{name}: {message}", FAILED)
+    if failed or answer.failures:
+        return FAILED if answer.failures else failed
+    return exit_code([answer.termination])
+
+
 def _swept(text: str) -> tuple[str, list[str]]:
     from optgap.models.errors import InputError
     from optgap.parameters import split_list
@@ -100,7 +150,6 @@ def _swept(text: str) -> tuple[str, list[str]]:
 
 
 def _deliver(answer: Comparison | ComparisonSet, out: Output, plot: str | None) -> int:
-    from optgap.cli import BAD_INPUT, FAILED, complain
     from optgap.cli.work import exit_code
     from optgap.comparison import Comparison
     from optgap.models.jsonio import write_bytes
@@ -118,9 +167,14 @@ def _deliver(answer: Comparison | ComparisonSet, out: Output, plot: str | None) 
         from optgap.plotting import gaps_png
 
         write_bytes(plot, gaps_png(answer))
+    return _complaints(parts) or exit_code(part.termination for part in parts)
+
+
+def _complaints(parts: Sequence[Comparison]) -> int:
+    """One line per row that failed; the exit code that stands for them, 0 for none."""
     failed = [row for part in parts for row in part.rows if row.failure in ("input", "fault")]
     for row in failed:
         complain(f"{row.result.method}: {row.result.message}", FAILED)
-    if failed:
-        return FAILED if any(row.failure == "fault" for row in failed) else BAD_INPUT
-    return exit_code(part.termination for part in parts)
+    if not failed:
+        return DONE
+    return FAILED if any(row.failure == "fault" for row in failed) else BAD_INPUT

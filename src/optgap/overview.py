@@ -1,0 +1,270 @@
+"""Every family on its default preset: gap tables, and one picture of them all."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from optgap.api import choose_method, generate
+from optgap.comparison import ACCEPTED, Comparison
+from optgap.contract import Problem
+from optgap.gaps import compare
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits, Progress, silent
+from optgap.models.result import Termination
+from optgap.registry import families
+from optgap.render import Row, duration, html_table, number, percent, text_table
+from optgap.versions import versions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA = "optgap.overview/1"
+BUDGET = 75.0
+"""Seconds that all families share, reading and compiling code included."""
+LEAST = 1.0
+"""Seconds that a method gets even when the budget is spent."""
+RUNS = 2
+"""How often a slow method may run in one comparison: on the problem, and on an accepted part."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """One comparison per family.
+
+    Parameters
+    ----------
+    comparisons: in the order of the registry; families that failed are left out.
+    failures: what went wrong, by family.
+    shares: seconds that each single method or policy could take, by family.
+    seconds: wall time of everything.
+    termination: whether the whole was interrupted, or stopped by a limit that the caller set.
+        A method that was stopped by its share of the budget says so in its own row.
+    """
+
+    comparisons: tuple[Comparison, ...]
+    failures: Mapping[str, str]
+    shares: Mapping[str, float]
+    seconds: float
+    termination: Termination = Termination.COMPLETED
+
+    def comparison(self, family: str) -> Comparison:
+        """The comparison of this family; raises KeyError when there is none."""
+        for comparison in self.comparisons:
+            if comparison.family == family:
+                return comparison
+        raise KeyError(family)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.overview/1``: ``families`` are ``optgap.compare/1`` each."""
+        return {
+            "schema": SCHEMA,
+            "seconds": self.seconds,
+            "termination": str(self.termination),
+            "shares": dict(self.shares),
+            "failures": dict(self.failures),
+            "versions": versions(),
+            "families": [comparison.to_json() for comparison in self.comparisons],
+        }
+
+    def __str__(self) -> str:
+        blocks = []
+        for comparison in self.comparisons:
+            blocks += [head(comparison), text_table(*table(comparison))]
+        blocks += self.notes()
+        return "\n\n".join(blocks)
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            html_table(*table(c)[:2], head(c).replace("\n", " · ")) for c in self.comparisons
+        )
+
+    def notes(self) -> list[str]:
+        """What marks mean, what was cut short, and what failed."""
+        rows = [(c, row) for c in self.comparisons for row in c.rows]
+        lines = []
+        if any(row.bound_scope == ACCEPTED for _, row in rows):
+            lines.append("* against a bound for the part that was accepted")
+        cut = {c.family for c, r in rows if r.result.termination is Termination.TIME_LIMIT}
+        for name in sorted(cut):
+            share = duration(self.shares[name])
+            command = f"`optgap compare {name}` gives it all it needs"
+            lines.append(f"{name}: a method was stopped at its share of time, {share}: {command}")
+        lines += [f"{name}: {message}" for name, message in self.failures.items()]
+        return lines
+
+    def draw(self) -> Figure:
+        """One panel per family, gaps to the best proven bound, without pyplot's state."""
+        return overview_figure(self.comparisons)
+
+
+def compare_all(
+    names: Sequence[str] | None = None,
+    *,
+    budget: float = BUDGET,
+    time_limit: float | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+) -> Overview:
+    """Compare every family's policies on its default preset.
+
+    Families whose default is solved exactly go first, and what they leave of the time goes to
+    the rest.
+
+    Parameters
+    ----------
+    names: only these families.
+    budget: wall-clock seconds for all of them together: what is left is shared out to methods
+        and policies, which return what they have when their share is over.
+    time_limit: besides, wall-clock seconds for each single run of a method or policy.
+
+    Raises
+    ------
+    InputError: for an unknown family. What goes wrong within one is told and does not stop the
+        others.
+    """
+    limits = limits or Limits(progress=progress)
+    started = time.monotonic()
+    wanted = list(families() if names is None else names)
+    made: dict[str, Comparison] = {}
+    failures: dict[str, str] = {}
+    shares: dict[str, float] = {}
+    problems = {name: _made(name, seed, failures) for name in wanted}
+    waiting = sorted(
+        (n for n in wanted if problems[n] is not None), key=lambda n: _hard(problems[n])
+    )
+    for k, name in enumerate(waiting):
+        if limits.interrupted.is_set():
+            break
+        left = budget - (time.monotonic() - started)
+        share = max(LEAST, left / (len(waiting) - k) / RUNS)
+        shares[name] = share if time_limit is None else min(share, time_limit)
+        try:
+            made[name] = compare(
+                problems[name],
+                time_limit=shares[name],
+                seed=seed,
+                limits=_told(limits, f"{name}, {k + 1} of {len(waiting)}"),
+            )
+        except Exception as error:  # the others are still worth showing
+            failures[name] = f"{type(error).__name__}: {error}"
+    done = tuple(made[name] for name in wanted if name in made)
+    return Overview(
+        done,
+        failures,
+        shares,
+        time.monotonic() - started,
+        _termination(limits, done, shares, time_limit),
+    )
+
+
+def _made(name: str, seed: int, failures: dict[str, str]) -> Any:
+    try:
+        return generate(name, seed=seed)
+    except InputError:
+        raise
+    except Exception as error:
+        failures[name] = f"{type(error).__name__}: {error}"
+        return None
+
+
+def _hard(problem: Problem) -> bool:
+    """Whether the default method does not solve the problem to its end."""
+    return choose_method(problem).entry.kind != "exact"
+
+
+def _told(limits: Limits, prefix: str) -> Limits:
+    def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
+        limits.progress(f"{prefix}: {phase}", incumbent, bound)
+
+    return Limits(None, limits.interrupted, tell)
+
+
+def _termination(
+    limits: Limits,
+    done: Sequence[Comparison],
+    shares: Mapping[str, float],
+    time_limit: float | None,
+) -> Termination:
+    if limits.interrupted.is_set():
+        return Termination.INTERRUPTED
+    asked = [c for c in done if c.termination is Termination.TIME_LIMIT]
+    if any(shares[c.family] == time_limit for c in asked):
+        return Termination.TIME_LIMIT
+    return Termination.COMPLETED
+
+
+def head(comparison: Comparison) -> str:
+    """Family, problem, bound and best known solution, in three lines."""
+    return f"{comparison.family}: " + "\n".join(comparison.head())
+
+
+def table(comparison: Comparison) -> tuple[Row, list[Row], tuple[int, ...]]:
+    """Policy, objective, gaps and time: header, rows and right-aligned columns, as text."""
+    header = (
+        "",
+        f"objective ({comparison.unit})",
+        "gap to best bound",
+        "gap to best known",
+        "time",
+    )
+    rows: list[Row] = []
+    for row in comparison.rows:
+        mark = "*" if row.bound_scope == ACCEPTED else ""
+        gap = percent(row.gap_to_bound) + mark
+        if row.failure:
+            gap = f"failed: {row.failure}"
+        objective = number(row.result.objective)
+        rows.append(
+            (
+                row.result.method,
+                objective,
+                gap,
+                percent(row.gap_to_best),
+                duration(row.result.seconds),
+            )
+        )
+    return header, rows, (1, 2, 3, 4)
+
+
+def overview_figure(comparisons: Sequence[Comparison]) -> Figure:
+    """One panel per comparison in two columns, panels as tall as they have rows."""
+    from matplotlib.figure import Figure
+
+    from optgap.plotting import plot_gaps
+
+    columns = _columns([_height(c) for c in comparisons], 2 if len(comparisons) > 1 else 1)
+    tall = max((sum(_height(comparisons[k]) for k in column) for column in columns), default=2.0)
+    figure = Figure(figsize=(7.2 * len(columns), tall), layout="constrained")
+    grids = figure.subfigures(1, len(columns), squeeze=False)[0]
+    for place, column in zip(grids, columns, strict=True):
+        heights = [_height(comparisons[k]) for k in column]
+        spare = tall - sum(heights)
+        ratios = [*heights, spare] if spare > 0.3 else heights
+        panels = place.subplots(len(ratios), 1, squeeze=False, height_ratios=ratios)[:, 0]
+        for k, panel in zip(column, panels, strict=False):
+            plot_gaps(comparisons[k], panel)
+            title = f"{comparisons[k].family}: {comparisons[k].problem_name}"
+            panel.set_title(title, loc="left", fontsize=10)
+        if spare > 0.3:
+            panels[-1].axis("off")
+    return figure
+
+
+def _height(comparison: Comparison) -> float:
+    """Inches."""
+    return 1.2 + 0.26 * sum(row.gap_to_bound is not None for row in comparison.rows)
+
+
+def _columns(heights: Sequence[float], count: int) -> list[list[int]]:
+    """Panels by column, the tallest first into the shortest column; order kept within one."""
+    columns: list[list[int]] = [[] for _ in range(count)]
+    filled = [0.0] * count
+    for k in sorted(range(len(heights)), key=lambda k: -heights[k]):
+        place = filled.index(min(filled))
+        columns[place].append(k)
+        filled[place] += heights[k]
+    return [sorted(column) for column in columns]

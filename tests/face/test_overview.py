@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import enumeration
+import pytest
+from conftest import Cli, two_nodes_problem
+
+import optgap.overview as room
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+from optgap.models.spec import Entry, entries
+from optgap.overview import compare_all
+from optgap.registry import FAMILIES
+
+
+def slow(problem: Any, *, limits: Limits, seed: int) -> Outcome:
+    """A bound that takes all the time it is given."""
+    limits.interrupted.wait(0.0)
+    assert limits.time_limit is not None
+    return Outcome(
+        None, Status.BOUND_ONLY, Termination.TIME_LIMIT, bound=1.0, bound_by=f"{limits.time_limit}"
+    )
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two families: placement on a tiny problem, with methods whose answers are known."""
+    import sys
+
+    import optgap.solvers.placement as solvers
+
+    monkeypatch.setitem(sys.modules, "test_overview", sys.modules[__name__])
+    table = entries(
+        *enumeration.METHODS.values(), Entry("slow", "test_overview:slow", "", kind="bound")
+    )
+    monkeypatch.setattr(solvers, "METHODS", table)
+    monkeypatch.setattr(solvers, "auto", lambda problem: "enumerate")
+    monkeypatch.setattr(solvers, "auto_bound", lambda problem: "loose")
+    monkeypatch.setattr(room, "generate", lambda name, seed: two_nodes_problem())
+    monkeypatch.setattr(room, "families", lambda: ("placement",))
+
+
+def test_every_family_has_a_table_with_gaps_to_bound_and_best() -> None:
+    answer = compare_all()
+    (comparison,) = answer.comparisons
+    assert comparison.best_bound == comparison.best_known == 495.0
+    header, rows, _ = room.table(comparison)
+    assert header[1:] == ("objective (W)", "gap to best bound", "gap to best known", "time")
+    assert len(rows) == len(FAMILIES["placement"].policies) + 1
+    assert "placement: two nodes" in str(answer)
+    assert answer.termination is Termination.COMPLETED
+    assert answer.comparison("placement") is comparison
+    with pytest.raises(KeyError):
+        answer.comparison("queueing")
+
+
+def test_the_json_form_holds_one_comparison_per_family() -> None:
+    document = compare_all().to_json()
+    assert document["schema"] == "optgap.overview/1"
+    (family,) = document["families"]
+    assert family["schema"] == "optgap.compare/1"
+    assert family["family"] == "placement"
+
+
+def test_a_method_gets_its_share_of_what_is_left_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import optgap.solvers.placement as solvers
+
+    monkeypatch.setattr(solvers, "auto", lambda problem: "slow")
+    answer = compare_all(budget=40.0)
+    assert 15 < answer.shares["placement"] <= 20
+    # our own share, not a limit that anybody asked for
+    assert answer.termination is Termination.COMPLETED
+    assert any("share of time" in note for note in answer.notes())
+    asked = compare_all(time_limit=2.0)
+    assert asked.shares["placement"] == 2.0
+    assert asked.termination is Termination.TIME_LIMIT
+    assert compare_all(budget=0.0).shares["placement"] == room.LEAST
+
+
+def test_exact_families_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def problem(name: str, seed: int) -> Any:
+        made = two_nodes_problem()
+        object.__setattr__(made, "name", name)
+        return made
+
+    def auto(made: Any) -> str:
+        return "enumerate" if made.name == "b" else "loose"
+
+    import optgap.solvers.placement as solvers
+
+    monkeypatch.setattr(solvers, "auto", auto)
+    monkeypatch.setattr(room, "generate", problem)
+    answer = compare_all(["a", "b"], progress=lambda phase, *_: seen.append(phase))
+    assert seen[0].startswith("b, 1 of 2")
+    assert [c.problem_name for c in answer.comparisons] == ["a", "b"]
+
+
+def test_a_family_that_fails_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def problem(name: str, seed: int) -> Any:
+        if name == "broken":
+            raise ZeroDivisionError("on purpose")
+        return two_nodes_problem()
+
+    monkeypatch.setattr(room, "generate", problem)
+    answer = compare_all(["broken", "placement"])
+    assert len(answer.comparisons) == 1
+    assert answer.failures == {"broken": "ZeroDivisionError: on purpose"}
+    assert "on purpose" in str(answer)
+
+
+def test_an_interrupt_keeps_what_is_done() -> None:
+    limits = Limits()
+    limits.interrupted.set()
+    answer = compare_all(limits=limits)
+    assert answer.comparisons == ()
+    assert answer.termination is Termination.INTERRUPTED
+
+
+def test_an_unknown_family_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from optgap.api import generate
+
+    monkeypatch.setattr(room, "generate", generate)
+    with pytest.raises(InputError, match="no-such"):
+        compare_all(["no-such"])
+
+
+def test_the_picture_has_a_panel_per_family() -> None:
+    comparison = compare_all().comparisons[0]
+    for count in (1, 2, 5):
+        figure = room.overview_figure([comparison] * count)
+        assert sum(bool(ax.get_title(loc="left")) for ax in figure.axes) == count
+    assert "<table>" in compare_all()._repr_html_()
+
+
+def test_compare_without_arguments_shows_all_families(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = cli("compare", "--plot", "x.png", "--json", "x.json")
+    assert answer.code == 0, answer.err
+    assert "gap to best known" in answer.out
+    assert json.loads(Path("x.json").read_text())["schema"] == "optgap.overview/1"
+    assert Path("x.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    "arguments", [("--preset", "small"), ("--policies", "fgd"), ("--set", "a=1")]
+)
+def test_what_needs_a_family_is_refused_without_one(cli: Cli, arguments: tuple[str, ...]) -> None:
+    answer = cli("compare", *arguments)
+    assert answer.code == 2
+    assert "without a family" in answer.err
