@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.models.result import Termination
+from optgap.models.result import Status, Termination
 from optgap.solvers.backends.linear import FloatArray, LinearModel, Options, Solved, normalised
 from optgap.solvers.backends.watch import watch
 
@@ -55,7 +55,11 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
                 if process.poll() is None:
                     process.kill()
                     process.wait()
-        return _read(model, folder, process.returncode, limits, options.gap)
+        try:
+            return _read(model, folder, process.returncode, limits, options.gap)
+        except (ValueError, IndexError) as error:  # half a file, or not CBC's
+            told = f"CBC ended with code {process.returncode}, its answer is unreadable: {error}"
+            return Solved(Status.ERROR, Termination.ERROR, solver=_name(), message=told)
 
 
 def _arguments(limits: Limits, options: Options) -> list[str]:
@@ -91,7 +95,7 @@ def _read(model: LinearModel, folder: Path, code: int | None, limits: Limits, ga
     """CBC's solution file says why it stopped; the log alone knows the bound."""
     log = (folder / "log").read_text(errors="replace")
     path = folder / "solution.txt"
-    head, *lines = path.read_text().splitlines() if path.exists() else [""]
+    head, *lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else [""]
     optimal = head.startswith("Optimal")
     infeasible = head.startswith(("Infeasible", "Integer infeasible"))
     stopped = head.startswith("Stopped") and "no integer solution" not in head
@@ -106,7 +110,7 @@ def _read(model: LinearModel, folder: Path, code: int | None, limits: Limits, ga
         termination = limits.stop or Termination.TIME_LIMIT
     return normalised(
         model,
-        solver=f"CBC (cbcbox {version('cbcbox')})",
+        solver=_name(),
         proven=optimal,
         infeasible=infeasible,
         values=values,
@@ -116,6 +120,10 @@ def _read(model: LinearModel, folder: Path, code: int | None, limits: Limits, ga
         if termination is Termination.ERROR
         else "",
     )
+
+
+def _name() -> str:
+    return f"CBC (cbcbox {version('cbcbox')})"
 
 
 def _at_least(text: str) -> float:

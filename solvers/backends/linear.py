@@ -301,8 +301,13 @@ def normalised(
         bound = None
     if values is not None:
         values = model.rounded(values)
-        if not proven and model.violation(values) > TOLERANCE:
+        wrong = _broken(model, values)
+        if wrong and not proven:
             values = None  # the point of an unfinished linear program
+        else:
+            wrong = wrong or _contradiction(model, values, bound)
+            if wrong:
+                return Solved(Status.ERROR, Termination.ERROR, solver=solver, message=wrong)
     if values is None:
         status = Status.NO_SOLUTION if bound is None else Status.BOUND_ONLY
         return Solved(status, termination, bound=bound, solver=solver, message=message)
@@ -311,3 +316,22 @@ def normalised(
     return Solved(
         status, termination, objective, bound, values, duals, solver=solver, message=message
     )
+
+
+def _broken(model: LinearModel, values: FloatArray) -> str:
+    """What speaks against a point that a back end calls feasible; "" when nothing does."""
+    if not np.isfinite(values).all():
+        return "its solution holds NaN or infinity"
+    violation = model.violation(values)
+    return f"its solution breaks the model by {violation:.3g}" if violation > TOLERANCE else ""
+
+
+def _contradiction(model: LinearModel, values: FloatArray, bound: float | None) -> str:
+    """Whether a back end's bound denies its own solution; "" when it does not."""
+    if bound is None:
+        return ""
+    objective = model.objective(values)
+    ahead = bound - objective if model.sense == "min" else objective - bound
+    if ahead <= 1e-4 * max(1.0, abs(objective)):
+        return ""
+    return f"its bound {bound:.9g} is better than its solution {objective:.9g}"
