@@ -57,7 +57,11 @@ def gaps_png(comparison: Comparison | ComparisonSet) -> bytes:
 
 
 def png(figure: Figure) -> bytes:
-    """A figure as a PNG file."""
+    """A figure as a PNG file; names with ``$`` in them are names, not mathematics."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=150)
     return buffer.getvalue()

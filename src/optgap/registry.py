@@ -139,6 +139,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
                     "demand, use, fragmentation and power after each arrival",
                 ),
             },
+            view="optgap.views.placement:draw",
             per_event="greedy-exact",
             regrets="optgap.heuristics.placement.regret:regrets",
         ),

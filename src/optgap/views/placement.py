@@ -1,0 +1,196 @@
+"""A placement as a map: every GPU of every node, and how full it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optgap.models.placement import PlacementProblem, PlacementSolution
+from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.render import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DETAILED = 40
+"""Up to so many nodes every task is drawn; above, every GPU is one cell of a map."""
+WIDTH = 150
+"""Nodes side by side in the map."""
+
+SHARE, WHOLE, SEVERAL = "#56B4E9", "#0072B2", "#D55E00"
+CPU = "#009E73"
+EDGE, IDLE = "#999999", "#f4f4f4"
+KINDS = ((SHARE, "share of a GPU"), (WHOLE, "one GPU"), (SEVERAL, "several GPUs"), (CPU, "CPU"))
+
+
+def draw(problem: PlacementProblem, solution: PlacementSolution) -> Figure:
+    """Draw where every task went.
+
+    A small cluster: a line per node, a box per GPU, a segment per task, and the CPU beside
+    them. A large one: a column per node, a cell per GPU, darker the fuller; nodes of a GPU
+    model stand together, the fullest first.
+    """
+    from matplotlib.figure import Figure
+
+    if len(problem.cluster) <= DETAILED:
+        size = (9.5, 1.7 + 0.34 * len(problem.cluster))
+        figure = Figure(figsize=size, layout="constrained")
+        _nodes(problem, solution, figure.subplots())
+    else:
+        groups = _groups(problem, solution)
+        lines = sum(_band(problem, nodes)[1] for _, nodes in groups)
+        figure = Figure(figsize=(9.5, 1.8 + 0.062 * lines), layout="constrained")
+        _map(problem, solution, groups, figure.subplots())
+    figure.suptitle(_title(problem, solution), fontsize=10, x=0.01, ha="left")
+    return figure
+
+
+def _title(problem: PlacementProblem, solution: PlacementSolution) -> str:
+    found = problem.evaluate(solution).metrics
+    words = [
+        problem.name,
+        f"{number(found['power_w'])} W",
+        f"{100 * found['allocated_share']:.1f} % of the GPUs in use",
+        f"{100 * found['frag_share']:.1f} % fragments",
+    ]
+    if found["failed_tasks"]:
+        words.append(f"{found['failed_tasks']:,} of {found['tasks']:,} tasks not placed")
+    return " · ".join(words)
+
+
+# -- a line per node ----------------------------------------------------------------------
+
+
+def _nodes(problem: PlacementProblem, solution: PlacementSolution, ax: Axes) -> None:
+    cluster, tasks = problem.cluster, problem.tasks
+    order = sorted(range(len(cluster)), key=lambda n: (cluster.models[n], cluster.names[n]))
+    line = {n: k for k, n in enumerate(order)}
+    most = max(1, int(cluster.gpus.max()))
+    for n in order:
+        for g in range(int(cluster.gpus[n])):
+            _box(ax, g, line[n], 1000, IDLE, EDGE)
+        _box(ax, most + 0.5, line[n], 1000, IDLE, EDGE)
+    filled = np.zeros((len(cluster), most), dtype=np.int64)
+    for k in range(len(tasks)):
+        n, milli = int(solution.node[k]), int(tasks.gpu_milli[k])
+        if n < 0:
+            continue
+        colour = SEVERAL if tasks.num_gpu[k] > 1 else WHOLE if milli == 1000 else SHARE
+        for g in solution.gpus(k):
+            _box(ax, g + 0.92 * filled[n, g] / 1000, line[n], milli, colour, "white")
+            filled[n, g] += milli
+    for n, used in enumerate(_cpu_share(problem, solution).tolist()):
+        _box(ax, most + 0.5, line[n], round(1000 * used), CPU, "none")
+    ax.set_xlim(-0.15, most + 1.6)
+    ax.set_ylim(len(order) - 0.4, -0.6)
+    ax.set_yticks(range(len(order)), [_named(problem, n) for n in order])
+    ax.set_xticks([g + 0.46 for g in range(most)] + [most + 0.96], [*map(str, range(most)), "CPU"])
+    ax.set_xlabel("GPU of the node")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+    _legend(ax, KINDS)
+
+
+def _box(ax: Axes, x: float, line: int, milli: int, colour: str, edge: str) -> None:
+    from matplotlib.patches import Rectangle
+
+    ax.add_patch(Rectangle((x, line - 0.36), 0.92 * milli / 1000, 0.72, fc=colour, ec=edge, lw=0.6))
+
+
+def _named(problem: PlacementProblem, n: int) -> str:
+    model = problem.cluster.models[n]
+    return f"{problem.cluster.names[n]}{f' ({model})' if model else ''}"
+
+
+# -- a column per node ---------------------------------------------------------------------
+
+
+def _groups(problem: PlacementProblem, solution: PlacementSolution) -> list[tuple[str, list[int]]]:
+    """Nodes by GPU model, the commonest model first, nodes without GPUs last."""
+    cluster = problem.cluster
+    used = _gpu_used(problem, solution).sum(axis=1)
+    found: dict[str, list[int]] = {}
+    for n in range(len(cluster)):
+        found.setdefault(cluster.models[n] if cluster.gpus[n] else "", []).append(n)
+    for nodes in found.values():
+        nodes.sort(key=lambda n: (-int(cluster.gpus[n]), -int(used[n]), n))
+    return sorted(found.items(), key=lambda item: (not item[0], -len(item[1])))
+
+
+def _band(problem: PlacementProblem, nodes: Sequence[int]) -> tuple[int, int]:
+    """GPU rows of one line of nodes, and cells from the top of a group to its bottom."""
+    rows = int(problem.cluster.gpus[list(nodes)].max())
+    lines = -(-len(nodes) // WIDTH)
+    return rows, lines * (rows + 3) + 2
+
+
+def _map(
+    problem: PlacementProblem,
+    solution: PlacementSolution,
+    groups: Sequence[tuple[str, list[int]]],
+    ax: Axes,
+) -> None:
+    from matplotlib import colormaps
+
+    used = _gpu_used(problem, solution) / 1000
+    cpu = _cpu_share(problem, solution)
+    depth = sum(_band(problem, nodes)[1] for _, nodes in groups)
+    gpu_cells = np.full((depth, WIDTH), np.nan)
+    cpu_cells = np.full((depth, WIDTH), np.nan)
+    top, ticks, names = 0, [], []
+    for model, nodes in groups:
+        rows, cells = _band(problem, nodes)
+        ticks.append(top + rows / 2)
+        names.append(f"{model or 'no GPU'}, {len(nodes):,}")
+        for place, n in enumerate(nodes):
+            line, column = divmod(place, WIDTH)
+            first, count = top + line * (rows + 3), int(problem.cluster.gpus[n])
+            gpu_cells[first : first + count, column] = np.sort(used[n, :count])[::-1]
+            cpu_cells[first + rows : first + rows + 1, column] = cpu[n]
+        top += cells
+    shown: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest", "vmin": -0.12, "vmax": 1}
+    image = ax.imshow(gpu_cells, cmap=colormaps["Blues"], **shown)
+    second = ax.imshow(cpu_cells, cmap=colormaps["Greens"], **shown)
+    figure: Any = ax.figure
+    for drawn, text in ((image, "GPU in use"), (second, "CPU in use")):
+        bar = figure.colorbar(drawn, ax=ax, shrink=0.3, aspect=14, pad=0.01, label=text)
+        bar.ax.set_ylim(0, 1)
+        bar.set_ticks([0, 0.5, 1], labels=["0", "½", "1"])
+    ax.set_yticks(ticks, names)
+    ax.set_xticks([])
+    ax.set_xlabel("a column per node, the fullest first; below its GPUs, its CPU")
+    ax.tick_params(length=0)
+    ax.spines[:].set_visible(False)
+
+
+# -- what is used --------------------------------------------------------------------------
+
+
+def _gpu_used(problem: PlacementProblem, solution: PlacementSolution) -> IntArray:
+    """(N, most GPUs) milli-GPU in use."""
+    used = np.zeros((len(problem.cluster), max(1, int(problem.cluster.gpus.max()))), dtype=np.int64)
+    for k, n in enumerate(solution.node.tolist()):
+        if n >= 0:
+            used[n, list(solution.gpus(k))] += int(problem.tasks.gpu_milli[k])
+    return used
+
+
+def _cpu_share(problem: PlacementProblem, solution: PlacementSolution) -> FloatArray:
+    """(N,) share of the CPU in use."""
+    capacity = problem.cluster.cpu_milli
+    placed = solution.node >= 0
+    used = np.bincount(
+        solution.node[placed], problem.tasks.cpu_milli[placed], minlength=len(capacity)
+    )
+    return np.divide(used, capacity, out=np.zeros(len(capacity)), where=capacity > 0)
+
+
+def _legend(ax: Axes, kinds: Sequence[tuple[str, str]]) -> None:
+    from matplotlib.patches import Patch
+
+    handles = [Patch(facecolor=colour, label=text) for colour, text in kinds]
+    figure: Any = ax.figure
+    figure.legend(handles=handles, loc="outside lower center", ncols=4, frameon=False, fontsize=9)
