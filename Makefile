@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
 
-.PHONY: help setup test lint format types compare bench clean
+.PHONY: help setup test fuzz lint format types compare bench clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ $(STAMP): pyproject.toml
 
 test: lint ## lint, types, layers and the whole test suite
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+fuzz: $(STAMP) ## thousands of random problems and broken files per family; half an hour
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_ARGS) tests/trust
 
 lint: $(STAMP) ## ruff, mypy and import-linter
 	$(BIN)/ruff check .
