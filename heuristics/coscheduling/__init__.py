@@ -16,6 +16,9 @@ POLICIES = entries(
             "signal": "perfect",
             "sigma": 0.05,
             "repeat": False,
+            "model": "",
+            "profiling_s": 15.0,
+            "count_profiling": False,
         },
         deterministic=False,
     ),
@@ -23,7 +26,7 @@ POLICIES = entries(
         "marble",
         f"{HERE}.simple:marble",
         "Marble: every job on its fastest GPU count, first fit in queue order",
-        params={"strict": False},
+        params={"strict": False, "numa_limit": True},
     ),
     Entry(
         "sequential_max_gpu",
@@ -34,6 +37,20 @@ POLICIES = entries(
         "sequential_optimal_gpu",
         f"{HERE}.simple:sequential_optimal_gpu",
         "one job at a time, on its fastest GPU count",
+    ),
+    Entry(
+        "lookahead",
+        f"{HERE}.lookahead:lookahead",
+        "EcoSched's score played to the end of the window, from each of the best actions",
+        params={"tau": None, "idle_weight": None, "window": 20, "breadth": 24},
+    ),
+    # Uses the exact methods, which this folder must not import: it lives beside them.
+    Entry(
+        "exact-window",
+        "optgap.solvers.coscheduling.window:exact_window",
+        "the waiting jobs scheduled optimally, again whenever another one comes",
+        params={"window": 0, "seconds": 10.0, "workers": 0},
+        goals=("energy", "makespan"),
     ),
 )
 

@@ -60,6 +60,8 @@ def run(
     if inspect.isclass(policy):
         try:
             policy, params = policy(**params), {}
+        except InputError:
+            raise
         except Exception as error:
             found = NoQuote(f"{type(error).__name__}: {error}")
             raise InputError(name, "constructor", found, "parameters that it takes") from error
@@ -72,6 +74,8 @@ def run(
         where = f"at {state.time_s:g} s"
         try:
             answer = list(place(state, **params) or ())
+        except InputError:
+            raise
         except Exception as error:
             found = NoQuote(f"{type(error).__name__}: {error}")
             raise InputError(name, where, found, "(job, gpu_count) pairs") from error

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Literal, get_args
 
 import numpy as np
 
 from optgap.models.coscheduling import Application, CoschedulingProblem
 from optgap.models.coscheduling.events import Action, State, replay
+from optgap.models.coscheduling.predicted import dram_fit, predicted_s
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
-Signal = Literal["perfect", "dram", "noisy"]
+Signal = Literal["perfect", "dram", "fitted", "noisy"]
 Regrets = tuple[tuple[int, float], ...]
 """(GPU count, normalised energy − 1) of each mode that is kept."""
 EQUAL = 1e-12
@@ -31,6 +34,9 @@ def ecosched(
     signal: Signal = "perfect",
     sigma: float = 0.05,
     repeat: bool = False,
+    model: str = "",
+    profiling_s: float = 15.0,
+    count_profiling: bool = False,
 ) -> Outcome:
     """EcoSched's Phase I and Phase II.
 
@@ -43,9 +49,14 @@ def ecosched(
     window: how many waiting jobs are looked at, in queue order; 0 for all.
     signal: Phase I's relative run times. ``perfect``: the true ones; ``dram``: from the sampled
         DRAM activity, ∝ 1/(its sum over the GPUs), or alike on every count where some mode
-        was not sampled or has no traffic; ``noisy``: the true ones times a log-normal error.
+        was not sampled or has no traffic; ``fitted``: from the same by `model`, with the same
+        exception; ``noisy``: the true ones times a log-normal error.
     sigma: standard deviation of that error's logarithm.
     repeat: choose again at the same instant until nothing more fits.
+    model: file of a saved ``dram-runtime`` fit by application, for ``fitted``.
+    profiling_s: how long each GPU count of each application is profiled, s; on other nodes, so
+        that it takes no time here.
+    count_profiling: whether to add that energy to the node's, as a metric.
 
     Raises
     ------
@@ -55,40 +66,76 @@ def ecosched(
     _require("window", window, window >= 0, "a number of jobs, or 0 for all")
     _require("sigma", sigma, 0 <= sigma <= 10, "a standard deviation from 0 to 10")
     _require("signal", signal, signal in get_args(Signal), "one of " + ", ".join(get_args(Signal)))
-    if idle_weight is None:
-        powers = [mode.power_per_gpu_w for app in problem.applications for mode in app.modes]
-        idle_weight = problem.idle_w * len(powers) / math.fsum(powers)
-    numeric = isinstance(idle_weight, (int, float)) and 0 <= idle_weight < math.inf
-    _require("idle_weight", idle_weight, numeric, "a weight of at least 0")
-    weight = float(idle_weight)
+    _require("profiling_s", profiling_s, 0 <= profiling_s < 1e9, "a time in s of at least 0")
+    needed = bool(model) == (signal == "fitted")
+    _require("model", model, needed, "the file of a fit with signal=fitted, and only then")
+    weight = weight_of(problem, idle_weight)
     rng = np.random.default_rng(seed)
-    kept = [regrets(app, tau, signal, sigma, rng) for app in problem.applications]
+    queued = sorted(set(problem.jobs))
+    times = phase_one(problem, signal, sigma, rng, model)
+    kept = [regrets(app, tau, t) for app, t in zip(problem.applications, times, strict=True)]
 
     def choose(state: State) -> Action:
         jobs = state.waiting[:window] if window else state.waiting
         offers = [(job, kept[problem.jobs[job]]) for job in jobs]
         return best_action(offers, state.free_gpus, state.free_domains, weight, problem.gpus)
 
-    return replay(problem, choose, limits, repeat)
+    outcome = replay(problem, choose, limits, repeat)
+    profiled = [problem.applications[a].modes for a in queued]
+    profiling_j = math.fsum(m.power_w * profiling_s for modes in profiled for m in modes)
+    info = {**outcome.info, "profiling_j": profiling_j}
+    if count_profiling and outcome.solution is not None:
+        energy_j = problem.evaluate(outcome.solution).metrics["energy_j"]
+        info["energy_with_profiling_j"] = energy_j + profiling_j
+    return dataclasses.replace(outcome, info=info)
 
 
-def regrets(
-    app: Application, tau: float, signal: Signal, sigma: float, rng: np.random.Generator
-) -> Regrets:
-    """Phase I: the modes within τ of the fastest, and how much more energy each takes.
+def weight_of(problem: CoschedulingProblem, given: float | None) -> float:
+    """λ: as given, or idle power over mean busy power per GPU, over all modes.
+
+    Raises
+    ------
+    InputError: for one that is no weight.
+    """
+    if given is None:
+        powers = [mode.power_per_gpu_w for app in problem.applications for mode in app.modes]
+        return problem.idle_w * len(powers) / math.fsum(powers)
+    numeric = isinstance(given, (int, float)) and 0 <= given < math.inf
+    _require("idle_weight", given, numeric, "a weight of at least 0")
+    return float(given)
+
+
+def phase_one(
+    problem: CoschedulingProblem,
+    signal: Signal,
+    sigma: float,
+    rng: np.random.Generator,
+    model: str = "",
+) -> list[list[float]]:
+    """Phase I: per application, run times of its modes up to a factor."""
+    fit = dram_fit(model) if signal == "fitted" else None
+    found = []
+    for app in problem.applications:
+        times: list[float] | None = [mode.runtime_s for mode in app.modes]
+        if signal == "noisy" and times is not None:
+            errors = np.exp(rng.normal(0, sigma, len(times))).tolist()
+            times = [t * error for t, error in zip(times, errors, strict=True)]
+        elif signal == "dram":
+            activity = [mode.dram_util_sum for mode in app.modes]
+            times = [1 / x for x in activity if x]
+        elif fit is not None:
+            times = predicted_s(app, fit, model)
+        alike = times is None or len(times) < len(app.modes)
+        found.append([1.0] * len(app.modes) if alike or times is None else times)
+    return found
+
+
+def regrets(app: Application, tau: float, times: Sequence[float]) -> Regrets:
+    """The modes within τ of the fastest by `times`, and how much more energy each takes.
 
     The energy of a mode is normalised by the least over *all* modes, so that its value is 1 at
     the best GPU count whether or not τ keeps that one.
     """
-    times = [mode.runtime_s for mode in app.modes]
-    if signal == "noisy":
-        errors = np.exp(rng.normal(0, sigma, len(times))).tolist()
-        times = [t * error for t, error in zip(times, errors, strict=True)]
-    if signal == "dram":
-        activity = [mode.dram_util_sum for mode in app.modes]
-        times = [1 / x if x else 0.0 for x in activity]
-        if not all(times):
-            times = [1.0] * len(times)
     fastest = min(times)
     energies = [m.power_w * t / fastest for m, t in zip(app.modes, times, strict=True)]
     least = min(energies)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 from optgap.models.coscheduling import CoschedulingProblem, Mode
 from optgap.models.coscheduling.events import Action, State, replay
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
@@ -16,6 +18,7 @@ def marble(
     limits: Limits,
     seed: int,
     strict: bool = False,
+    numa_limit: bool = True,
 ) -> Outcome:
     """Marble (Han et al., CCGRID 2020), as the paper uses it.
 
@@ -25,7 +28,14 @@ def marble(
     Parameters
     ----------
     strict: stop the scan at the first job that does not fit.
+    numa_limit: whether at most K jobs run at a time; without, GPUs alone decide.
+
+    Raises
+    ------
+    InputError: when the schedule without the limit breaks the problem's K: only a problem with
+        K = M can take it.
     """
+    free_of_limit = problem if numa_limit else dataclasses.replace(problem, numa=problem.gpus)
 
     def choose(state: State) -> Action:
         free, places, action = state.free_gpus, state.free_domains, []
@@ -38,7 +48,12 @@ def marble(
                 break
         return action
 
-    return replay(problem, choose, limits)
+    outcome = replay(free_of_limit, choose, limits)
+    if not numa_limit and outcome.solution is not None and problem.check(outcome.solution):
+        found = NoQuote(f"more than {problem.numa} jobs at a time")
+        expected = f"a problem made with numa={problem.gpus}, which limits nothing"
+        raise InputError("marble", "numa_limit=False", found, expected)
+    return outcome
 
 
 def sequential_max_gpu(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Outcome:

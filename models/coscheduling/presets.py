@@ -6,6 +6,7 @@ import os
 
 import numpy as np
 
+from optgap.models.coscheduling.predicted import dram_fit, filled
 from optgap.models.coscheduling.problem import (
     MOST_JOBS,
     Application,
@@ -17,6 +18,8 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
 
+PREDICTED = -1.0
+"""Stands for a run time that the file leaves to a model."""
 NODE_PARAMS = {"gpus": 4, "numa": 2, "idle_w": 70.0, "goal": "energy"}
 
 PRESETS = entries(
@@ -25,6 +28,20 @@ PRESETS = entries(
         "optgap.models.coscheduling.presets:synthetic",
         "a synthetic pool of 17 applications (size = jobs, 17) on one node",
         params={"size": 17, **NODE_PARAMS},
+        deterministic=False,
+    ),
+    Entry(
+        "synthetic-25",
+        "optgap.models.coscheduling.presets:synthetic",
+        "the synthetic pool, with 25 jobs as in the paper's main queue on H100",
+        params={"size": 25, **NODE_PARAMS},
+        deterministic=False,
+    ),
+    Entry(
+        "stream",
+        "optgap.models.coscheduling.presets:synthetic",
+        "the synthetic pool as a stream: exponential times between jobs (mean between_s)",
+        params={"size": 17, "between_s": 20.0, **NODE_PARAMS},
         deterministic=False,
     ),
 )
@@ -50,16 +67,20 @@ def synthetic(
     numa: int = 2,
     idle_w: float = 70.0,
     goal: Goal = "energy",
+    between_s: float = 0.0,
 ) -> CoschedulingProblem:
     """`size` jobs drawn from a synthetic pool: each application once before any comes again.
 
     T_g = T_1·(1 − s + s/g + c·(g − 1)), with 20 to 240 GPU-s of work, and a GPU draws 250 to
-    490 W, less by a few per cent for each further one; all drawn from `seed`.
+    490 W, less by a few per cent for each further one; all drawn from `seed`. With
+    `between_s`, the mean of exponential times between jobs, they come as a stream.
 
     Raises
     ------
-    InputError: for a size below 1, or a node that the pool does not fit.
+    InputError: for a size below 1, a time that is none, or a node that the pool does not fit.
     """
+    if not 0 <= between_s < 1e9:
+        raise InputError("between_s", "", between_s, "a time in s of at least 0")
     if not 1 <= size <= MOST_JOBS:
         raise InputError("size", "", size, f"1 to {MOST_JOBS} jobs")
     rng = np.random.default_rng(seed)
@@ -78,6 +99,7 @@ def synthetic(
     queue: list[int] = []
     while applications and len(queue) < size:
         queue += rng.permutation(len(applications)).tolist()
+    gaps = rng.exponential(between_s, size) if between_s else np.zeros(size)
     return CoschedulingProblem.of(
         applications,
         queue[:size],
@@ -87,12 +109,14 @@ def synthetic(
         goal=goal,
         name=f"synthetic pool, {size} jobs, seed {seed}",
         origin="synthetic",
+        releases=np.round(np.cumsum(gaps) - gaps[0], 2).tolist(),
     )
 
 
 def from_csv(
     profiles: str | os.PathLike[str],
     jobs: str | os.PathLike[str] | None = None,
+    model: str | os.PathLike[str] | None = None,
     *,
     seed: int,
     gpus: int = 4,
@@ -100,16 +124,18 @@ def from_csv(
     idle_w: float = 70.0,
     goal: Goal = "energy",
 ) -> CoschedulingProblem:
-    """A problem from measured profiles, and how often each application is queued.
+    """A problem from measured profiles, and how often and when each application is queued.
 
-    Without `jobs` every application is queued once, in file order. `seed` is not used.
+    Without `jobs` every application is queued once, in file order. With `model`, a saved
+    ``dram-runtime`` fit by application, empty run times are predicted from ``dram_util_sum``.
+    `seed` is not used.
 
     Raises
     ------
     InputError: naming file, row and column of what cannot be used.
     """
-    applications, source = _profiles(profiles), str(profiles)
-    queue = None if jobs is None else _queue(jobs, applications)
+    applications, source = _profiles(profiles, model), str(profiles)
+    queue, releases = (None, None) if jobs is None else _queue(jobs, applications)
     parts = [profiles] if jobs is None else [profiles, jobs]
     return CoschedulingProblem.of(
         applications,
@@ -120,27 +146,35 @@ def from_csv(
         goal=goal,
         name=os.path.splitext(os.path.basename(os.fspath(parts[-1])))[0],
         origin=", ".join(os.path.basename(os.fspath(part)) for part in parts),
+        releases=releases,
         source=source,
     )
 
 
-def _profiles(path: str | os.PathLike[str]) -> list[Application]:
+def _profiles(
+    path: str | os.PathLike[str], model: str | os.PathLike[str] | None
+) -> list[Application]:
     table = read_table(
         path,
         [
             Column("app"),
             Column("gpu_count", "integer", minimum=1),
-            Column("runtime_s", "number"),
+            Column(
+                "runtime_s", "number", required=model is None, empty=PREDICTED if model else None
+            ),
             Column("avg_power_per_gpu_w", "number"),
             Column("dram_util_sum", "number", required=False, empty=-1.0),
         ],
     )
     found: dict[str, dict[int, Mode]] = {}
+    missing: dict[str, set[int]] = {}
     for k, name in enumerate(table["app"]):
         row = f"row {table['#'][k]}, column"
         count = table["gpu_count"][k]
         for column in ("runtime_s", "avg_power_per_gpu_w"):
-            if table[column][k] <= 0:
+            if table[column][k] == PREDICTED:
+                missing.setdefault(name, set()).add(count)
+            elif table[column][k] <= 0:
                 raise InputError(
                     str(path), f"{row} {column}", table[column][k], "a positive number"
                 )
@@ -156,14 +190,30 @@ def _profiles(path: str | os.PathLike[str]) -> list[Application]:
         )
     if not found:
         raise InputError(str(path), "", NoQuote("no rows"), "at least one profile")
-    return [Application(name, tuple(modes.values())) for name, modes in found.items()]
+    apps = [Application(name, tuple(modes.values())) for name, modes in found.items()]
+    if model is None:
+        return apps
+    fit = dram_fit(model)
+    return [filled(app, missing.get(app.name, set()), fit, str(model)) for app in apps]
 
 
-def _queue(path: str | os.PathLike[str], applications: list[Application]) -> list[int]:
-    table = read_table(path, [Column("app"), Column("count", "integer", minimum=0)])
+def _queue(
+    path: str | os.PathLike[str], applications: list[Application]
+) -> tuple[list[int], list[float]]:
+    """The application and the release of each job, in file order."""
+    table = read_table(
+        path,
+        [
+            Column("app"),
+            Column("count", "integer", minimum=0),
+            Column("release_s", "number", required=False, empty=0.0),
+        ],
+    )
     index = {app.name: k for k, app in enumerate(applications)}
     queue: list[int] = []
-    for name, count, row in zip(table["app"], table["count"], table["#"], strict=True):
+    releases: list[float] = []
+    rows = zip(table["app"], table["count"], table["release_s"], table["#"], strict=True)
+    for name, count, release, row in rows:
         if name not in index:
             known = ", ".join(index)
             raise InputError(str(path), f"row {row}, column app", name, f"one of {known}")
@@ -172,6 +222,7 @@ def _queue(path: str | os.PathLike[str], applications: list[Application]) -> lis
                 str(path), f"row {row}, column count", count, f"at most {MOST_JOBS} jobs in all"
             )
         queue += [index[name]] * count
+        releases += [release] * count
     if not queue:
         raise InputError(str(path), "", NoQuote("no jobs"), "at least one job")
-    return queue
+    return queue, releases

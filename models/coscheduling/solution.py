@@ -114,3 +114,15 @@ class CoschedulingSolution:
         measured = fields.choice("times", TIMES, TIMES[0]) == "measured"
         tolerance = fields.number("tolerance_s", 0.0, 60.0, default=MEASURED_TO_S)
         return cls.of(runs, measured, tolerance)
+
+    @classmethod
+    def from_table(cls, path: str, problem: CoschedulingProblem, part: str) -> CoschedulingSolution:
+        """A measured schedule from a CSV log; `part` picks its rows as platform/queue/policy.
+
+        Raises
+        ------
+        InputError: naming the row and column of what is not a run of the problem.
+        """
+        from optgap.models.coscheduling.measured import read_schedule
+
+        return read_schedule(path, problem, where=part)

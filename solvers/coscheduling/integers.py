@@ -78,8 +78,8 @@ def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
     finest = highest / LARGEST
     if edp:
         finest *= max(1, horizon)
-    quantum = max(1e-3, finest)
     idle_j = problem.idle_w * problem.gpus * tick_s
+    quantum = max(min(1e-3, idle_j / 16) if idle_j else 1e-3, finest)
     idle = math.floor(idle_j / quantum)
     if idle:
         quantum = idle_j / idle

@@ -55,11 +55,18 @@ def load_problem(path: Path) -> Problem:
 def load_solution(path: Path, problem: Problem) -> Any:
     """Read a solution of `problem`, on its own or inside a result.
 
+    Where the family's solutions can be read from tables, ``log.csv`` or ``log.csv#part`` will
+    do, too.
+
     Raises
     ------
     InputError: naming file, field, what was found and what was expected; for a result
         without a solution, too.
     """
+    table, _, part = str(path).partition("#")
+    from_table = getattr(family(problem.family).solution_class, "from_table", None)
+    if table.endswith(".csv") and from_table is not None:
+        return from_table(table, problem, part)
     fields = Fields(load_json(path), str(path))
     if str(fields.document.get("schema")).startswith("optgap.result/"):
         fields.schema(RESULT)

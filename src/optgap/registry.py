@@ -151,7 +151,8 @@ FAMILIES: Mapping[str, FamilySpec] = {
             tables="optgap.models.coscheduling.presets:from_csv",
             files={
                 "profiles": "app,gpu_count,runtime_s,avg_power_per_gpu_w[,dram_util_sum]",
-                "jobs": "app,count",
+                "jobs": "app,count[,release_s]",
+                "model": "a dram-runtime fit (JSON), for run times left empty in PROFILES",
             },
             needed=1,
             tables_out={
@@ -160,6 +161,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
                     "job,app,gpu_count,start_s,end_s,gpu_index per run",
                 ),
             },
+            per_event="exact-window",
         ),
     )
 }

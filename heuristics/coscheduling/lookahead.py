@@ -1,0 +1,214 @@
+"""Look ahead with EcoSched's own score: the action whose end EcoSched would like best."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from optgap.heuristics.coscheduling.ecosched import (
+    Regrets,
+    best_action,
+    phase_one,
+    regrets,
+    weight_of,
+)
+from optgap.models.coscheduling import CoschedulingProblem
+from optgap.models.coscheduling.events import Action, State, replay
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+
+UNLIMITED = 1e9
+LEAST_LEFT = 0.3
+"""Of its expected run time, what a running job is thought to have left at least."""
+
+Plan = tuple[tuple[int, int], ...]
+
+
+def lookahead(
+    problem: CoschedulingProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    tau: float | None = None,
+    idle_weight: float | None = None,
+    window: int = 20,
+    breadth: int = 24,
+) -> Outcome:
+    """At each event, play EcoSched to the end of the window from each of the best actions.
+
+    It knows what EcoSched knows: power, run times relative to the fastest mode, and what it has
+    seen so far. How long a job runs on its fastest GPU count is taken to be the mean of what was
+    seen of those that ended, the same for all; the action is started from which EcoSched's own
+    greedy choice leads to the least energy in that picture.
+
+    Parameters
+    ----------
+    tau: slow-down that is tolerated; any unless given (EcoSched's own τ costs most of the
+        energy that it leaves on the table).
+    idle_weight: λ of the score, as in ``ecosched``.
+    window: how many waiting jobs are looked at, in queue order; 0 for all.
+    breadth: how many actions are played to the end, those of least score.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    for name, value, least in (("window", window, 0), ("breadth", breadth, 1)):
+        if value < least:
+            raise InputError("lookahead", name, value, f"a number of at least {least}")
+    if tau is not None and not tau >= 0:
+        raise InputError("lookahead", "tau", tau, "a slow-down of at least 0")
+    times = phase_one(problem, "perfect", 0.0, np.random.default_rng(seed))
+    limit = UNLIMITED if tau is None else float(tau)
+    kept = [regrets(app, limit, t) for app, t in zip(problem.applications, times, strict=True)]
+    player = _Player(problem, kept, times, weight_of(problem, idle_weight))
+    seen = _Seen(problem, player.modes)
+
+    def choose(state: State) -> Action:
+        seen.look(state)
+        jobs = state.waiting[:window] if window else state.waiting
+        offers = [(job, kept[problem.jobs[job]]) for job in jobs]
+        first = player.actions(offers, state, breadth)
+        if len(first) <= 1:
+            return seen.started(first[0] if first else (), state)
+        running = seen.left(state)
+        played = [(player.played(jobs, running, action, seen.mean_s), action) for action in first]
+        return seen.started(min(played)[1], state)
+
+    return replay(problem, choose, limits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Mode:
+    """What is known of a mode: relative run time, and W beyond its GPUs' idle power."""
+
+    relative: float
+    watts: float
+
+
+class _Seen:
+    """What a policy learns while jobs run and end."""
+
+    def __init__(self, problem: CoschedulingProblem, modes: Sequence[dict[int, _Mode]]) -> None:
+        self.problem = problem
+        self.modes = modes
+        self.running: dict[int, tuple[float, int]] = {}
+        self.fastest: list[float] = []
+
+    @property
+    def mean_s(self) -> float:
+        """Mean run time on the fastest GPU count of the jobs that ended, s; 1 before any has."""
+        return sum(self.fastest) / len(self.fastest) if self.fastest else 1.0
+
+    def look(self, state: State) -> None:
+        """Note which jobs have ended since."""
+        for job in [job for job in self.running if job not in state.running]:
+            start, count = self.running.pop(job)
+            mode = self.modes[self.problem.jobs[job]][count]
+            self.fastest.append((state.time_s - start) / mode.relative)
+
+    def started(self, action: Plan, state: State) -> list[tuple[int, int]]:
+        """Note what is started."""
+        for job, count in action:
+            self.running[job] = (state.time_s, count)
+        return list(action)
+
+    def left(self, state: State) -> list[tuple[float, int]]:
+        """What each running job is thought to have left, s, and its GPUs."""
+        found = []
+        for job, (start, count) in zip(state.running, state.started, strict=True):
+            expected = self.modes[self.problem.jobs[job]][count].relative * self.mean_s
+            elapsed = state.time_s - start if self.fastest else 0.0
+            found.append((max(expected - elapsed, LEAST_LEFT * expected), count))
+        return found
+
+
+class _Player:
+    """Plays EcoSched's greedy choice to the end, all jobs as long as the mean."""
+
+    def __init__(
+        self,
+        problem: CoschedulingProblem,
+        kept: Sequence[Regrets],
+        times: Sequence[Sequence[float]],
+        weight: float,
+    ) -> None:
+        self.problem = problem
+        self.kept = kept
+        self.weight = weight
+        self.modes = [
+            {
+                m.gpu_count: _Mode(t / min(ts), m.power_w - problem.idle_w * m.gpu_count)
+                for m, t in zip(app.modes, ts, strict=True)
+            }
+            for app, ts in zip(problem.applications, times, strict=True)
+        ]
+
+    def actions(
+        self, offers: Sequence[tuple[int, Regrets]], state: State, breadth: int
+    ) -> list[Plan]:
+        """The actions of least score: each longer one extends one of the best shorter ones."""
+        ranked: list[tuple[float, Plan]] = []
+        level: list[tuple[float, int, Plan]] = [(0.0, 0, ())]
+        for size in range(1, state.free_domains + 1):
+            longer: dict[frozenset[tuple[int, int]], tuple[float, int, Plan]] = {}
+            for total, used, plan in level:
+                for job, modes in offers:
+                    if any(job == other for other, _ in plan):
+                        continue
+                    for count, regret in modes:
+                        if used + count <= state.free_gpus:
+                            key = frozenset((*plan, (job, count)))
+                            entry = (total + regret, used + count, (*plan, (job, count)))
+                            longer.setdefault(key, entry)
+            scored = sorted(
+                (total / size + self._idle(state.free_gpus - used), plan, total, used)
+                for total, used, plan in longer.values()
+            )
+            ranked += [(score, plan) for score, plan, _, _ in scored[:breadth]]
+            level = [(total, used, plan) for _, plan, total, used in scored[:breadth]]
+        return [plan for _, plan in sorted(ranked)[:breadth]]
+
+    def _idle(self, gpus: int) -> float:
+        return self.weight * gpus / self.problem.gpus
+
+    def played(
+        self,
+        jobs: Sequence[int],
+        running: Sequence[tuple[float, int]],
+        action: Plan,
+        mean_s: float,
+    ) -> float:
+        """Energy to the end, J, up to what has been spent already."""
+        problem = self.problem
+        ends = list(running)
+        heapq.heapify(ends)
+        free = problem.gpus - sum(count for _, count in ends)
+        now, last, cost = 0.0, max((end for end, _ in ends), default=0.0), 0.0
+        waiting = list(jobs)
+        step: Sequence[tuple[int, int]] = action
+        while True:
+            for job, count in step:
+                mode = self.modes[problem.jobs[job]][count]
+                lasts = mode.relative * mean_s
+                cost += mode.watts * lasts
+                heapq.heappush(ends, (now + lasts, count))
+                last, free = max(last, now + lasts), free - count
+                waiting.remove(job)
+            if not waiting:
+                return cost + problem.idle_w * problem.gpus * last
+            now, count = heapq.heappop(ends)
+            free += count
+            while ends and ends[0][0] <= now * (1 + 1e-9):
+                free += heapq.heappop(ends)[1]
+            places = problem.numa - len(ends)
+            offers = [(job, self.kept[problem.jobs[job]]) for job in waiting]
+            step = (
+                best_action(offers, free, places, self.weight, problem.gpus)
+                if free and places > 0
+                else ()
+            )

@@ -1,0 +1,125 @@
+"""A policy that solves its window exactly whenever it learns of a job it had not planned."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
+from optgap.models.coscheduling.events import Action, State, replay
+from optgap.models.coscheduling.gpus import TOLERANCE
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+from optgap.solvers.coscheduling.oracle import best_schedule
+
+LEAST_S = 1e-6
+"""What a job that is about to end is given, s: a run time is positive."""
+
+
+def exact_window(
+    problem: CoschedulingProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    window: int = 0,
+    seconds: float = 10.0,
+    workers: int = 0,
+) -> Outcome:
+    """At each event, the optimal schedule of the waiting jobs beside those that run.
+
+    A plan for the same jobs stays optimal as time passes, so that it is made anew only when a
+    job comes into the window. Run times are known, unlike to ``ecosched``; jobs outside the
+    window, or not there yet, are not.
+
+    Parameters
+    ----------
+    window: how many waiting jobs are planned, in queue order; 0 for all.
+    seconds: time for one plan; the metrics tell how many were not proven optimal in it.
+    workers: CP-SAT's threads, as in ``oracle``.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    if window < 0:
+        raise InputError("exact-window", "window", window, "a number of jobs, or 0 for all")
+    if not seconds > 0:
+        raise InputError("exact-window", "seconds", seconds, "a positive time in s")
+    planner = _Planner(problem, limits, seed, seconds, workers)
+
+    def choose(state: State) -> Action:
+        jobs = state.waiting[:window] if window else state.waiting
+        return planner.due(jobs, state)
+
+    outcome = replay(problem, choose, limits)
+    info = {**outcome.info, "plans": planner.plans, "plans_not_proven": planner.unproven}
+    return dataclasses.replace(outcome, info=info)
+
+
+class _Planner:
+    """The plan in force: when each job of the window starts, and on how many GPUs."""
+
+    def __init__(
+        self,
+        problem: CoschedulingProblem,
+        limits: Limits,
+        seed: int,
+        seconds: float,
+        workers: int,
+    ) -> None:
+        self.problem = problem
+        self.limits = limits
+        self.seed = seed
+        self.seconds = seconds
+        self.workers = workers
+        self.plan: dict[int, tuple[float, int]] = {}
+        self.plans = self.unproven = 0
+
+    def due(self, jobs: tuple[int, ...], state: State) -> list[tuple[int, int]]:
+        """What the plan starts now."""
+        if set(jobs) != set(self.plan):
+            self._make(jobs, state)
+        now = state.time_s + 2 * TOLERANCE * max(1.0, state.time_s)
+        free, places, action = state.free_gpus, state.free_domains, []
+        for job, (start, count) in sorted(self.plan.items(), key=lambda item: item[1]):
+            if start <= now and count <= free and places:
+                action.append((job, count))
+                free, places = free - count, places - 1
+        for job, _ in action:
+            del self.plan[job]
+        return action
+
+    def _make(self, jobs: tuple[int, ...], state: State) -> None:
+        limits = self.limits.within(self.seconds)
+        rest = remaining(self.problem, jobs, state)
+        first = range(len(state.running))
+        found = best_schedule(rest, limits, self.seed, self.workers, first)
+        self.plans += 1
+        self.unproven += not found.proven
+        self.plan = {
+            jobs[k - len(state.running)]: (state.time_s + start, count)
+            for k, count, start in found.starts
+            if k >= len(state.running)
+        }
+
+
+def remaining(
+    problem: CoschedulingProblem, jobs: tuple[int, ...], state: State
+) -> CoschedulingProblem:
+    """What runs, for as long as it still does, and then `jobs`; time 0 is now."""
+    applications: list[Application] = []
+    for job, (start, count) in zip(state.running, state.started, strict=True):
+        mode = problem.application(job).mode(count)
+        if mode is None:
+            raise ValueError(f"job {job} runs on {count} GPUs without a mode")
+        left = max(start + mode.runtime_s - state.time_s, LEAST_S)
+        power = Mode(count, left, mode.power_per_gpu_w)
+        applications.append(Application(f"runs: {problem.job_names[job]}", (power,)))
+    running = len(applications)
+    applications += problem.applications
+    return dataclasses.replace(
+        problem,
+        applications=tuple(applications),
+        jobs=(*range(running), *(running + problem.jobs[job] for job in jobs)),
+        releases=(),
+    )
