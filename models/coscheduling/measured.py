@@ -88,6 +88,7 @@ class _Jobs:
         taken = mine[0] if job == -1 else int(str(job))
         mine.remove(taken)
         listed = str(row["gpu_index"] or row["gpus_or_placement"])
+        listed = "" if listed.startswith("(") else listed  # GPUs per domain: none by name
         gpus = tuple(sorted(map(int, re.findall(r"\d+", listed))))
         if gpus and len(gpus) != count:
             raise InputError(self.path, f"row {number}", listed, f"{count} GPUs")

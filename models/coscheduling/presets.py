@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from optgap.models.coscheduling.predicted import dram_fit, filled
 from optgap.models.coscheduling.problem import (
+    MOST_GPUS,
     MOST_JOBS,
     Application,
     CoschedulingProblem,
@@ -20,7 +24,7 @@ from optgap.models.tables import Column, read_table
 
 PREDICTED = -1.0
 """Stands for a run time that the file leaves to a model."""
-NODE_PARAMS = {"gpus": 4, "numa": 2, "idle_w": 70.0, "goal": "energy"}
+NODE_PARAMS = {"gpus": 4, "numa": 2, "idle_w": 70.0, "goal": "energy", "tau": None}
 
 PRESETS = entries(
     Entry(
@@ -32,14 +36,14 @@ PRESETS = entries(
     ),
     Entry(
         "synthetic-25",
-        "optgap.models.coscheduling.presets:synthetic",
+        "optgap.models.coscheduling.presets:synthetic_25",
         "the synthetic pool, with 25 jobs as in the paper's main queue on H100",
         params={"size": 25, **NODE_PARAMS},
         deterministic=False,
     ),
     Entry(
         "stream",
-        "optgap.models.coscheduling.presets:synthetic",
+        "optgap.models.coscheduling.presets:stream",
         "the synthetic pool as a stream: exponential times between jobs (mean between_s)",
         params={"size": 17, "between_s": 20.0, **NODE_PARAMS},
         deterministic=False,
@@ -67,13 +71,15 @@ def synthetic(
     numa: int = 2,
     idle_w: float = 70.0,
     goal: Goal = "energy",
+    tau: float | None = None,
     between_s: float = 0.0,
 ) -> CoschedulingProblem:
     """`size` jobs drawn from a synthetic pool: each application once before any comes again.
 
     T_g = T_1·(1 − s + s/g + c·(g − 1)), with 20 to 240 GPU-s of work, and a GPU draws 250 to
     490 W, less by a few per cent for each further one; all drawn from `seed`. With
-    `between_s`, the mean of exponential times between jobs, they come as a stream.
+    `between_s`, the mean of exponential times between jobs, they come as a stream; with `tau`,
+    GPU counts slower than 1 + τ times the fastest are left out.
 
     Raises
     ------
@@ -101,7 +107,7 @@ def synthetic(
         queue += rng.permutation(len(applications)).tolist()
     gaps = rng.exponential(between_s, size) if between_s else np.zeros(size)
     return CoschedulingProblem.of(
-        applications,
+        within(applications, tau),
         queue[:size],
         gpus=gpus,
         numa=numa,
@@ -111,6 +117,18 @@ def synthetic(
         origin="synthetic",
         releases=np.round(np.cumsum(gaps) - gaps[0], 2).tolist(),
     )
+
+
+def synthetic_25(*, seed: int, size: int = 25, **node: Any) -> CoschedulingProblem:
+    """`synthetic` with as many jobs as the paper's main queue on H100 has."""
+    return synthetic(seed=seed, size=size, **node)
+
+
+def stream(
+    *, seed: int, size: int = 17, between_s: float = 20.0, **node: Any
+) -> CoschedulingProblem:
+    """`synthetic` with jobs that come over time."""
+    return synthetic(seed=seed, size=size, between_s=between_s, **node)
 
 
 def from_csv(
@@ -123,12 +141,13 @@ def from_csv(
     numa: int = 2,
     idle_w: float = 70.0,
     goal: Goal = "energy",
+    tau: float | None = None,
 ) -> CoschedulingProblem:
     """A problem from measured profiles, and how often and when each application is queued.
 
     Without `jobs` every application is queued once, in file order. With `model`, a saved
     ``dram-runtime`` fit by application, empty run times are predicted from ``dram_util_sum``.
-    `seed` is not used.
+    With `tau`, GPU counts slower than 1 + τ times the fastest are left out. `seed` is not used.
 
     Raises
     ------
@@ -138,7 +157,7 @@ def from_csv(
     queue, releases = (None, None) if jobs is None else _queue(jobs, applications)
     parts = [profiles] if jobs is None else [profiles, jobs]
     return CoschedulingProblem.of(
-        applications,
+        within(applications, tau, gpus),
         queue,
         gpus=gpus,
         numa=numa,
@@ -149,6 +168,27 @@ def from_csv(
         releases=releases,
         source=source,
     )
+
+
+def within(
+    applications: Sequence[Application], tau: float | None, gpus: int = MOST_GPUS
+) -> list[Application]:
+    """The applications with only the modes within 1 + τ of the fastest on at most `gpus` GPUs.
+
+    Raises
+    ------
+    InputError: for a τ below 0.
+    """
+    if tau is None:
+        return list(applications)
+    if not 0 <= tau < math.inf:
+        raise InputError("tau", "", tau, "a slow-down of at least 0")
+    kept = []
+    for app in applications:
+        modes = [m for m in app.modes if m.gpu_count <= gpus] or list(app.modes)
+        limit = min(m.runtime_s for m in modes) * (1 + tau + 1e-9)
+        kept.append(Application(app.name, tuple(m for m in modes if m.runtime_s <= limit)))
+    return kept
 
 
 def _profiles(

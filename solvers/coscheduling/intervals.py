@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.solvers.coscheduling.integers import Integers, integers
@@ -29,6 +29,8 @@ class Intervals:
     known: a proven bound on the objective, which the model is told.
     first: jobs that run already, and so start at time 0.
     """
+
+    name: ClassVar[str] = "intervals"
 
     def __init__(
         self,

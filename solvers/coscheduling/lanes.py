@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import Any
+from typing import Any, ClassVar
 
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.solvers.coscheduling.integers import Integers, integers
@@ -40,6 +40,8 @@ class Lanes:
     ----------
     known: a proven bound on the objective, which the model is told.
     """
+
+    name: ClassVar[str] = "two lanes"
 
     def __init__(self, problem: CoschedulingProblem, known: float) -> None:
         from ortools.sat.python import cp_model

@@ -134,7 +134,7 @@ def _searched(
         proved = answer.bound * program.unit
         proved -= SAFETY * abs(proved)
         if proved > led.bound:
-            led = Bounded(proved, cpsat.solver_name())
+            led = Bounded(proved, f"{program.name}, {cpsat.solver_name()}")
     proven = value <= led.bound * (1 + CLOSE)
     if answer.status == cp_model.OPTIMAL or proven:
         return Found(best, value, led, Termination.COMPLETED, proven)
