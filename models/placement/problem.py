@@ -214,6 +214,16 @@ class PlacementProblem:
             self, tasks=self.tasks.take(chosen.tolist()), name=f"{self.name} (accepted tasks)"
         )
 
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What is to be served, by name: the tasks in order of arrival."""
+        return tuple(self.tasks.names)
+
+    def subset(self, indices: Sequence[int]) -> PlacementProblem:
+        """The same problem with only these tasks, in the order given."""
+        tasks = self.tasks.take(list(indices))
+        return replace(self, tasks=tasks, name=f"{self.name} ({len(tasks)} tasks of it)")
+
     def prefix(self, load: float) -> PlacementProblem:
         """The same problem cut after the arrival with which GPU demand reaches `load`.
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from optgap.api import Verdict, bound, check, generate, run, solve
     from optgap.comparison import Comparison, ComparisonSet
+    from optgap.conflicts import Conflict, conflict
     from optgap.documents import load, save
     from optgap.explaining import Explanation, explain
     from optgap.gaps import compare, sweep
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from optgap.overview import Overview, compare_all
     from optgap.plotting import plot_gaps
     from optgap.registry import families
+    from optgap.reporting import report
     from optgap.versions import show_versions
     from optgap.waterfall import plot_explanation
 
@@ -32,6 +34,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Comparison",
     "ComparisonSet",
+    "Conflict",
     "Explanation",
     "InputError",
     "Limits",
@@ -46,12 +49,14 @@ __all__ = [
     "check",
     "compare",
     "compare_all",
+    "conflict",
     "explain",
     "families",
     "generate",
     "load",
     "plot_explanation",
     "plot_gaps",
+    "report",
     "run",
     "save",
     "show_versions",
@@ -62,6 +67,7 @@ __all__ = [
 _HOME = {
     "Comparison": "comparison",
     "ComparisonSet": "comparison",
+    "Conflict": "conflicts",
     "Explanation": "explaining",
     "InputError": "models.errors",
     "Limits": "models.limits",
@@ -75,12 +81,14 @@ _HOME = {
     "check": "api",
     "compare": "gaps",
     "compare_all": "overview",
+    "conflict": "conflicts",
     "explain": "explaining",
     "families": "registry",
     "generate": "api",
     "load": "documents",
     "plot_explanation": "waterfall",
     "plot_gaps": "plotting",
+    "report": "reporting",
     "run": "api",
     "save": "documents",
     "show_versions": "versions",

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from optgap.cli import options as opt
+
+if TYPE_CHECKING:
+    from optgap.contract import Problem
+    from optgap.models.result import Result
 
 Method = Annotated[
     str, typer.Option("--method", metavar="M", help="see `optgap families`; auto goes by size")
@@ -15,11 +20,20 @@ SolutionFile = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here")
 ]
 
+Conflict = Annotated[
+    bool,
+    typer.Option(
+        "--conflict",
+        help="where there is no solution, name tasks that cannot go together",
+    ),
+]
+
 
 def command(
     problem_file: opt.ProblemFile,
     method: Method = "auto",
     settings: opt.Settings = None,
+    conflict: Conflict = False,
     output: SolutionFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
@@ -42,4 +56,20 @@ def command(
         time_limit,
         quiet,
     )
+    if conflict:
+        result = _with_conflict(result, problem, time_limit, quiet)
     return deliver(result, problem, Output(json, quiet or output == "-"), output, verbose)
+
+
+def _with_conflict(
+    result: Result, problem: Problem, time_limit: float | None, quiet: bool
+) -> Result:
+    """`result` with the tasks that cannot all be served named in its message."""
+    from optgap.cli.work import interruptible
+    from optgap.conflicts import conflict
+    from optgap.models.result import Status
+
+    if result.status is not Status.INFEASIBLE:
+        return result
+    found = interruptible(lambda limits: conflict(problem, limits=limits), time_limit, quiet)
+    return replace(result, message="; ".join(filter(None, [result.message, str(found)])))

@@ -1,0 +1,118 @@
+"""Why there is no solution: a smallest group of tasks that cannot all be served.
+
+Smallest in the sense that it is irreducible: leave out any one of the group and the others can
+be served. There may be other such groups, and smaller ones.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from optgap.api import execute, run
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.limits import Limits
+from optgap.models.result import Status, Termination
+from optgap.registry import Runnable, family
+from optgap.registry import method as find_method
+
+MOST = 60
+"""Tasks; one exact proof is needed for every task and every one that stays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Tasks that cannot all be served together.
+
+    Parameters
+    ----------
+    tasks: their numbers in the problem, ascending.
+    names: their names.
+    irreducible: whether every proper part was shown to be possible; False when the time ran out
+        before that, so that some of the tasks may be innocent.
+    """
+
+    tasks: tuple[int, ...]
+    names: tuple[str, ...]
+    irreducible: bool
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{k} ({name})" for k, name in zip(self.tasks, self.names, strict=True))
+        if len(self.tasks) == 1:
+            return f"task {shown} cannot be served even alone"
+        if self.irreducible:
+            return f"tasks {shown} cannot all be served; without any one of them the others can"
+        return f"tasks {shown} cannot all be served; time ran out before the group was smallest"
+
+
+def conflict(problem: Any, *, limits: Limits | None = None) -> Conflict | None:
+    """An irreducible group of tasks without a solution; None when there is a solution.
+
+    The problem needs ``subset(indices)`` and ``subjects`` (names by number).
+
+    Raises
+    ------
+    InputError: for a family whose tasks cannot be left out, or for more than `MOST` tasks of
+        which a simple reason does not single one out.
+    """
+    if not hasattr(problem, "subset"):
+        raise InputError("problem", "", problem.family, "a family whose tasks can be left out")
+    limits = limits or Limits()
+    hopeless = getattr(problem, "never_fits", ())
+    if hopeless:
+        return _named(problem, hopeless[:1], True)
+    names = problem.subjects
+    if len(names) > MOST:
+        raise InputError("problem", "tasks", len(names), f"at most {MOST} to look for a conflict")
+    solver = find_method(family(problem.family), family(problem.family).auto(problem))
+    group = list(range(len(names)))
+    if _possible(problem, group, solver, limits):
+        return None
+    if limits.stop:
+        return _named(problem, group, False)
+    # Deletion: what is not needed for the contradiction goes; what is, stays.
+    for task in reversed(range(len(names))):
+        rest = [other for other in group if other != task]
+        possible = _possible(problem, rest, solver, limits)
+        if limits.stop:
+            return _named(problem, group, False)
+        if not possible:
+            group = rest
+    return _named(problem, group, True)
+
+
+def _named(problem: Any, group: Sequence[int], irreducible: bool) -> Conflict:
+    chosen = tuple(sorted(int(k) for k in group))
+    return Conflict(chosen, tuple(problem.subjects[k] for k in chosen), irreducible)
+
+
+def _possible(problem: Any, group: Sequence[int], solver: Runnable, limits: Limits) -> bool:
+    """Whether all of `group` can be served; meaningless once the limits say stop."""
+    if not group:
+        return True
+    part = problem.subset(list(group))
+    for name in family(problem.family).policies:
+        if limits.stop:
+            return True
+        found = run(part, name, limits=limits.within(1.0))
+        if found.solution is not None and part.serves_all(found.solution):
+            return True
+    enough = threading.Event()
+
+    def progress(phase: str, incumbent: float | None, bound: float | None) -> None:
+        limits.progress(f"{len(group)} tasks, {phase}", incumbent, bound)
+        if incumbent is not None or limits.interrupted.is_set():
+            enough.set()
+
+    left = limits.remaining
+    inner = Limits(left if left < float("inf") else None, enough, progress)
+    result = execute(part, solver, inner, 0)
+    if result.status is Status.INFEASIBLE:
+        return False
+    if result.solution is None and result.termination is Termination.COMPLETED:
+        raise InputError(
+            solver.label, "", NoQuote("neither a solution nor a proof"), "one of the two"
+        )
+    return True
