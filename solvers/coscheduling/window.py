@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
+from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.coscheduling.events import Action, State, replay
 from optgap.models.coscheduling.gpus import TOLERANCE
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.solvers.coscheduling.oracle import best_schedule
-
-LEAST_S = 1e-6
-"""What a job that is about to end is given, s: a run time is positive."""
+from optgap.solvers.coscheduling.remaining import remaining
 
 
 def exact_window(
@@ -91,7 +89,9 @@ class _Planner:
 
     def _make(self, jobs: tuple[int, ...], state: State) -> None:
         limits = self.limits.within(self.seconds)
-        rest = remaining(self.problem, jobs, state)
+        begun = zip(state.running, state.started, strict=True)
+        running = [(job, count, start) for job, (start, count) in begun]
+        rest = remaining(self.problem, jobs, running, state.time_s)
         first = range(len(state.running))
         found = best_schedule(rest, limits, self.seed, self.workers, first)
         self.plans += 1
@@ -101,25 +101,3 @@ class _Planner:
             for k, count, start in found.starts
             if k >= len(state.running)
         }
-
-
-def remaining(
-    problem: CoschedulingProblem, jobs: tuple[int, ...], state: State
-) -> CoschedulingProblem:
-    """What runs, for as long as it still does, and then `jobs`; time 0 is now."""
-    applications: list[Application] = []
-    for job, (start, count) in zip(state.running, state.started, strict=True):
-        mode = problem.application(job).mode(count)
-        if mode is None:
-            raise ValueError(f"job {job} runs on {count} GPUs without a mode")
-        left = max(start + mode.runtime_s - state.time_s, LEAST_S)
-        power = Mode(count, left, mode.power_per_gpu_w)
-        applications.append(Application(f"runs: {problem.job_names[job]}", (power,)))
-    running = len(applications)
-    applications += problem.applications
-    return dataclasses.replace(
-        problem,
-        applications=tuple(applications),
-        jobs=(*range(running), *(running + problem.jobs[job] for job in jobs)),
-        releases=(),
-    )

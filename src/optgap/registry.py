@@ -161,7 +161,9 @@ FAMILIES: Mapping[str, FamilySpec] = {
                     "job,app,gpu_count,start_s,end_s,gpu_index per run",
                 ),
             },
+            view="optgap.views.coscheduling:draw",
             per_event="exact-window",
+            regrets="optgap.solvers.coscheduling.regret:regrets",
         ),
     )
 }

@@ -1,0 +1,84 @@
+"""A schedule as a Gantt chart: one line per GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution, Run
+from optgap.plotting import plain
+from optgap.render import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FILLS = ("#8ecae6", "#ffd6a5", "#b7e4c7", "#e0bbe4", "#fdffb6", "#f4acb7", "#cfd8dc", "#d9c7a3")
+EDGE, IDLE = "#555555", "#f4f4f4"
+WIDTH = 10.0
+LETTERS = 130
+"""Letters of the names' size that fit beside one another across the picture."""
+
+
+def draw(problem: CoschedulingProblem, solution: CoschedulingSolution) -> Figure:
+    """Draw which job holds which GPU when; grey is idle."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(WIDTH, 1.5 + 0.42 * problem.gpus), layout="constrained")
+    gantt(problem, solution, figure.subplots())
+    return figure
+
+
+def gantt(
+    problem: CoschedulingProblem,
+    solution: CoschedulingSolution,
+    ax: Axes,
+    title: str | None = None,
+    until_s: float | None = None,
+) -> Axes:
+    """Draw on `ax`, from 0 to `until_s` where that is later than the schedule's end.
+
+    An application has one colour; its name and GPU count stand in the middle line of its run
+    where there is room.
+    """
+    found = problem.evaluate(solution).metrics
+    end = float(found["makespan_s"])
+    horizon = max(end, until_s or 0.0)
+    ax.barh(range(problem.gpus), end, height=0.96, color=IDLE, linewidth=0)
+    for run in solution.runs:
+        _bar(problem, run, horizon, ax)
+    ax.set_yticks(range(problem.gpus), [f"GPU {g}" for g in range(problem.gpus)])
+    ax.set_ylim(problem.gpus - 0.45, -0.55)
+    ax.set_xlim(0, horizon * 1.005)
+    ax.set_xlabel("time (s)")
+    words = f"{number(found['energy_j'])} J, {number(end)} s"
+    words += f", GPUs in use {100 * float(found['gpu_utilisation']):.1f} % of the time"
+    ax.set_title(f"{title or problem.name}: {words}", loc="left", fontsize=9.5)
+    plain(ax, "x")
+    return ax
+
+
+def _bar(problem: CoschedulingProblem, run: Run, horizon: float, ax: Axes) -> None:
+    """One run: a box per GPU it holds, and its name."""
+    colour = FILLS[problem.jobs[run.job] % len(FILLS)]
+    lasts = run.end_s - run.start_s
+    for g in run.gpu_index:
+        ax.barh(
+            g, lasts, left=run.start_s, height=0.96, color=colour, edgecolor=EDGE, linewidth=0.6
+        )
+    _name(problem.job_names[run.job], run, int(LETTERS * lasts / horizon), ax)
+
+
+def _name(name: str, run: Run, room: int, ax: Axes) -> None:
+    """The name in a middle line, upright where the box is tall rather than wide."""
+    full = f"{name} ({run.gpu_count})"
+    x = (run.start_s + run.end_s) / 2
+    y = float(run.gpu_index[(len(run.gpu_index) - 1) // 2])
+    block = run.gpu_index[-1] - run.gpu_index[0] == len(run.gpu_index) - 1
+    if room >= 6:
+        text = full if len(full) <= room else name if len(name) <= room else name[: room - 1] + "…"
+        ax.text(x, y, text, ha="center", va="center", fontsize=7)
+    elif room >= 1 and block and len(run.gpu_index) > 1:
+        most = 6 * len(run.gpu_index)
+        text = name if len(name) <= most else name[: most - 1] + "…"
+        y = (run.gpu_index[0] + run.gpu_index[-1]) / 2
+        ax.text(x, y, text, ha="center", va="center", fontsize=6.5, rotation=90)
