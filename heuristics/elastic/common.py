@@ -1,0 +1,112 @@
+"""What the schedulers without an energy knob share: a common clock, and the power limit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from optgap.heuristics.elastic import kernels
+from optgap.models.elastic import ElasticProblem
+from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.errors import InputError
+
+NEAR = 1e-9
+
+
+class Clock:
+    """The clock of jobs whose scheduler chooses none.
+
+    Every job runs at `frequency` (0: the highest), or with `zeus` at the clock that minimises
+    Zeus's cost at the GPUs it requests. While the limit would be passed, all clocks are cut to
+    a common ceiling, and where the lowest is not enough, the last jobs of the order wait.
+
+    Parameters
+    ----------
+    capped: keep the problem's power limit; without it clocks stay as they are.
+    zeus_eta: η_z of Zeus's cost, 0 for time alone and 1 for energy alone.
+    """
+
+    def __init__(
+        self,
+        problem: ElasticProblem,
+        owner: str,
+        frequency: float = 0.0,
+        capped: bool = True,
+        zeus_eta: float | None = None,
+    ) -> None:
+        self.problem = problem
+        idle = problem.idle_w * problem.counts[None, :, None]
+        self.counted_w = np.maximum(problem.power_w, idle)
+        self.limit_w = problem.power_limit_w * (1 - NEAR) if capped else math.inf
+        clocks = problem.frequencies_mhz
+        index = len(clocks) - 1
+        if frequency:
+            index = int(np.argmin(np.abs(clocks - frequency)))
+            if abs(clocks[index] - frequency) > 1e-6:
+                shown = f"0, or one of {clocks[0]:g} to {clocks[-1]:g} MHz that is in the problem"
+                raise InputError(owner, "frequency", frequency, shown)
+        self.wanted = np.full(len(problem), index, dtype=np.int64)
+        if zeus_eta is not None:
+            if not 0 <= zeus_eta <= 1:
+                raise InputError(owner, "zeus_eta", zeus_eta, "a number from 0 to 1")
+            self.wanted = zeus_clocks(problem, zeus_eta)
+
+    def settle(self, of_class: Ints, jobs: Ints, count: Ints, order: Ints) -> Ints:
+        """(A,) clocks within the limit; `count` becomes −1 for jobs that have to wait."""
+        clock = self.wanted[jobs].copy()
+        if math.isfinite(self.limit_w):
+            held = np.full(len(jobs), -1.0)
+            kernels.govern(of_class, count, clock, order, self.counted_w, held, self.limit_w)
+        return clock
+
+    def requested(self) -> Ints:
+        """(J,) index of the count that each job requests, or of the most that the limit allows.
+
+        A job that needs more than the whole limit on the GPUs it asks for would never run: it
+        gets the most that it can run on.
+        """
+        problem = self.problem
+        jobs = problem.jobs
+        k = np.searchsorted(problem.counts, jobs.requested)
+        least = np.where(np.isfinite(problem.time_s), self.counted_w, np.inf).min(axis=2)
+        for j in np.flatnonzero(least[jobs.of_class, k] > self.limit_w).tolist():
+            fits = np.flatnonzero(least[jobs.of_class[j]] <= self.limit_w)
+            below = fits[fits <= k[j]]
+            k[j] = below[-1] if len(below) else fits[0]
+        return np.asarray(k, dtype=np.int64)
+
+
+def zeus_clocks(problem: ElasticProblem, zeus_eta: float) -> Ints:
+    """(J,) argmin over F of (η_z·P + (1 − η_z)·P_max)·T_iter at the GPUs requested.
+
+    MAXPOWER is the job's power at the highest clock; the higher clock of equals.
+    """
+    jobs = problem.jobs
+    k = np.searchsorted(problem.counts, jobs.requested)
+    power = problem.power_w[jobs.of_class, k]
+    cost = (zeus_eta * power + (1 - zeus_eta) * power[:, -1:]) * problem.time_s[jobs.of_class, k]
+    last = cost.shape[1] - 1 - cost[:, ::-1].argmin(axis=1)
+    return np.asarray(last, dtype=np.int64)
+
+
+def next_count(problem: ElasticProblem) -> tuple[Ints, Ints]:
+    """(C,) first and (C, K) following count index of each class, −1 for none."""
+    allowed = np.isfinite(problem.time_s[:, :, 0])
+    following = np.full(allowed.shape, -1, dtype=np.int64)
+    for c, row in enumerate(allowed):
+        index = np.flatnonzero(row)
+        following[c, index[:-1]] = index[1:]
+    return allowed.argmax(axis=1), following
+
+
+def require(owner: str, name: str, value: Any, holds: bool, expected: str) -> None:
+    """Raise InputError unless `holds`."""
+    if not holds:
+        raise InputError(owner, name, value, expected)
+
+
+def remaining_key(remaining: Floats, speed: Floats) -> Floats:
+    """Seconds left at these speeds."""
+    return np.asarray(remaining / speed)

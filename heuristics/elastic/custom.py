@@ -1,0 +1,164 @@
+"""A user's own elastic policy: asked at every event for GPU counts and clocks."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
+from optgap.models.elastic import ElasticProblem, JobClass
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+
+
+@dataclass(frozen=True)
+class View:
+    """What a user's policy sees.
+
+    Parameters
+    ----------
+    problem: cluster, classes and jobs.
+    time_s: now.
+    jobs: numbers of the jobs that may run, in order of submission.
+    remaining: iterations left, by job.
+    running: (gpus, frequency_mhz) of those that hold GPUs, by job.
+    """
+
+    problem: ElasticProblem
+    time_s: float
+    jobs: tuple[int, ...]
+    remaining: Mapping[int, float]
+    running: Mapping[int, tuple[int, float]]
+
+    def job_class(self, job: int) -> JobClass:
+        """What a job trains, with its tables."""
+        return self.problem.classes[int(self.problem.jobs.of_class[job])]
+
+    def time_per_iteration(self, job: int, gpus: int, frequency_mhz: float) -> float:
+        """T_iter, s."""
+        return float(self.problem.time_s[self._index(job, gpus, frequency_mhz)])
+
+    def power(self, job: int, gpus: int, frequency_mhz: float) -> float:
+        """Power of all GPUs of the job, W."""
+        return float(self.problem.power_w[self._index(job, gpus, frequency_mhz)])
+
+    def _index(self, job: int, gpus: int, frequency_mhz: float) -> tuple[int, int, int]:
+        problem = self.problem
+        k = int(np.searchsorted(problem.counts, gpus))
+        f = int(np.searchsorted(problem.frequencies_mhz, frequency_mhz))
+        return int(problem.jobs.of_class[job]), k, f
+
+
+def run(
+    problem: ElasticProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    policy: Any,
+    policy_params: Mapping[str, Any] | None = None,
+) -> Outcome:
+    """Run a policy from outside the package.
+
+    Parameters
+    ----------
+    policy: a class that is made with `policy_params` and has ``allocate(view)``; or a function
+        ``allocate(view)``, which gets `policy_params` by keyword. The answer is a dictionary
+        from jobs to (gpus, frequency_mhz); jobs left out wait.
+
+    Raises
+    ------
+    InputError: naming the policy, the time and what was wrong.
+    """
+    name = f"policy {getattr(policy, '__name__', type(policy).__name__)}"
+    params = dict(policy_params or {})
+    if inspect.isclass(policy):
+        try:
+            policy, params = policy(**params), {}
+        except Exception as error:
+            found = NoQuote(f"{type(error).__name__}: {error}")
+            raise InputError(name, "constructor", found, "parameters that it takes") from error
+    allocate = getattr(policy, "allocate", policy)
+    if not callable(allocate):
+        expected = "a class with allocate(view), or a function"
+        raise InputError(name, "", NoQuote("no method allocate"), expected)
+    return simulate(problem, Own(problem, name, allocate, params), limits)
+
+
+class Own:
+    """The adapter: asks, checks, and hands over."""
+
+    settings = Settings(making="least", switch_off=True)
+
+    def __init__(
+        self, problem: ElasticProblem, name: str, allocate: Any, params: dict[str, Any]
+    ) -> None:
+        self.problem, self.name, self.allocate, self.params = problem, name, allocate, params
+
+    def decide(self, state: State) -> Decision:
+        """The user's dictionary as arrays."""
+        problem = self.problem
+        jobs = state.jobs.tolist()
+        running = {
+            job: (int(problem.counts[k]), float(problem.frequencies_mhz[f]))
+            for job, k, f in zip(jobs, state.count, state.clock, strict=True)
+            if k >= 0
+        }
+        view = View(
+            problem,
+            state.time_s,
+            tuple(jobs),
+            dict(zip(jobs, state.remaining.tolist(), strict=True)),
+            running,
+        )
+        where = f"at {state.time_s:g} s"
+        try:
+            answer = dict(self.allocate(view, **self.params) or {})
+        except Exception as error:
+            found = NoQuote(f"{type(error).__name__}: {error}")
+            expected = "a dictionary {job: (gpus, frequency_mhz)}"
+            raise InputError(self.name, where, found, expected) from error
+        return self._checked(answer, state, where)
+
+    def _checked(self, answer: dict[Any, Any], state: State, where: str) -> Decision:
+        problem = self.problem
+        position = {job: a for a, job in enumerate(state.jobs.tolist())}
+        count = np.full(len(position), -1, dtype=np.int64)
+        clock = np.zeros(len(position), dtype=np.int64)
+        for job, pair in answer.items():
+            if job not in position:
+                raise InputError(self.name, where, job, "a job that may run")
+            try:
+                gpus, frequency = pair
+            except (TypeError, ValueError):
+                raise InputError(self.name, f"{where}, job {job}", pair,
+                                 "(gpus, frequency_mhz)") from None  # fmt: skip
+            item = problem.classes[int(problem.jobs.of_class[job])]
+            if gpus not in item.counts:
+                shown = ", ".join(map(str, item.counts))
+                raise InputError(self.name, f"{where}, job {job}", gpus, f"one of {shown} GPUs")
+            near = np.flatnonzero(np.isclose(problem.frequencies_mhz, frequency))
+            if not len(near):
+                raise InputError(self.name, f"{where}, job {job}", frequency, "a clock, MHz")
+            a = position[job]
+            count[a] = int(np.searchsorted(problem.counts, gpus))
+            clock[a] = int(near[0])
+        used = int(problem.counts[count[count >= 0]].sum())
+        if used > problem.gpus:
+            raise InputError(self.name, where, NoQuote(f"{used} GPUs"), f"at most {problem.gpus}")
+        self._powered(state, count, clock, where)
+        return Decision(count, clock)
+
+    def _powered(self, state: State, count: np.ndarray, clock: np.ndarray, where: str) -> None:
+        held = count >= 0
+        c, k = state.of_class[held], count[held]
+        watts = float(self.problem.power_w[c, k, clock[held]].sum())
+        limit = self.problem.power_limit_w
+        if watts > limit * (1 + 1e-9):
+            raise InputError(self.name, where, NoQuote(f"{watts:g} W"), f"at most {limit:g} W")
+        if not held.any() and self.problem.jobs.submit_s[-1] <= state.time_s:
+            raise InputError(self.name, where, NoQuote("nothing"), "a job to run")

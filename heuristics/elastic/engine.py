@@ -1,0 +1,588 @@
+"""The event loop: exact progress, no time steps, the same for every policy.
+
+A policy is asked at every submission, completion and end of a profiling window, and when it
+asked to be woken. It names a GPU count and a clock for every active job; the engine finds
+places, charges restarts, and works out when each job will be done if nothing changes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+import numpy as np
+
+from optgap.heuristics.elastic import placement
+from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
+from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+
+Making = Literal["least", "repack", "none"]
+"""What to do when a job fits nowhere although enough GPUs are free: move as few as possible,
+place all jobs anew, or let it wait."""
+
+SAME = 1e-9
+"""Relative: events this close are one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """How the cluster is run.
+
+    Parameters
+    ----------
+    making: see `Making`.
+    strict_order: a job that has to wait for a place lets none behind it start.
+    switch_off: nodes without a job draw nothing.
+    consolidate: empty the least used node while fewer nodes would hold everything.
+    prerun_s: a job can run so much later than it is submitted, and is profiled meanwhile on one
+        GPU outside the cluster.
+    profile_s: length of the window in which a job is profiled on a GPU count new to it; 0: none.
+    preempt_profile: a window may be cut short.
+    strict: the power limit holds at all times, in windows, too.
+    """
+
+    making: Making = "least"
+    strict_order: bool = False
+    switch_off: bool = False
+    consolidate: bool = False
+    prerun_s: float = 0.0
+    profile_s: float = 0.0
+    preempt_profile: bool = False
+    strict: bool = True
+
+
+@dataclass(eq=False)
+class State:
+    """What a policy sees.
+
+    Parameters
+    ----------
+    problem: cluster, classes and jobs.
+    time_s: now.
+    jobs: (A,) active jobs (may run, not done), in order of submission.
+    of_class, remaining: (A,) class and iterations left.
+    count: (A,) index into ``problem.counts`` of what each holds, −1 for none.
+    clock: (A,) index into the clocks.
+    locked: (A,) the count index of a job in a profiling window, −1 for the others.
+    locked_w: (A,) its power in the window, W.
+    profiled: (J, K) GPU counts that each job has been profiled on.
+    held_s: (J,) seconds that each job has held GPUs.
+    """
+
+    problem: ElasticProblem
+    time_s: float
+    jobs: Ints
+    of_class: Ints
+    remaining: Floats
+    count: Ints
+    clock: Ints
+    locked: Ints
+    locked_w: Floats
+    profiled: np.ndarray
+    held_s: Floats
+
+
+@dataclass(eq=False)
+class Decision:
+    """What a policy answers, by active job.
+
+    Parameters
+    ----------
+    count: (A,) index into ``problem.counts``, −1 to wait.
+    clock: (A,) index into the clocks.
+    order: (A,) positions in the order in which places are given; by GPUs, largest first,
+        without it.
+    wake_s: when to be asked again at the latest.
+    places: the blocks of each active job, where the policy places itself.
+    """
+
+    count: Ints
+    clock: Ints
+    order: Ints | None = None
+    wake_s: float = math.inf
+    places: Sequence[tuple[int, ...]] | None = None
+
+
+class Policy(Protocol):
+    """Decides at every event."""
+
+    settings: Settings
+
+    def decide(self, state: State) -> Decision:
+        """GPU counts and clocks from now on."""
+
+
+@dataclass
+class Tally:
+    """What is counted on the way."""
+
+    events: int = 0
+    migrations: int = 0
+    unplaced: int = 0
+    windows: int = 0
+    peak_w: float = 0.0
+    extra: dict[str, float | int | str] = field(default_factory=dict)
+
+
+class Cluster:
+    """Who holds which GPUs."""
+
+    def __init__(self, problem: ElasticProblem) -> None:
+        self.per = problem.gpus_per_node
+        self.owner = np.full(problem.gpus, placement.FREE, dtype=np.int64)
+        self.free = np.full(problem.nodes, self.per, dtype=np.int64)
+        self.sizes = np.zeros(len(problem), dtype=np.int64)
+        width = max(1, int(problem.counts[-1]) // self.per)
+        self.blocks = np.zeros((len(problem), width), dtype=np.int64)
+        self.moved = np.zeros(len(problem), dtype=np.bool_)
+        self.fixed = np.zeros(len(problem), dtype=np.bool_)
+        self.known: dict[tuple[int, ...], int] = {}
+
+    def place(self, job: int) -> int:
+        """The number of the job's place."""
+        n = int(self.sizes[job])
+        blocks = self.blocks[job, : max(1, n // self.per)]
+        return self.known.setdefault(tuple(blocks.tolist()), len(self.known))
+
+    def release(self, job: int) -> None:
+        """Take a job's GPUs back."""
+        n = int(self.sizes[job])
+        if n:
+            placement.take(self.owner, self.free, self.per, job, self.blocks[job], n)
+            self.sizes[job] = 0
+
+    def put_at(self, job: int, n: int, blocks: tuple[int, ...]) -> None:
+        """Give a job these blocks, which must be free."""
+        size = min(n, self.per)
+        for i, first in enumerate(blocks):
+            placement.put(self.owner, self.free, self.per, job, first, size)
+            self.blocks[job, i] = first
+        self.sizes[job] = n
+
+    def start(self, job: int, n: int, making: Making) -> bool:
+        """Find n GPUs for a job, moving others if need be."""
+        own = self.blocks[job]
+        found = bool(placement.allocate(self.owner, self.free, self.per, job, n, own))
+        if not found and making == "least":
+            found = bool(
+                placement.make_room(
+                    self.owner, self.free, self.per, job, n, self.sizes, self.blocks, self.fixed,
+                    self.moved,
+                )
+            )  # fmt: skip
+        if not found and making != "none":
+            holders = np.flatnonzero(self.sizes)
+            if int(self.sizes[holders].sum()) + n > len(self.owner):
+                return False
+            self.sizes[job] = n
+            placement.repack(
+                self.owner, self.free, self.per, np.append(holders, job), self.sizes,
+                self.blocks, self.moved,
+            )  # fmt: skip
+            return True
+        if found:
+            self.sizes[job] = n
+        return found
+
+    def consolidate(self) -> None:
+        """Empty the least used nodes while fewer nodes would hold everything."""
+        while int((self.free < self.per).sum()) > -(-int(self.sizes.sum()) // self.per):
+            used = np.where(self.free < self.per, self.per - self.free, self.per + 1)
+            node = len(used) - 1 - int(np.argmin(used[::-1]))
+            jobs = np.unique(self.owner[node * self.per : (node + 1) * self.per])
+            jobs = jobs[jobs >= 0]
+            if int(used[node]) >= self.per or self.fixed[jobs].any():
+                return
+            before = (self.owner.copy(), self.free.copy(), self.blocks[jobs].copy())
+            closed = self.free == self.per
+            closed[node] = True
+            for job in jobs[np.argsort(-self.sizes[jobs], kind="stable")].tolist():
+                n = int(self.sizes[job])
+                placement.take(self.owner, self.free, self.per, job, self.blocks[job], n)
+                self.free[closed] -= 2 * self.per  # neither there nor on a node that is off
+                found = placement.allocate(
+                    self.owner, self.free, self.per, job, n, self.blocks[job]
+                )
+                self.free[closed] += 2 * self.per
+                if not found:
+                    self.owner[:], self.free[:], self.blocks[jobs] = before
+                    return
+            self.moved[jobs] = True
+
+
+class Simulation:
+    """One run of a policy; `run` gives its outcome."""
+
+    def __init__(self, problem: ElasticProblem, policy: Policy, limits: Limits) -> None:
+        self.problem, self.policy, self.limits = problem, policy, limits
+        self.settings = policy.settings
+        size = len(problem)
+        self.now = 0.0
+        self.release_s = problem.jobs.submit_s + self.settings.prerun_s
+        self.upcoming = 0
+        self.active = np.zeros(0, dtype=np.int64)
+        self.left = problem.jobs.iterations.astype(float).copy()
+        self.since = np.zeros(size)  # progress counts from here on
+        self.speed = np.zeros(size)
+        self.count = np.full(size, -1, dtype=np.int64)
+        self.clock = np.zeros(size, dtype=np.int64)
+        self.place = np.full(size, -1, dtype=np.int64)
+        self.begun = np.zeros(size)  # start of the segment now open
+        self.ready = np.zeros(size)  # end of the restart
+        self.held_from = np.zeros(size)
+        self.held_s = np.zeros(size)
+        self.window_end = np.full(size, np.inf)
+        self.finish = np.full(size, np.inf)
+        self.profiled = np.zeros((size, len(problem.counts)), dtype=np.bool_)
+        self.sweep_speed = (1.0 / problem.time_s).mean(axis=2)
+        self.sweep_w = np.maximum(
+            problem.power_w.mean(axis=2), problem.idle_w * problem.counts[None, :]
+        )
+        self.cluster = Cluster(problem)
+        self.segments: list[tuple[int, float, float, int, int, int, int]] = []
+        self.tally = Tally()
+
+    # -- the loop -------------------------------------------------------------------------
+
+    def run(self) -> Outcome:
+        """To the last completion, or until the limits say stop."""
+        wake = math.inf
+        stopped: Termination | None = None
+        size = len(self.problem)
+        while self.upcoming < size or len(self.active):
+            stopped = self.limits.stop
+            if stopped is not None:
+                break
+            self._advance(wake)
+            self._complete()
+            self._submit()
+            if not len(self.active):
+                wake = math.inf
+                continue
+            decision = self.policy.decide(self._state())
+            self._apply(decision)
+            wake = max(decision.wake_s, self.now)
+            self.tally.events += 1
+        self._close()
+        return self._outcome(stopped)
+
+    def _advance(self, wake: float) -> None:
+        """To the next event."""
+        following = wake
+        if self.upcoming < len(self.problem):
+            following = min(following, float(self.release_s[self.upcoming]))
+        if len(self.active):
+            following = min(following, float(self.finish[self.active].min()))
+            following = min(following, float(self.window_end[self.active].min()))
+        if not math.isfinite(following):
+            raise ValueError(f"nothing will ever happen again at {self.now} s")
+        self.now = max(self.now, following)
+
+    def _complete(self) -> None:
+        """Jobs that are done, and windows that have ended."""
+        slack = SAME * max(1.0, self.now)
+        jobs = self.active
+        done = self.finish[jobs] <= self.now + slack
+        for job in jobs[done].tolist():
+            self._flush(job, float(self.finish[job]))
+            self.left[job] = 0.0
+            self._drop(job)
+        if done.any():
+            self.active = jobs = jobs[~done]
+        ended = self.window_end[jobs] <= self.now + slack
+        for job in jobs[ended].tolist():
+            self._flush(job, self.now)
+            self._settle(job)
+            self.profiled[job, self.count[job]] = True
+            self.window_end[job] = np.inf
+            self._set_speed(job)
+
+    def _submit(self) -> None:
+        slack = SAME * max(1.0, self.now)
+        first = self.upcoming
+        while (
+            self.upcoming < len(self.problem)
+            and self.release_s[self.upcoming] <= self.now + slack
+        ):
+            job = self.upcoming
+            if self.settings.prerun_s > 0:
+                start = float(self.problem.jobs.submit_s[job])
+                least = int(self.problem.classes[self.problem.jobs.of_class[job]].counts[0])
+                segment = (job, start, float(self.release_s[job]), int(Kind.PRERUN))
+                self.segments.append((*segment, least, -1, -1))
+            self.upcoming += 1
+        if self.upcoming > first:
+            self.active = np.append(self.active, np.arange(first, self.upcoming))
+
+    def _state(self) -> State:
+        jobs = self.active
+        of_class = self.problem.jobs.of_class[jobs]
+        passed = np.maximum(0.0, self.now - self.since[jobs])
+        remaining = np.maximum(self.left[jobs] - passed * self.speed[jobs], 1e-9)
+        count = self.count[jobs]
+        keep = np.isfinite(self.window_end[jobs]) & (not self.settings.preempt_profile)
+        held = np.where(count >= 0, self.now - self.held_from[jobs], 0.0)
+        total = self.held_s.copy()
+        total[jobs] += held
+        return State(
+            self.problem,
+            self.now,
+            jobs,
+            of_class,
+            remaining,
+            count.copy(),
+            self.clock[jobs].copy(),
+            np.where(keep, count, -1),
+            np.where(keep, self.sweep_w[of_class, count], 0.0),
+            self.profiled,
+            total,
+        )
+
+    # -- one job --------------------------------------------------------------------------
+
+    def _settle(self, job: int) -> None:
+        """Count the progress made until now."""
+        passed = self.now - self.since[job]
+        if passed > 0 and self.speed[job] > 0:
+            self.left[job] = max(0.0, self.left[job] - passed * self.speed[job])
+            self.since[job] = self.now
+
+    def _flush(self, job: int, end: float) -> None:
+        """Close the open segment at `end`."""
+        k = int(self.count[job])
+        if k < 0:
+            return
+        n, place = int(self.problem.counts[k]), int(self.place[job])
+        start, ready = float(self.begun[job]), float(self.ready[job])
+        if start < ready:
+            stop = min(ready, end)
+            if stop > start:
+                self.segments.append((job, start, stop, int(Kind.RESTART), n, -1, place))
+            start = stop
+        if end > start:
+            window = math.isfinite(self.window_end[job])
+            kind, clock = (Kind.PROFILE, -1) if window else (Kind.RUN, int(self.clock[job]))
+            self.segments.append((job, start, end, int(kind), n, clock, place))
+        self.begun[job] = end
+
+    def _drop(self, job: int) -> None:
+        """The job no longer holds anything."""
+        self.held_s[job] += self.now - self.held_from[job]
+        self.cluster.release(job)
+        self.count[job] = -1
+        self.speed[job] = 0.0
+        self.finish[job] = np.inf
+        self.window_end[job] = np.inf
+
+    def _set_speed(self, job: int) -> None:
+        """Iterations per second from `since` on, and when the job will be done."""
+        c, k = int(self.problem.jobs.of_class[job]), int(self.count[job])
+        self.since[job] = max(self.now, float(self.ready[job]))
+        if math.isfinite(self.window_end[job]):
+            self.speed[job] = self.sweep_speed[c, k]
+        else:
+            self.speed[job] = 1.0 / self.problem.time_s[c, k, self.clock[job]]
+        self.finish[job] = self.since[job] + self.left[job] / self.speed[job]
+
+    # -- decisions ------------------------------------------------------------------------
+
+    def _apply(self, decision: Decision) -> None:
+        """Take away, give, restart, and change clocks."""
+        jobs, count = self.active, decision.count
+        old = self.count[jobs]
+        changed = np.flatnonzero(count != old)
+        for a in changed[old[changed] >= 0].tolist():
+            job = int(jobs[a])
+            self._flush(job, self.now)
+            self._settle(job)
+            self._drop(job)
+        if decision.places is not None:
+            self._put(decision, changed)
+        else:
+            self._find(decision, changed)
+        same = np.flatnonzero((count == old) & (count >= 0) & (decision.clock != self.clock[jobs]))
+        for a in same.tolist():
+            job = int(jobs[a])
+            if not math.isfinite(self.window_end[job]):
+                if self.ready[job] <= self.now:
+                    self._flush(job, self.now)
+                    self._settle(job)
+                self.clock[job] = decision.clock[a]
+                self._set_speed(job)
+        self._windows(changed)
+
+    def _put(self, decision: Decision, changed: Ints) -> None:
+        """Places as the policy says; jobs of the same size may be elsewhere now."""
+        jobs, places = self.active, decision.places or ()
+        shifted = [
+            a
+            for a in np.flatnonzero(decision.count >= 0).tolist()
+            if self.count[jobs[a]] == decision.count[a]
+            and self.cluster.known.get(places[a], -1) != self.place[jobs[a]]
+        ]
+        for a in shifted:
+            job = int(jobs[a])
+            self._flush(job, self.now)
+            self._settle(job)
+            self._drop(job)
+        for a in sorted({*changed.tolist(), *shifted}):
+            if decision.count[a] >= 0:
+                n = int(self.problem.counts[decision.count[a]])
+                self.cluster.put_at(int(jobs[a]), n, places[a])
+                self._begin(a, decision, moved=a in shifted)
+
+    def _find(self, decision: Decision, changed: Ints) -> None:
+        """Places for jobs whose count has changed, in the order of the decision."""
+        jobs, counts = self.active, self.problem.counts
+        wanted = changed[decision.count[changed] >= 0]
+        if decision.order is None:
+            ranked = wanted[np.lexsort((wanted, -decision.count[wanted]))]
+        else:
+            rank = np.empty(len(jobs), dtype=np.int64)
+            rank[decision.order] = np.arange(len(jobs))
+            ranked = wanted[np.argsort(rank[wanted], kind="stable")]
+        cluster = self.cluster
+        cluster.moved[:] = False
+        cluster.fixed[jobs] = np.isfinite(self.window_end[jobs])
+        fresh = []
+        for position, a in enumerate(ranked.tolist()):
+            job = int(jobs[a])
+            if not cluster.start(job, int(counts[decision.count[a]]), self.settings.making):
+                self.tally.unplaced += 1
+                if self.settings.strict_order:
+                    decision.count[ranked[position:]] = -1
+                    break
+                decision.count[a] = -1
+                continue
+            fresh.append((job, a))
+        if self.settings.consolidate:
+            cluster.consolidate()
+        started = {job for job, _ in fresh}
+        for job in np.flatnonzero(cluster.moved).tolist():
+            if job not in started and self.count[job] >= 0:
+                self._move(job)
+        for _, a in fresh:
+            self._begin(a, decision)
+
+    def _begin(self, a: int, decision: Decision, moved: bool = False) -> None:
+        """A job starts on its new GPUs."""
+        job = int(self.active[a])
+        k = int(decision.count[a])
+        self.count[job], self.clock[job] = k, decision.clock[a]
+        self.place[job] = self.cluster.place(job)
+        self.begun[job] = self.held_from[job] = self.now
+        cost = self.problem.overhead.seconds(int(self.problem.counts[k]), moved)
+        self.ready[job] = self.now + cost
+        self.window_end[job] = np.inf
+        self._set_speed(job)
+
+    def _move(self, job: int) -> None:
+        """A job goes on elsewhere, on as many GPUs."""
+        place = self.cluster.place(job)
+        if place == self.place[job]:
+            return
+        self._flush(job, self.now)
+        self._settle(job)
+        left = self.window_end[job] - self.now
+        self.place[job] = place
+        self.begun[job] = self.now
+        n = int(self.problem.counts[self.count[job]])
+        self.ready[job] = self.now + self.problem.overhead.seconds(n, moved=True)
+        if math.isfinite(left):
+            self.window_end[job] = self.ready[job] + left
+        self._set_speed(job)
+        self.tally.migrations += 1
+
+    def _windows(self, changed: Ints) -> None:
+        """Start profiling where a job is on a count that is new to it, if the limit allows."""
+        if self.settings.profile_s <= 0:
+            return
+        jobs = self.active
+        running = jobs[self.count[jobs] >= 0]
+        fresh = running[
+            ~self.profiled[running, self.count[running]] & np.isinf(self.window_end[running])
+        ]
+        if not len(fresh):
+            return
+        room = math.inf
+        if self.settings.strict and math.isfinite(self.problem.power_limit_w):
+            room = self.problem.power_limit_w * (1 - 1e-9) - self._power(running)
+        for job in fresh.tolist():
+            c, k = int(self.problem.jobs.of_class[job]), int(self.count[job])
+            more = float(self.sweep_w[c, k]) - self._held_w(job)
+            if more > room:
+                continue  # put off until there is room for it
+            room -= more
+            if self.ready[job] <= self.now:
+                self._flush(job, self.now)
+                self._settle(job)
+            self.window_end[job] = max(self.now, float(self.ready[job])) + self.settings.profile_s
+            self._set_speed(job)
+            self.tally.windows += 1
+
+    def _held_w(self, job: int) -> float:
+        """Power of a running job as the limit counts it."""
+        c, k = int(self.problem.jobs.of_class[job]), int(self.count[job])
+        idle = self.problem.idle_w * float(self.problem.counts[k])
+        return max(idle, float(self.problem.power_w[c, k, self.clock[job]]))
+
+    def _power(self, running: Ints) -> float:
+        c, k = self.problem.jobs.of_class[running], self.count[running]
+        steady = np.maximum(
+            self.problem.power_w[c, k, self.clock[running]],
+            self.problem.idle_w * self.problem.counts[k],
+        )
+        window = np.isfinite(self.window_end[running])
+        return float(np.where(window, self.sweep_w[c, k], steady).sum())
+
+    # -- the end --------------------------------------------------------------------------
+
+    def _close(self) -> None:
+        """Segments of jobs that still run when the limits said stop."""
+        for job in self.active[self.count[self.active] >= 0].tolist():
+            self._flush(job, self.now)
+
+    def _outcome(self, stopped: Termination | None) -> Outcome:
+        if not self.segments:
+            return Outcome(None, Status.NO_SOLUTION, stopped or Termination.COMPLETED)
+        solution = ElasticSolution.of(
+            self.segments, list(self.cluster.known), self.settings.switch_off
+        )
+        solution = declared(self.problem, solution)
+        left = len(self.problem) - self.upcoming + len(self.active)
+        done = len(self.problem) - left
+        info = {
+            "events": self.tally.events,
+            "migrations": self.tally.migrations,
+            "unplaced": self.tally.unplaced,
+            "profiling_windows": self.tally.windows,
+            **self.tally.extra,
+        }
+        return Outcome(
+            solution,
+            Status.FEASIBLE,
+            stopped or Termination.COMPLETED,
+            info=info,
+            message=f"stopped after {done} of {len(self.problem)} jobs" if left else "",
+        )
+
+
+def declared(problem: ElasticProblem, solution: ElasticSolution) -> ElasticSolution:
+    """The same, with the limit that it keeps where that is above the problem's own."""
+    from dataclasses import replace
+
+    from optgap.models.elastic.referee import profile_of_power, within_limit
+
+    if within_limit(problem, solution):
+        return solution
+    peak = float(profile_of_power(problem, solution)[1].max())
+    return replace(solution, power_limit_w=peak * (1 + 1e-9))
+
+
+def simulate(problem: ElasticProblem, policy: Policy, limits: Limits) -> Outcome:
+    """Run a policy to the end of the jobs."""
+    return Simulation(problem, policy, limits).run()

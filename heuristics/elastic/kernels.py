@@ -1,0 +1,393 @@
+"""Hot loops of the allocation policies, compiled.
+
+Tables are by class, GPU count and clock. Priorities of PowerFlow are ratios in which the
+remaining work of a job cancels, (T − T')/(E' − E): jobs of one class at one configuration share
+them, so that whole groups take a step together. Only a job's first GPUs and steps that save
+both time and energy are ordered by its remaining work.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import Any
+
+import numpy as np
+
+from optgap.models.compiled import compiled
+
+NO_STEP, FINITE, FREE = 0, 1, 2
+"""A step that is no candidate; one with a ratio; one that is faster and not costlier."""
+
+
+@compiled
+def powerflow(
+    of_class: Any,
+    first_key: Any,
+    remaining: Any,
+    locked: Any,
+    locked_w: Any,
+    counts: Any,
+    least: Any,
+    following: Any,
+    start: Any,
+    grow_kind: Any,
+    grow_value: Any,
+    watts: Any,
+    raise_kind: Any,
+    raise_value: Any,
+    gpus: int,
+    per_node: int,
+    limit: float,
+    strict: bool,
+) -> Any:
+    """Algorithm 1 for A active jobs in order of submission.
+
+    Parameters
+    ----------
+    of_class, first_key, remaining: (A,) class, order of the first GPUs, iterations left.
+    locked, locked_w: (A,) GPU-count index of a job that may not be touched (−1: none), its W.
+    counts: (K,) GPU counts; least, following: (C,) and (C, K) first and next count index.
+    start: (C, K) clock that a job starts phase 2 with.
+    grow_kind, grow_value: (C, K) of the step to `following`; value: ratio, or dT per iteration.
+    watts: (C, K, F) power as the limit counts it.
+    raise_kind, raise_value: (C, K, F) of the step to the next clock.
+
+    Returns
+    -------
+    (A,) count index, −1 to wait; (A,) clock index; power in W.
+    """
+    size = len(of_class)
+    classes = len(least)
+    n_counts = len(counts)
+    n_clocks = watts.shape[2]
+    chosen = np.full(size, -1, np.int64)
+    clock = np.zeros(size, np.int64)
+    free = gpus
+    power = 0.0
+    for a in range(size):
+        if locked[a] >= 0:
+            chosen[a] = locked[a]
+            free -= counts[locked[a]]
+            power += locked_w[a]
+    # -- phase 1: first GPUs in the order of first_key
+    stop = False
+    for a in np.argsort(first_key, kind="mergesort"):
+        if locked[a] >= 0 or stop:
+            continue
+        c = of_class[a]
+        k = least[c]
+        n = counts[k]
+        if n > free:
+            continue
+        more = watts[c, k, start[c, k]]
+        if strict and power + more > limit:
+            continue
+        chosen[a] = k
+        before = free
+        free -= n
+        power += more
+        crossed = free % per_node == 0 or free // per_node < before // per_node
+        stop = not strict and crossed and power >= limit
+        if free == 0:
+            break
+    # -- members of each class, by submission
+    begin = np.zeros(classes + 1, np.int64)
+    for a in range(size):
+        begin[of_class[a] + 1] += 1
+    for c in range(classes):
+        begin[c + 1] += begin[c]
+    fill = begin.copy()
+    member = np.zeros(size, np.int64)
+    for a in range(size):
+        member[fill[of_class[a]]] = a
+        fill[of_class[a]] += 1
+    # -- free wins, by time saved
+    if not stop and free > 0:
+        wins = [(0.0, 0)]
+        wins.pop()
+        for a in range(size):
+            if chosen[a] >= 0 and locked[a] < 0 and grow_kind[of_class[a], chosen[a]] == FREE:
+                value = remaining[a] * grow_value[of_class[a], chosen[a]]
+                heapq.heappush(wins, (-value, a))
+        while len(wins) > 0 and not stop:
+            _, a = heapq.heappop(wins)
+            free, power, done, stop = _grow(
+                a, of_class, chosen, counts, following, start, watts, free, power, limit,
+                strict, per_node,
+            )  # fmt: skip
+            if done and grow_kind[of_class[a], chosen[a]] == FREE:
+                value = remaining[a] * grow_value[of_class[a], chosen[a]]
+                heapq.heappush(wins, (-value, a))
+    # -- finite ratios, group by group
+    if not stop and free > 0:
+        queued = np.zeros((classes, n_counts), np.bool_)
+        heap = [(0.0, 0, 0, 0)]
+        heap.pop()
+        for a in range(size):
+            c, k = of_class[a], chosen[a]
+            if k >= 0 and locked[a] < 0 and grow_kind[c, k] == FINITE and not queued[c, k]:
+                queued[c, k] = True
+                heapq.heappush(heap, (-grow_value[c, k], a, c, k))
+        while len(heap) > 0 and not stop and free > 0:
+            minus, _, c, k = heapq.heappop(heap)
+            queued[c, k] = False
+            after = following[c, k]
+            kind = grow_kind[c, after]
+            alone = kind == FREE or (kind == FINITE and grow_value[c, after] >= -minus)
+            again = -1
+            for m in range(begin[c], begin[c + 1]):
+                a = member[m]
+                if chosen[a] != k or locked[a] >= 0:
+                    continue
+                if again == -2:
+                    again = a
+                    break
+                free, power, done, stop = _grow(
+                    a, of_class, chosen, counts, following, start, watts, free, power, limit,
+                    strict, per_node,
+                )  # fmt: skip
+                if not done:
+                    break  # nor for any other of the group, now or later
+                while kind == FREE and not stop and grow_kind[c, chosen[a]] == FREE:
+                    free, power, done, stop = _grow(
+                        a, of_class, chosen, counts, following, start, watts, free, power,
+                        limit, strict, per_node,
+                    )  # fmt: skip
+                    if not done:
+                        break
+                now = chosen[a]
+                if grow_kind[c, now] == FINITE and not queued[c, now]:
+                    queued[c, now] = True
+                    heapq.heappush(heap, (-grow_value[c, now], a, c, now))
+                if stop:
+                    break
+                if alone:
+                    again = -2
+            if again >= 0 and not queued[c, k]:
+                queued[c, k] = True
+                heapq.heappush(heap, (minus, again, c, k))
+    for a in range(size):
+        if chosen[a] >= 0 and locked[a] < 0:
+            clock[a] = start[of_class[a], chosen[a]]
+    power = _raise(
+        of_class, chosen, clock, locked, remaining, begin, member, watts, raise_kind,
+        raise_value, power, limit, strict, n_clocks,
+    )  # fmt: skip
+    return chosen, clock, power
+
+
+@compiled
+def _grow(
+    a: int,
+    of_class: Any,
+    chosen: Any,
+    counts: Any,
+    following: Any,
+    start: Any,
+    watts: Any,
+    free: int,
+    power: float,
+    limit: float,
+    strict: bool,
+    per_node: int,
+) -> Any:
+    """One step of job a to its next count if it fits: (free, power, done, stop)."""
+    c, k = of_class[a], chosen[a]
+    after = following[c, k]
+    if after < 0:
+        return free, power, False, False
+    more = counts[after] - counts[k]
+    extra = watts[c, after, start[c, after]] - watts[c, k, start[c, k]]
+    if more > free or (strict and extra > 0 and power + extra > limit):
+        return free, power, False, False
+    chosen[a] = after
+    left = free - more
+    power += extra
+    # a whole number of nodes has been handed out, or a step has passed such a number
+    crossed = left % per_node == 0 or left // per_node < free // per_node
+    return left, power, True, not strict and crossed and power >= limit
+
+
+@compiled
+def _raise(
+    of_class: Any,
+    chosen: Any,
+    clock: Any,
+    locked: Any,
+    remaining: Any,
+    begin: Any,
+    member: Any,
+    watts: Any,
+    raise_kind: Any,
+    raise_value: Any,
+    power: float,
+    limit: float,
+    strict: bool,
+    n_clocks: int,
+) -> float:
+    """Phase 2: clocks up in the order of ratios while the limit allows."""
+    size = len(of_class)
+    wins = [(0.0, 0)]
+    wins.pop()
+    for a in range(size):
+        c, k = of_class[a], chosen[a]
+        if k >= 0 and locked[a] < 0 and raise_kind[c, k, clock[a]] == FREE:
+            heapq.heappush(wins, (-remaining[a] * raise_value[c, k, clock[a]], a))
+    while len(wins) > 0 and (strict or power <= limit):
+        _, a = heapq.heappop(wins)
+        c, k, f = of_class[a], chosen[a], clock[a]
+        extra = watts[c, k, f + 1] - watts[c, k, f]
+        if strict and extra > 0 and power + extra > limit:
+            continue
+        clock[a] = f + 1
+        power += extra
+        if raise_kind[c, k, f + 1] == FREE:
+            heapq.heappush(wins, (-remaining[a] * raise_value[c, k, f + 1], a))
+    queued = np.zeros((raise_kind.shape[0], raise_kind.shape[1], n_clocks), np.bool_)
+    heap = [(0.0, 0, 0, 0, 0)]
+    heap.pop()
+    for a in range(size):
+        c, k, f = of_class[a], chosen[a], clock[a]
+        if k >= 0 and locked[a] < 0 and raise_kind[c, k, f] == FINITE and not queued[c, k, f]:
+            queued[c, k, f] = True
+            heapq.heappush(heap, (-raise_value[c, k, f], a, c, k, f))
+    while len(heap) > 0 and (strict or power <= limit):
+        minus, _, c, k, f = heapq.heappop(heap)
+        queued[c, k, f] = False
+        extra = watts[c, k, f + 1] - watts[c, k, f]
+        kind = raise_kind[c, k, f + 1]
+        alone = kind == FREE or (kind == FINITE and raise_value[c, k, f + 1] >= -minus)
+        again = -1
+        for m in range(begin[c], begin[c + 1]):
+            a = member[m]
+            if chosen[a] != k or clock[a] != f or locked[a] >= 0:
+                continue
+            if again == -2:
+                again = a
+                break
+            if (strict and extra > 0 and power + extra > limit) or (
+                not strict and power > limit
+            ):
+                break
+            clock[a] = f + 1
+            power += extra
+            while raise_kind[c, k, clock[a]] == FREE:
+                step = watts[c, k, clock[a] + 1] - watts[c, k, clock[a]]
+                if (strict and step > 0 and power + step > limit) or (
+                    not strict and power > limit
+                ):
+                    break
+                clock[a] += 1
+                power += step
+            now = clock[a]
+            if raise_kind[c, k, now] == FINITE and not queued[c, k, now]:
+                queued[c, k, now] = True
+                heapq.heappush(heap, (-raise_value[c, k, now], a, c, k, now))
+            if alone:
+                again = -2
+        if again >= 0 and not queued[c, k, f]:
+            queued[c, k, f] = True
+            heapq.heappush(heap, (minus, again, c, k, f))
+    return power
+
+
+@compiled
+def afs(
+    of_class: Any, remaining: Any, counts: Any, following: Any, least: Any, speed: Any, gpus: int
+) -> Any:
+    """AFS-L: the next GPUs go to the winner of a tournament of pairs, until nobody gains.
+
+    speed: (C, K) iterations per second at the common clock. Returns (A,) count index, −1 for
+    none. Jobs that are at their fastest, or whose next step needs more GPUs than are free, are
+    out of it.
+    """
+    size = len(of_class)
+    chosen = np.full(size, -1, np.int64)
+    out = np.zeros(size, np.bool_)
+    free = gpus
+    while free > 0:
+        s = -1
+        for j in range(size):
+            if out[j]:
+                continue
+            c = of_class[j]
+            k = chosen[j]
+            after = least[c] if k < 0 else following[c, k]
+            if after < 0:
+                out[j] = True
+                continue
+            more = counts[after] - (counts[k] if k >= 0 else 0)
+            if more > free or (k >= 0 and not speed[c, after] > speed[c, k]):
+                out[j] = True  # for good: fewer GPUs are free from here on
+                continue
+            s = j if s < 0 else _winner(s, j, of_class, chosen, remaining, following, least, speed)
+        if s < 0:
+            break
+        c, k = of_class[s], chosen[s]
+        after = least[c] if k < 0 else following[c, k]
+        free -= counts[after] - (counts[k] if k >= 0 else 0)
+        chosen[s] = after
+    return chosen
+
+
+@compiled
+def _winner(
+    s: int,
+    j: int,
+    of_class: Any,
+    chosen: Any,
+    remaining: Any,
+    following: Any,
+    least: Any,
+    speed: Any,
+) -> int:
+    """Who of s and j makes better use of the next GPUs; s where they are equal."""
+    cs, cj, ks, kj = of_class[s], of_class[j], chosen[s], chosen[j]
+    if ks < 0 and kj < 0:
+        mine = remaining[s] / speed[cs, least[cs]]
+        other = remaining[j] / speed[cj, least[cj]]
+        return j if other < mine else s
+    mine = np.inf if ks < 0 else remaining[s] / speed[cs, ks]
+    other = np.inf if kj < 0 else remaining[j] / speed[cj, kj]
+    short, long = (j, s) if other < mine else (s, j)
+    c, k = of_class[long], chosen[long]
+    if k < 0:
+        gain_long = 1.0
+    else:
+        new = speed[c, following[c, k]]
+        gain_long = (new - speed[c, k]) / new
+    c, k = of_class[short], chosen[short]
+    gain_short = (speed[c, following[c, k]] - speed[c, k]) / speed[c, k]
+    return long if gain_long > gain_short else short
+
+
+@compiled
+def govern(
+    of_class: Any, chosen: Any, wanted: Any, order: Any, watts: Any, locked: Any, limit: float
+) -> Any:
+    """Clocks of at most a common ceiling, the highest under which the limit is kept.
+
+    Where the lowest ceiling is not enough, jobs wait, the last of `order` first. `locked`: (A,)
+    power of jobs that keep theirs, −1 for the others. Changes `chosen` and `wanted` in place.
+    """
+    size = len(of_class)
+    for ceiling in range(watts.shape[2] - 1, -1, -1):
+        power = 0.0
+        for a in range(size):
+            if chosen[a] >= 0:
+                if locked[a] >= 0:
+                    power += locked[a]
+                else:
+                    power += watts[of_class[a], chosen[a], min(wanted[a], ceiling)]
+        if power <= limit:
+            break
+    for a in range(size):
+        wanted[a] = min(wanted[a], ceiling)
+    place = size - 1
+    while power > limit and place >= 0:
+        a = order[place]
+        if chosen[a] >= 0 and locked[a] < 0:
+            power -= watts[of_class[a], chosen[a], wanted[a]]
+            chosen[a] = -1
+        place -= 1
+    return power

@@ -1,0 +1,286 @@
+"""Where jobs go: buddy allocation on nodes, moves that make room, and a full repack."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from optgap.models.compiled import compiled
+
+FREE = -1
+
+
+@compiled
+def best_block(owner: Any, free: Any, per: int, n: int) -> int:
+    """First GPU of the smallest free buddy block of at least n ≤ per; −1 for none.
+
+    Ties go to the lowest node, then the lowest offset. A free block of size s is a buddy block
+    when its buddy of size s is not free as well.
+    """
+    best, place = per + 1, -1
+    for node in range(len(free)):
+        if free[node] < n:
+            continue
+        base = node * per
+        size = n
+        while size <= per and size < best:
+            for offset in range(0, per, size):
+                if not _is_free(owner, base + offset, size):
+                    continue
+                buddy = offset ^ size
+                if size == per or not _is_free(owner, base + buddy, size):
+                    best, place = size, base + offset
+                    break
+            size *= 2
+        if best == n:
+            break
+    return place
+
+
+@compiled
+def _is_free(owner: Any, first: int, size: int) -> bool:
+    for g in range(first, first + size):  # noqa: SIM110  # compiled
+        if owner[g] != FREE:
+            return False
+    return True
+
+
+@compiled
+def put(owner: Any, free: Any, per: int, job: int, first: int, size: int) -> None:
+    """Give `size` GPUs from `first` on to a job, or with job −1 take them back."""
+    change = size if job == FREE else -size
+    for g in range(first, first + size):
+        owner[g] = job
+    free[first // per] += change
+
+
+@compiled
+def take(owner: Any, free: Any, per: int, job: int, blocks: Any, n: int) -> None:
+    """Free all blocks of a job on n GPUs."""
+    size = min(n, per)
+    for i in range(n // size):
+        put(owner, free, per, FREE, blocks[i], size)
+
+
+@compiled
+def allocate(owner: Any, free: Any, per: int, job: int, n: int, blocks: Any) -> bool:
+    """Give a job n GPUs if there is a block (or whole nodes) for it; fills `blocks`."""
+    if n <= per:
+        first = best_block(owner, free, per, n)
+        if first < 0:
+            return False
+        put(owner, free, per, job, first, n)
+        blocks[0] = first
+        return True
+    need = n // per
+    found = 0
+    for node in range(len(free)):
+        if free[node] == per:
+            found += 1
+            if found == need:
+                break
+    if found < need:
+        return False
+    i = 0
+    for node in range(len(free)):
+        if free[node] == per:
+            blocks[i] = node * per
+            put(owner, free, per, job, node * per, per)
+            i += 1
+            if i == need:
+                break
+    return True
+
+
+@compiled
+def make_room(
+    owner: Any, free: Any, per: int, job: int, n: int, sizes: Any, blocks: Any, fixed: Any,
+    moved: Any,
+) -> bool:  # fmt: skip
+    """Give `job` n GPUs by moving others out of the cheapest block or nodes.
+
+    sizes: (J,) GPUs held; blocks: (J, B); fixed: (J,) jobs that stay; moved: (J,) set for those
+    that are moved. Only moves into free blocks are tried; False, with nothing changed, when no
+    block or choice of nodes can be emptied that way.
+    """
+    size = min(n, per)
+    if n > per:
+        return _empty_nodes(owner, free, per, job, n, sizes, blocks, fixed, moved)
+    starts = np.arange(0, len(owner), size)
+    cost = np.zeros(len(starts))
+    for b in range(len(starts)):
+        for g in range(starts[b], starts[b] + size):
+            j = owner[g]
+            if j != FREE:
+                cost[b] += np.inf if sizes[j] > size or fixed[j] else 1.0
+    for b in np.argsort(cost, kind="mergesort"):
+        if cost[b] == np.inf:
+            return False
+        region = np.array([starts[b]])
+        if _vacate(owner, free, per, region, size, sizes, blocks, moved):
+            put(owner, free, per, job, starts[b], size)
+            blocks[job, 0] = starts[b]
+            return True
+    return False
+
+
+@compiled
+def _empty_nodes(
+    owner: Any, free: Any, per: int, job: int, n: int, sizes: Any, blocks: Any, fixed: Any,
+    moved: Any,
+) -> bool:  # fmt: skip
+    """Whole nodes for a job, those with the fewest GPUs in use."""
+    need = n // per
+    cost = np.zeros(len(free))
+    for node in range(len(free)):
+        for g in range(node * per, node * per + per):
+            j = owner[g]
+            if j != FREE:
+                cost[node] += np.inf if sizes[j] > per or fixed[j] else 1.0
+    order = np.argsort(cost, kind="mergesort")[:need]
+    if len(order) < need or cost[order[need - 1]] == np.inf:
+        return False
+    region = np.sort(order) * per
+    if not _vacate(owner, free, per, region, per, sizes, blocks, moved):
+        return False
+    for i in range(need):
+        put(owner, free, per, job, region[i], per)
+        blocks[job, i] = region[i]
+    return True
+
+
+@compiled
+def _vacate(
+    owner: Any, free: Any, per: int, region: Any, size: int, sizes: Any, blocks: Any, moved: Any
+) -> bool:
+    """Move every job out of these blocks, the largest first; all or nothing."""
+    before_owner, before_free = owner.copy(), free.copy()
+    out = []
+    for first in region:
+        for g in range(first, first + size):
+            j = owner[g]
+            if j != FREE and blocks[j, 0] == g:
+                out.append((-sizes[j], j))
+    out.sort()
+    for _, j in out:
+        take(owner, free, per, j, blocks[j], sizes[j])
+    reserved = len(sizes)  # no job's number
+    for first in region:
+        put(owner, free, per, reserved, first, size)
+    places = np.zeros(len(out), np.int64)
+    good = True
+    for i in range(len(out)):
+        first = best_block(owner, free, per, -out[i][0])
+        if first < 0:
+            good = False
+            break
+        put(owner, free, per, out[i][1], first, -out[i][0])
+        places[i] = first
+    if not good:
+        owner[:] = before_owner
+        free[:] = before_free
+        return False
+    for i in range(len(out)):
+        blocks[out[i][1], 0] = places[i]
+        moved[out[i][1]] = True
+    for first in region:
+        put(owner, free, per, FREE, first, size)
+    return True
+
+
+@compiled
+def repack(owner: Any, free: Any, per: int, jobs: Any, sizes: Any, blocks: Any, moved: Any) -> None:
+    """Place all `jobs` anew, largest first, on as few nodes as hold them.
+
+    Sizes are powers of two, so filling node after node leaves no gap. Abstract nodes are then
+    put on the physical ones that share most GPUs with them, one after another. `moved` is set
+    for jobs whose GPUs changed.
+    """
+    nodes = len(free)
+    held = owner.copy()
+    order = np.empty(len(jobs), np.int64)
+    keys = np.empty(len(jobs), np.int64)
+    for i in range(len(jobs)):
+        keys[i] = -sizes[jobs[i]] * (len(sizes) + 1) + jobs[i]
+    order = jobs[np.argsort(keys, kind="mergesort")]
+    owner[:] = FREE
+    free[:] = per
+    used = np.zeros(nodes, np.bool_)
+    i = 0
+    while i < len(order) and sizes[order[i]] > per:
+        j = order[i]
+        need = sizes[j] // per
+        old = blocks[j, :need].copy()
+        whole = held[old[0]] == j
+        for b in range(need):
+            whole = whole and held[old[b]] == j and not used[old[b] // per]
+        if not whole:
+            b = 0
+            for node in range(nodes):
+                if not used[node] and b < need:
+                    blocks[j, b] = node * per
+                    b += 1
+            moved[j] = True
+        for b in range(need):
+            used[blocks[j, b] // per] = True
+            put(owner, free, per, j, blocks[j, b], per)
+        i += 1
+    while i < len(order):
+        last, filled = i, 0
+        while last < len(order) and filled + sizes[order[last]] <= per:
+            filled += sizes[order[last]]
+            last += 1
+        best, node = -1, -1
+        for m in range(nodes):
+            if used[m]:
+                continue
+            shared = 0
+            for g in range(m * per, m * per + per):
+                for x in range(i, last):
+                    shared += held[g] == order[x]
+            if shared > best:
+                best, node = shared, m
+        used[node] = True
+        late = []
+        for x in range(i, last):  # keep offsets where they are free
+            j = order[x]
+            first = blocks[j, 0]
+            there = held[first] == j and first // per == node
+            if there and _is_free(owner, first, sizes[j]):
+                put(owner, free, per, j, first, sizes[j])
+            else:
+                late.append(j)
+        if not _fill(owner, free, per, node, late, sizes, blocks, moved):
+            for g in range(node * per, node * per + per):
+                owner[g] = FREE
+            free[node] = per
+            first = node * per
+            for x in range(i, last):
+                j = order[x]
+                if not (held[first] == j and blocks[j, 0] == first):
+                    moved[j] = True
+                blocks[j, 0] = first
+                put(owner, free, per, j, first, sizes[j])
+                first += sizes[j]
+        i = last
+
+
+@compiled
+def _fill(
+    owner: Any, free: Any, per: int, node: int, late: Any, sizes: Any, blocks: Any, moved: Any
+) -> bool:
+    """Put jobs, largest first, into aligned free blocks of one node; False where one has none."""
+    for j in late:
+        n = sizes[j]
+        place = -1
+        for offset in range(0, per, n):
+            if _is_free(owner, node * per + offset, n):
+                place = node * per + offset
+                break
+        if place < 0:
+            return False
+        put(owner, free, per, j, place, n)
+        blocks[j, 0] = place
+        moved[j] = True
+    return True

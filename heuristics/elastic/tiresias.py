@@ -1,0 +1,215 @@
+"""Tiresias: queues by attained service (GPU-s), with or without a Gittins index inside."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal, get_args
+
+import numpy as np
+
+from optgap.heuristics.elastic.common import Clock, require
+from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
+from optgap.models.elastic import ElasticProblem
+from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+
+Discipline = Literal["2d-las", "gittins"]
+QUANTUM_GPU_S = 3250.0
+"""Δ of the Gittins index."""
+
+
+def tiresias(
+    problem: ElasticProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    discipline: Discipline = "2d-las",
+    threshold_1: float = 3250.0,
+    threshold_2: float = 7200.0,
+    promote: float = 0.0,
+    repack: bool = True,
+    gittins: str = "corrected",
+    frequency: float = 0.0,
+    capped: bool = True,
+) -> Outcome:
+    """Tiresias (Gu et al., NSDI 2019): not elastic, preempts, knows no durations.
+
+    Parameters
+    ----------
+    discipline: ``2d-las``: inside a queue running jobs first, then by first start and
+        submission; ``gittins``: by the Gittins index of the durations of jobs done so far.
+    threshold_1, threshold_2: ends of the first two queues in GPU-s; 0 for no second one.
+    promote: κ; a job that has waited κ times as long as it ran goes to the first queue; 0: never.
+    repack: jobs are placed anew, largest first, when one fits nowhere; otherwise it waits.
+    gittins: ``corrected`` remaining service in the denominator, or ``public`` as in the code.
+    frequency, capped: see `fifo`.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    clock = Clock(problem, "tiresias", frequency, capped)
+    return _run(problem, limits, clock, discipline, (threshold_1, threshold_2), promote, repack,
+                gittins)  # fmt: skip
+
+
+def tiresias_zeus(
+    problem: ElasticProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    zeus_eta: float = 0.5,
+    discipline: Discipline = "2d-las",
+    threshold_1: float = 3250.0,
+    threshold_2: float = 7200.0,
+    promote: float = 0.0,
+    repack: bool = True,
+    capped: bool = True,
+) -> Outcome:
+    """Tiresias, each job at the clock that minimises Zeus's cost; parameters as `tiresias`."""
+    clock = Clock(problem, "tiresias+zeus", 0.0, capped, zeus_eta)
+    thresholds = (threshold_1, threshold_2)
+    return _run(problem, limits, clock, discipline, thresholds, promote, repack, "corrected")
+
+
+def _run(
+    problem: ElasticProblem,
+    limits: Limits,
+    clock: Clock,
+    discipline: Discipline,
+    thresholds: tuple[float, float],
+    promote: float,
+    repack: bool,
+    gittins: str,
+) -> Outcome:
+    choices = get_args(Discipline)
+    require("tiresias", "discipline", discipline, discipline in choices, " or ".join(choices))
+    good = thresholds[0] > 0 and (thresholds[1] == 0 or thresholds[1] > thresholds[0])
+    require("tiresias", "thresholds", thresholds, good, "positive, ascending GPU-s")
+    require("tiresias", "promote", promote, promote >= 0, "a factor of at least 0")
+    good = gittins in ("corrected", "public")
+    require("tiresias", "gittins", gittins, good, "corrected or public")
+    queues = np.array([t for t in thresholds if t > 0])
+    policy = Tiresias(problem, clock, discipline, queues, promote, repack, gittins)
+    return simulate(problem, policy, limits)
+
+
+def gittins_index(services: Floats, attained: float, public: bool = False) -> float:
+    """#{r ≤ Δ} / Σ min(r, Δ) over the remaining services r of past jobs that got further.
+
+    `public`: as in the published code, Σ of the total services of those that end within Δ.
+    """
+    later = services[services > attained]
+    if not len(later):
+        return 0.0
+    rest = later - attained
+    ends = rest <= QUANTUM_GPU_S
+    if public:
+        below = float(later[ends].sum()) + QUANTUM_GPU_S * int((~ends).sum())
+    else:
+        below = float(np.minimum(rest, QUANTUM_GPU_S).sum())
+    return float(ends.sum()) / below
+
+
+class Tiresias:
+    """Two-dimensional scheduling as a policy of the engine."""
+
+    def __init__(
+        self,
+        problem: ElasticProblem,
+        clock: Clock,
+        discipline: Discipline,
+        thresholds: Floats,
+        promote: float,
+        repack: bool,
+        gittins: str,
+    ) -> None:
+        self.problem, self.clock, self.discipline = problem, clock, discipline
+        self.thresholds, self.promote, self.gittins = thresholds, promote, gittins
+        self.settings = Settings(making="repack" if repack else "none")
+        self.wanted = clock.requested()
+        size = len(problem)
+        self.first_start = np.full(size, np.inf)
+        self.forgotten = np.zeros(size)  # service before the last promotion, s
+        self.waiting_since = problem.jobs.submit_s.astype(float).copy()
+        self.seen: set[int] = set()
+        self.services: list[float] = []
+        self.before: dict[int, float] = {}
+
+    def decide(self, state: State) -> Decision:
+        """Queues first, then whoever fits in their order."""
+        jobs, gpus = state.jobs, self.problem.counts[self.wanted[state.jobs]]
+        self._note_ends(state)
+        held = state.held_s[jobs] - self.forgotten[jobs]
+        queue = self._queues(gpus * held)
+        queue = self._promoted(state, queue, held)
+        held = state.held_s[jobs] - self.forgotten[jobs]
+        running = state.count >= 0
+        if self.discipline == "gittins" and self.services:
+            past = np.array(self.services)
+            index = [
+                gittins_index(past, a, self.gittins == "public") for a in (gpus * held).tolist()
+            ]
+            order = np.lexsort((np.arange(len(jobs)), -np.array(index), queue))
+        else:
+            first = np.where(np.isfinite(self.first_start[jobs]), self.first_start[jobs], 1e300)
+            order = np.lexsort((np.arange(len(jobs)), first, ~running, queue))
+        count = np.full(len(jobs), -1, dtype=np.int64)
+        free = self.problem.gpus
+        for a in order.tolist():
+            if gpus[a] <= free:
+                count[a] = self.wanted[jobs[a]]
+                free -= int(gpus[a])
+        clock = self.clock.settle(state.of_class, jobs, count, order)
+        started = jobs[(count >= 0) & ~np.isfinite(self.first_start[jobs])]
+        self.first_start[started] = state.time_s
+        self.waiting_since[jobs[running & (count < 0)]] = state.time_s
+        self.before = dict(zip(jobs.tolist(), (gpus * state.held_s[jobs]).tolist(), strict=True))
+        wake = self._wake(state, gpus, held, count)
+        return Decision(count, clock, order, wake)
+
+    def _queues(self, attained: Floats) -> Ints:
+        """How many thresholds each has passed."""
+        nudged = attained * (1 + 1e-9) + 1e-6  # an event at the threshold itself is past it
+        return np.asarray((nudged[:, None] >= self.thresholds[None, :]).sum(axis=1))
+
+    def _promoted(self, state: State, queue: Ints, held: Floats) -> Ints:
+        if not self.promote:
+            return queue
+        jobs = state.jobs
+        waited = state.time_s - self.waiting_since[jobs]
+        lifted = (state.count < 0) & (queue > 0) & (waited * (1 + 1e-9) >= self.promote * held)
+        self.forgotten[jobs[lifted]] = state.held_s[jobs[lifted]]
+        self.waiting_since[jobs[lifted]] = state.time_s
+        return np.where(lifted, 0, queue)
+
+    def _note_ends(self, state: State) -> None:
+        """Total services of jobs that are done: what the Gittins index goes by."""
+        if self.discipline != "gittins":
+            return
+        now = set(state.jobs.tolist())
+        for job in self.before:
+            if job not in now:
+                n = int(self.problem.counts[self.wanted[job]])
+                self.services.append(n * float(state.held_s[job]))
+
+    def _wake(self, state: State, gpus: Ints, held: Floats, count: Ints) -> float:
+        """The next threshold that a running job passes, or promotion."""
+        running = count >= 0
+        attained = gpus * held
+        wake = math.inf
+        if running.any():
+            a, n = attained[running], gpus[running]
+            ahead = np.where(
+                self.thresholds[None, :] > (a * (1 + 1e-9) + 1e-6)[:, None],
+                self.thresholds[None, :] - a[:, None],
+                np.inf,
+            ).min(axis=1)
+            wake = state.time_s + float((ahead / n).min())
+        if self.promote:
+            jobs = state.jobs[~running]
+            due = self.waiting_since[jobs] + self.promote * held[~running]
+            later = due[(due > state.time_s * (1 + 1e-9)) & (held[~running] > 0)]
+            wake = min(wake, float(later.min(initial=np.inf)))
+        return wake

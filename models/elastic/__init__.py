@@ -1,0 +1,23 @@
+"""Elastic training: how many GPUs and which clock does each job get, under a power limit?
+
+"The paper" is that of PowerFlow, an energy-aware scheduler for GPU clusters.
+"""
+
+from optgap.models.elastic.problem import (
+    ElasticObjective,
+    ElasticProblem,
+    JobClass,
+    Jobs,
+    Overhead,
+)
+from optgap.models.elastic.solution import ElasticSolution, Kind
+
+__all__ = [
+    "ElasticObjective",
+    "ElasticProblem",
+    "ElasticSolution",
+    "JobClass",
+    "Jobs",
+    "Kind",
+    "Overhead",
+]

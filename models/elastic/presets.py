@@ -1,0 +1,370 @@
+"""Elastic problems: a synthetic day on fitted models, or CSV jobs and traces."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from optgap.models.elastic import pools, workload
+from optgap.models.elastic.modelfile import Maker, read_models
+from optgap.models.elastic.problem import (
+    MOST_JOBS,
+    Cap,
+    ElasticProblem,
+    Floats,
+    JobClass,
+    Jobs,
+    Overhead,
+)
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.spec import Entry, entries
+from optgap.models.tables import Column, read_table
+
+HERE = "optgap.models.elastic.presets"
+LIMITS: dict[str, Any] = {
+    "eta": 0.6,
+    "cap": "power",
+    "energy_budget_mj": 0.0,
+    "pool": "a100",
+    "restarts": True,
+}
+
+PRESETS = entries(
+    Entry(
+        "small",
+        f"{HERE}:small",
+        "48 jobs in two hours on 32 GPUs; models fitted to A100 profiles, synthetic workload",
+        params={"size": 48, "gpus": 32, "gpus_per_node": 8, "hours": 2.0, "scale": 0.5, **LIMITS},
+        deterministic=False,
+    ),
+    Entry(
+        "day",
+        f"{HERE}:day",
+        "1,901 jobs in 24 hours on 256 GPUs, from published statistics; synthetic workload",
+        params={
+            "size": 1901,
+            "gpus": 256,
+            "gpus_per_node": 8,
+            "hours": 24.0,
+            "scale": 1.0,
+            **LIMITS,
+        },
+        deterministic=False,
+    ),
+    Entry(
+        "large",
+        f"{HERE}:large",
+        "20,000 jobs in 18 hours on 4,096 GPUs; synthetic workload",
+        params={
+            "size": 20_000,
+            "gpus": 4096,
+            "gpus_per_node": 8,
+            "hours": 18.0,
+            "scale": 1.0,
+            **LIMITS,
+        },
+        deterministic=False,
+    ),
+    Entry(
+        "tiny",
+        f"{HERE}:tiny",
+        "6 jobs on 4 GPUs with 4 clocks and free restarts, where the optimum can be searched",
+        params={"size": 6, "gpus": 4, "clocks": 4, "eta": 0.6, "pool": "a100", "hours": 0.1},
+        deterministic=False,
+    ),
+)
+
+
+def small(*, seed: int, **params: Any) -> ElasticProblem:
+    """A few hours on a few nodes; see `drawn`."""
+    return drawn("small", PRESETS["small"], seed, params)
+
+
+def day(*, seed: int, **params: Any) -> ElasticProblem:
+    """A whole day; see `drawn`."""
+    return drawn("day", PRESETS["day"], seed, params)
+
+
+def large(*, seed: int, **params: Any) -> ElasticProblem:
+    """Ten times the day; see `drawn`."""
+    return drawn("large", PRESETS["large"], seed, params)
+
+
+def drawn(name: str, entry: Entry, seed: int, given: dict[str, Any]) -> ElasticProblem:
+    """A problem from a pool of models and a workload drawn from published statistics.
+
+    Parameters (of every preset but ``tiny``)
+    -----------------------------------------
+    size: jobs; hours: the span they arrive in; scale: factor on their durations.
+    gpus, gpus_per_node: the cluster.
+    eta, cap, energy_budget_mj: the limit.
+    pool: ``a100``, ``t4`` (fitted) or ``v100`` (synthetic).
+    restarts: whether a (re)start costs time.
+    """
+    p = {**entry.params, **given}
+    _sizes(p["size"], p["hours"], p["scale"])
+    _multiple(p["gpus"], p["gpus_per_node"])
+    classes = pools.classes(p["pool"], p["gpus"], p["gpus_per_node"])
+    rng = np.random.default_rng(seed)
+    jobs = workload.jobs(classes, rng, p["size"], 3600 * p["hours"], duration_scale=p["scale"])
+    return _problem(classes, jobs, p, f"{name}, {p['size']} jobs, seed {seed}", "synthetic jobs")
+
+
+def tiny(
+    *,
+    seed: int,
+    size: int = 6,
+    gpus: int = 4,
+    clocks: int = 4,
+    eta: float = 0.6,
+    pool: str = "a100",
+    hours: float = 0.1,
+) -> ElasticProblem:
+    """So few jobs, GPUs and clocks that the optimum can be searched; restarts are free."""
+    _sizes(size, hours, 1.0)
+    if not 1 <= clocks <= 30:
+        raise InputError("--set", "clocks", clocks, "1 to 30")
+    _multiple(gpus, gpus)
+    if pool not in pools.BOARDS:
+        raise InputError("--set", "pool", pool, "one of " + ", ".join(pools.BOARDS))
+    board = pools.BOARDS[pool].clocks
+    chosen = board[np.unique(np.linspace(len(board) // 3, len(board) - 1, clocks).round())
+                   .astype(int)]  # fmt: skip
+    classes = pools.classes(pool, gpus, gpus, chosen)
+    rng = np.random.default_rng(seed)
+    jobs = workload.jobs(classes, rng, size, 3600 * hours, duration_scale=0.2)
+    params = {**LIMITS, "gpus": gpus, "gpus_per_node": gpus, "eta": eta, "pool": pool}
+    params["restarts"] = False
+    name = f"tiny, {size} jobs, seed {seed}"
+    return _problem(classes, jobs, params, name, "synthetic jobs", chosen)
+
+
+def _sizes(size: int, hours: float, scale: float) -> None:
+    if not 1 <= size <= MOST_JOBS:
+        raise InputError("--set", "size", size, f"1 to {MOST_JOBS} jobs")
+    for name, value in (("hours", hours), ("scale", scale)):
+        if not 0 < value < 1e6:
+            raise InputError("--set", name, value, "a positive number")
+
+
+def _multiple(gpus: int, per_node: int) -> None:
+    for name, value in (("gpus", gpus), ("gpus_per_node", per_node)):
+        if value < 1:
+            raise InputError("--set", name, value, "an integer of at least 1")
+
+
+def _problem(
+    classes: Sequence[JobClass],
+    jobs: Jobs,
+    p: dict[str, Any],
+    name: str,
+    origin: str,
+    clocks: Floats | None = None,
+    notes: Sequence[str] = (),
+    source: str = "--set",
+) -> ElasticProblem:
+    board = pools.BOARDS[p["pool"]]
+    cap: Cap = p["cap"]
+    if cap == "energy" and not p["energy_budget_mj"] > 0:
+        raise InputError("--set", "energy_budget_mj", p["energy_budget_mj"], "megajoules")
+    return ElasticProblem.of(
+        classes,
+        jobs,
+        list(board.clocks if clocks is None else clocks),
+        gpus=p["gpus"],
+        gpus_per_node=p["gpus_per_node"],
+        eta=p["eta"],
+        idle_w=p.get("idle_w", board.idle_w),
+        p_max_w=p.get("p_max_w"),
+        cap=cap,
+        energy_budget_j=1e6 * p["energy_budget_mj"],
+        overhead=None if p["restarts"] else Overhead(0.0, 0.0, 0.0),
+        name=name,
+        origin=origin,
+        notes=notes,
+        source=source,
+    )
+
+
+# -- CSV ----------------------------------------------------------------------------------
+
+
+def from_csv(
+    jobs: str | os.PathLike[str] | None = None,
+    models: str | os.PathLike[str] | None = None,
+    trace: str | os.PathLike[str] | None = None,
+    *,
+    seed: int,
+    gpus: int = 32,
+    gpus_per_node: int = 8,
+    eta: float = 0.6,
+    cap: str = "power",
+    energy_budget_mj: float = 0.0,
+    pool: str = "a100",
+    restarts: bool = True,
+    idle_w: float | None = None,
+    p_max_w: float | None = None,
+    frequencies: tuple[float, ...] = (),
+    size: int = 0,
+    hours: float = 0.0,
+) -> ElasticProblem:
+    """A problem from jobs and models, or from one of the public traces.
+
+    Parameters
+    ----------
+    jobs: ``job,submit_s,model,batch,iterations[,gpus]``.
+    models: JSON, see ``docs/elastic.md``; the models of `pool` without it.
+    trace: instead of `jobs`, a Philly, Gavel, ElasticFlow, Pollux (adaptdl) or Sia trace, whose
+        models are mapped to those of `pool`.
+    frequencies: clocks in MHz; by default the file's own, or the board's.
+    size, hours: of a trace, the first so many jobs, and only those of so many first hours.
+
+    Raises
+    ------
+    InputError: naming file, row and column of what cannot be used.
+    """
+    if (jobs is None) == (trace is None):
+        found = NoQuote("nothing" if jobs is None else "both")
+        raise InputError("--jobs, --trace", "", found, "one of them")
+    if pool not in pools.BOARDS:
+        raise InputError("--set", "pool", pool, "one of " + ", ".join(pools.BOARDS))
+    p: dict[str, Any] = {
+        "gpus": gpus, "gpus_per_node": gpus_per_node, "eta": eta, "cap": cap, "pool": pool,
+        "energy_budget_mj": energy_budget_mj, "restarts": restarts,
+    }  # fmt: skip
+    if idle_w is not None:
+        p["idle_w"] = _number("idle_w", idle_w)
+    if p_max_w is not None:
+        p["p_max_w"] = _number("p_max_w", p_max_w)
+    _multiple(gpus, gpus_per_node)
+    if trace is not None:
+        from optgap.models.elastic.traces import read_trace
+
+        if models is not None:
+            raise InputError("--models", "", NoQuote("it beside --trace"), "--set pool=…")
+        clocks = np.array([_number("frequencies", f) for f in frequencies] or
+                          pools.BOARDS[pool].clocks)  # fmt: skip
+        classes = pools.classes(pool, gpus, gpus_per_node, clocks)
+        read = read_trace(trace, classes, seed=seed, size=size, hours=hours)
+        name = os.path.basename(os.fspath(trace)).removesuffix(".gz").rsplit(".", 1)[0]
+        return _problem(classes, read.jobs, p, name, read.origin, clocks, read.notes, str(trace))
+    if jobs is None:
+        raise AssertionError("jobs or trace, checked above")
+    return _from_jobs(jobs, models, p, [_number("frequencies", f) for f in frequencies])
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < 1e15:
+        raise InputError("--set", name, value, "a number of at least 0")
+    return float(value)
+
+
+def _from_jobs(
+    path: str | os.PathLike[str],
+    models: str | os.PathLike[str] | None,
+    p: dict[str, Any],
+    frequencies: Sequence[float],
+) -> ElasticProblem:
+    board = pools.BOARDS[p["pool"]]
+    makers: dict[str, Maker]
+    clocks: Floats = board.clocks
+    if models is None:
+        makers = {name: _pool_maker(p["pool"], name) for name in pools.trained(p["pool"])}
+    else:
+        file = read_models(models)
+        makers = file.makers
+        clocks = clocks if file.clocks is None else file.clocks
+        p.setdefault("idle_w", None)
+    if frequencies:
+        clocks = np.array(sorted(frequencies))
+    table = _job_table(path, makers)
+    keys = sorted(set(zip(table["model"], table["batch"], strict=True)))
+    classes = [makers[m](b, clocks, p["gpus"], p["gpus_per_node"]) for m, b in keys]
+    allowed = [
+        [n for n in c.counts if n <= p["gpus"] and n <= c.batch] if c.counts else []
+        for c in classes
+    ]
+    of_class = [keys.index(key) for key in zip(table["model"], table["batch"], strict=True)]
+    notes: list[str] = []
+    requested = _requests(path, table, of_class, allowed, notes)
+    jobs = Jobs(
+        tuple(table["job"]),
+        np.array(table["submit_s"], dtype=np.float64),
+        np.array(of_class, dtype=np.int64),
+        np.array(table["iterations"], dtype=np.float64),
+        np.array(requested, dtype=np.int64),
+    )
+    name = os.path.splitext(os.path.basename(os.fspath(path)))[0]
+    origin = ", ".join(os.path.basename(os.fspath(x)) for x in (path, models) if x is not None)
+    return _problem(classes, jobs, p, name, origin, clocks, notes, str(models or path))
+
+
+def _pool_maker(pool: str, name: str) -> Maker:
+    from optgap.models.elastic.tables import job_class
+
+    model = pools.trained(pool)[name]
+
+    def make(batch: int, clocks: Floats, gpus: int, per_node: int) -> JobClass:
+        return job_class(model, batch, clocks, gpus=gpus, gpus_per_node=per_node)
+
+    return make
+
+
+def _job_table(path: str | os.PathLike[str], makers: dict[str, Maker]) -> dict[str, list[Any]]:
+    table = read_table(
+        path,
+        [
+            Column("job"),
+            Column("submit_s", "number"),
+            Column("model"),
+            Column("batch", "integer", minimum=1),
+            Column("iterations", "number"),
+            Column("gpus", "integer", minimum=1, required=False, empty=1),
+        ],
+    )
+    if not table["job"]:
+        raise InputError(str(path), "", NoQuote("no rows"), "at least one job")
+    seen: set[str] = set()
+    for k, row in enumerate(table["#"]):
+        if table["model"][k] not in makers:
+            expected = "one of " + ", ".join(makers)
+            raise InputError(str(path), f"row {row}, column model", table["model"][k], expected)
+        if table["iterations"][k] <= 0:
+            found = table["iterations"][k]
+            raise InputError(str(path), f"row {row}, column iterations", found, "more than 0")
+        if table["job"][k] in seen:
+            raise InputError(str(path), f"row {row}, column job", table["job"][k], "a new name")
+        seen.add(table["job"][k])
+    return table
+
+
+def _requests(
+    path: str | os.PathLike[str],
+    table: dict[str, list[Any]],
+    of_class: list[int],
+    allowed: list[list[int]],
+    notes: list[str],
+) -> list[int]:
+    """GPUs requested: up to the next power of two, and one that the class may run on."""
+    requested, rounded = [], 0
+    for k, row in enumerate(table["#"]):
+        asked, batch = table["gpus"][k], table["batch"][k]
+        if batch < asked:
+            expected = f"at least one sample for each of {asked} GPUs"
+            raise InputError(str(path), f"row {row}, column batch", batch, expected)
+        up = 1 << (asked - 1).bit_length()
+        rounded += up != asked
+        fitting = [n for n in allowed[of_class[k]] if n >= up] or allowed[of_class[k]][-1:]
+        if not fitting or (up > fitting[0] and up > batch):
+            up = max((n for n in allowed[of_class[k]]), default=1)
+        elif up not in allowed[of_class[k]]:
+            found = NoQuote(f"{up} GPUs")
+            shown = ", ".join(map(str, allowed[of_class[k]])) or "no count"
+            raise InputError(str(path), f"row {row}, column gpus", found, f"one of {shown}")
+        requested.append(up)
+    if rounded:
+        notes.append(f"{rounded} GPU requests rounded up to a power of two")
+    return requested

@@ -1,0 +1,339 @@
+"""The referee: works from the segments alone and shares nothing with any engine or policy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from optgap.models.elastic.problem import ElasticProblem, Floats, Ints
+from optgap.models.elastic.solution import ElasticSolution, Kind
+from optgap.models.result import Evaluation, Violation
+
+TOLERANCE = 1e-6
+"""Relative: what floats make of sums of times, of work and of power."""
+MOST_SHOWN = 50
+"""Violations of one kind that are listed."""
+
+
+# -- what each segment does ---------------------------------------------------------------
+
+
+def _row(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Ints, Ints]:
+    """(class, index of the GPU count) of every segment; −1 for a count that no class has."""
+    index = np.searchsorted(problem.counts, solution.gpus)
+    index = np.minimum(index, len(problem.counts) - 1)
+    index = np.where(problem.counts[index] == solution.gpus, index, -1)
+    return problem.jobs.of_class[solution.job], index
+
+
+def rates(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
+    """(S,) iterations per second."""
+    c, k = _row(problem, solution)
+    speed = 1.0 / problem.time_s
+    running = np.where(solution.kind == Kind.RUN, speed[c, k, solution.frequency], 0.0)
+    sweeping = speed.mean(axis=2)[c, k]
+    return np.where(solution.kind == Kind.PROFILE, sweeping, running)
+
+
+def powers(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
+    """(S,) W of all GPUs that the segment holds."""
+    c, k = _row(problem, solution)
+    table = problem.power_w
+    watts = np.where(solution.kind == Kind.RUN, table[c, k, solution.frequency], 0.0)
+    sweeping = (solution.kind == Kind.PROFILE) | (solution.kind == Kind.PRERUN)
+    watts = np.where(sweeping, table.mean(axis=2)[c, k], watts)
+    return np.where(solution.kind == Kind.RESTART, problem.idle_w * solution.gpus, watts)
+
+
+def work(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
+    """(J,) iterations done."""
+    done = rates(problem, solution) * (solution.end_s - solution.start_s)
+    return np.bincount(solution.job, done, minlength=len(problem))
+
+
+def finished(problem: ElasticProblem, solution: ElasticSolution) -> np.ndarray:
+    """(J,) whether all iterations are done."""
+    return np.asarray(work(problem, solution) >= problem.jobs.iterations * (1 - TOLERANCE))
+
+
+def profile_of_power(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Floats, Floats]:
+    """(times, W from each on): power of all jobs on the cluster; ends come before starts."""
+    inside = solution.kind != Kind.PRERUN
+    return step_function(
+        solution.start_s[inside], solution.end_s[inside], powers(problem, solution)[inside]
+    )
+
+
+def step_function(start: Floats, end: Floats, value: Floats) -> tuple[Floats, Floats]:
+    """(times, level from each on) of a sum of intervals, near-equal times taken as one."""
+    if not len(start):
+        return np.zeros(1), np.zeros(1)
+    slack = _slack(end)
+    times = np.concatenate([start, end - slack])
+    change = np.concatenate([value, -value])
+    order = np.argsort(times, kind="stable")
+    return times[order], np.cumsum(change[order])
+
+
+def _slack(end: Floats) -> float:
+    return TOLERANCE * max(1.0, float(end.max(initial=1.0)) * 1e-3)
+
+
+def within_limit(problem: ElasticProblem, solution: ElasticSolution) -> bool:
+    """Whether the problem's own power limit is kept at all times."""
+    if not math.isfinite(problem.power_limit_w):
+        return True
+    level = profile_of_power(problem, solution)[1]
+    return float(level.max(initial=0.0)) <= problem.power_limit_w * (1 + TOLERANCE) + 1e-6
+
+
+# -- constraints --------------------------------------------------------------------------
+
+
+def check(problem: ElasticProblem, solution: ElasticSolution) -> list[Violation]:
+    """Every broken constraint: each segment alone, each job over time, then all together."""
+    broken = list(_alone(problem, solution))
+    if broken:
+        return broken
+    broken += _sequences(problem, solution)
+    broken += _capacity(problem, solution)
+    broken += _places(problem, solution)
+    broken += _power(problem, solution)
+    return broken
+
+
+def _where(problem: ElasticProblem, solution: ElasticSolution, s: int) -> str:
+    name = problem.jobs.names[int(solution.job[s])]
+    return f"job {name} at {solution.start_s[s]:g} s"
+
+
+def _alone(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Violation]:
+    """What is wrong with a segment, whatever the others do."""
+    job, n = solution.job, solution.gpus
+    if len(job) and not ((job >= 0) & (job < len(problem))).all():
+        yield Violation("job number", "segments", int(job.max()), len(problem) - 1)
+        return
+    start, end = solution.start_s, solution.end_s
+    c, k = _row(problem, solution)
+    known = (k >= 0) & np.isfinite(problem.time_s[c, k, 0])
+    clocks = len(problem.frequencies_mhz)
+    running = solution.kind == Kind.RUN
+    clock = np.where(running, (solution.frequency >= 0) & (solution.frequency < clocks), True)
+    timely = np.isfinite(start) & np.isfinite(end) & (end >= start)
+    early = start < problem.jobs.submit_s[job] - _slack(end) if timely.all() else ~timely
+    fits = np.array([_fits(problem, solution, s) for s in range(len(job))], dtype=bool)
+    tests = (
+        ("GPU count", ~known, n, "a count of its class"),
+        ("clock", ~clock, solution.frequency, "a clock of the problem"),
+        ("times", ~timely, end, "an end after the start"),
+        ("submit_s", early, start, "not before it is submitted"),
+        ("place", ~fits, solution.place, "aligned blocks of as many GPUs"),
+    )
+    for name, bad, values, limit in tests:
+        for s in np.flatnonzero(bad)[:MOST_SHOWN]:
+            found = values[s].item()
+            yield Violation(name, _where(problem, solution, int(s)), found, limit)
+
+
+def _fits(problem: ElasticProblem, solution: ElasticSolution, s: int) -> bool:
+    """Whether a stated place is one that n GPUs may have."""
+    p = int(solution.place[s])
+    if p < 0:
+        return True
+    if p >= len(solution.places):
+        return False
+    n, per = int(solution.gpus[s]), problem.gpus_per_node
+    size = min(n, per)
+    blocks = solution.places[p]
+    if len(set(blocks)) != len(blocks) or len(blocks) * size != n:
+        return False
+    return all(0 <= g <= problem.gpus - size and g % size == 0 for g in blocks)
+
+
+def _sequences(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Violation]:
+    """One segment at a time per job, restarts paid for, and no more work than there is."""
+    order = np.lexsort((solution.start_s, solution.job))
+    slack = 2 * _slack(solution.end_s)
+    last = -1
+    paid = 0.0
+    due = 0.0
+    shown = 0
+    for s in order.tolist():
+        if shown >= MOST_SHOWN:
+            return
+        fresh = last < 0 or solution.job[s] != solution.job[last]
+        if not fresh and solution.start_s[s] < solution.end_s[last] - slack:
+            shown += 1
+            where = _where(problem, solution, s)
+            yield Violation("one segment at a time", where, "two", "one")
+        kind = int(solution.kind[s])
+        if kind == Kind.PRERUN:
+            last = s
+            paid = due = 0.0
+            continue
+        change = _change(solution, s, -1 if fresh or solution.kind[last] == Kind.PRERUN else last)
+        if change:
+            paid, due = 0.0, problem.overhead.seconds(int(solution.gpus[s]), change == "moved")
+        if kind == Kind.RESTART:
+            paid += solution.end_s[s] - solution.start_s[s]
+        elif solution.end_s[s] > solution.start_s[s] and paid < due - slack:
+            shown += 1
+            yield Violation("restart", _where(problem, solution, s), float(paid), f"{due:g} s")
+            due = 0.0
+        last = s
+    done = work(problem, solution)
+    over = done > problem.jobs.iterations * (1 + TOLERANCE) + 1e-9
+    for j in np.flatnonzero(over)[:MOST_SHOWN]:
+        name = problem.jobs.names[j]
+        limit = float(problem.jobs.iterations[j])
+        yield Violation("iterations", f"job {name}", float(done[j]), limit)
+
+
+def _change(solution: ElasticSolution, s: int, before: int) -> str:
+    """Why a restart is due before segment s: ``start``, ``moved``, or "" for none."""
+    if before < 0 or solution.gpus[s] != solution.gpus[before]:
+        return "start"
+    gap = solution.start_s[s] - solution.end_s[before]
+    if gap > 2 * _slack(solution.end_s):
+        return "start"
+    a, b = int(solution.place[before]), int(solution.place[s])
+    if a == b or (a >= 0 and b >= 0 and set(solution.places[a]) == set(solution.places[b])):
+        return ""
+    return "moved"
+
+
+def _capacity(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Violation]:
+    inside = solution.kind != Kind.PRERUN
+    times, used = step_function(
+        solution.start_s[inside], solution.end_s[inside], solution.gpus[inside].astype(float)
+    )
+    worst = int(np.argmax(used))
+    if used[worst] > problem.gpus + 0.5:
+        found = round(float(used[worst]))
+        yield Violation("GPUs", f"at {times[worst]:g} s", found, problem.gpus)
+
+
+def _expanded(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Ints, Ints]:
+    """(segment, first GPU) of every block of every segment that has a place."""
+    placed = np.flatnonzero((solution.place >= 0) & (solution.kind != Kind.PRERUN))
+    if not len(placed):
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+    lengths = np.array([len(p) for p in solution.places], dtype=np.int64)
+    flat = np.array([g for p in solution.places for g in p], dtype=np.int64)
+    starts = np.cumsum(lengths) - lengths
+    chosen = solution.place[placed]
+    segment = np.repeat(placed, lengths[chosen])
+    offset = np.arange(len(segment)) - np.repeat(
+        np.cumsum(lengths[chosen]) - lengths[chosen], lengths[chosen]
+    )
+    return segment, flat[np.repeat(starts[chosen], lengths[chosen]) + offset]
+
+
+def _places(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Violation]:
+    """Two jobs on one GPU."""
+    segment, first = _expanded(problem, solution)
+    if not len(segment):
+        return
+    size = np.minimum(solution.gpus[segment], problem.gpus_per_node)
+    s = np.repeat(segment, size)
+    gpu = np.repeat(first, size) + (np.arange(len(s)) - np.repeat(np.cumsum(size) - size, size))
+    # empty segments hold nothing, and would hide the one before them
+    real = solution.end_s[s] > solution.start_s[s]
+    s, gpu = s[real], gpu[real]
+    order = np.lexsort((solution.start_s[s], gpu))
+    s, gpu = s[order], gpu[order]
+    slack = 2 * _slack(solution.end_s)
+    same = (gpu[1:] == gpu[:-1]) & (solution.job[s[1:]] != solution.job[s[:-1]])
+    clash = same & (solution.start_s[s[1:]] < solution.end_s[s[:-1]] - slack)
+    for k in np.flatnonzero(clash)[:MOST_SHOWN]:
+        held = problem.jobs.names[int(solution.job[s[k]])]
+        where = _where(problem, solution, int(s[k + 1]))
+        yield Violation("one job per GPU", where, f"GPU {gpu[k]} held by {held}", "a free GPU")
+
+
+def _power(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Violation]:
+    limit = problem.power_limit_w
+    if solution.power_limit_w is not None:
+        limit = max(limit, solution.power_limit_w)
+    times, level = profile_of_power(problem, solution)
+    worst = int(np.argmax(level))
+    if level[worst] > limit * (1 + TOLERANCE) + 1e-6:
+        yield Violation("power limit", f"at {times[worst]:g} s", float(level[worst]), limit)
+    if problem.cap == "energy":
+        energy = float(evaluate(problem, solution).metrics["energy_j"])
+        if energy > problem.energy_budget_j * (1 + TOLERANCE):
+            yield Violation("energy budget", "all jobs", energy, problem.energy_budget_j)
+
+
+# -- the objective ------------------------------------------------------------------------
+
+
+def evaluate(problem: ElasticProblem, solution: ElasticSolution) -> Evaluation:
+    """Mean JCT of the finished jobs, energy by cause, and how the cluster was used."""
+    done = finished(problem, solution)
+    end = np.zeros(len(problem))
+    np.maximum.at(end, solution.job, solution.end_s)
+    jct = (end - problem.jobs.submit_s)[done]
+    spans = solution.end_s - solution.start_s
+    watts = powers(problem, solution)
+    inside = solution.kind != Kind.PRERUN
+    joules = {kind: math.fsum((watts * spans)[solution.kind == kind].tolist()) for kind in Kind}
+    idle = idle_energy(problem, solution)
+    level = profile_of_power(problem, solution)[1]
+    steady = inside & (solution.kind != Kind.PROFILE)
+    calm = step_function(solution.start_s[steady], solution.end_s[steady], watts[steady])[1]
+    makespan = float(solution.end_s.max(initial=0.0))
+    busy = math.fsum((solution.gpus * spans)[inside].tolist())
+    energy = math.fsum([*joules.values(), idle])
+    limit = problem.power_limit_w
+    peak = max(0.0, float(level.max(initial=0.0)))
+    metrics: dict[str, float | int] = {
+        "mean_jct_s": float(jct.mean()) if len(jct) else 0.0,
+        "median_jct_s": float(np.median(jct)) if len(jct) else 0.0,
+        "p95_jct_s": float(np.percentile(jct, 95)) if len(jct) else 0.0,
+        "makespan_s": makespan,
+        "energy_j": energy,
+        "run_j": joules[Kind.RUN],
+        "profile_j": joules[Kind.PROFILE],
+        "prerun_j": joules[Kind.PRERUN],
+        "restart_j": joules[Kind.RESTART],
+        "idle_j": idle,
+        "peak_power_w": peak,
+        "power_overshoot_w": max(0.0, peak - limit) if math.isfinite(limit) else 0.0,
+        "steady_overshoot_w": (
+            max(0.0, float(calm.max(initial=0.0)) - limit) if math.isfinite(limit) else 0.0
+        ),
+        "mean_power_w": energy / makespan if makespan else 0.0,
+        "gpu_utilisation": busy / (problem.gpus * makespan) if makespan else 0.0,
+        "restarts": int((solution.kind == Kind.RESTART).sum()),
+        "jobs_done": int(done.sum()),
+    }
+    return Evaluation(metrics["mean_jct_s"], metrics)
+
+
+def idle_energy(problem: ElasticProblem, solution: ElasticSolution) -> float:
+    """J drawn until the last job ends by GPUs that no job holds, on nodes that are on."""
+    inside = solution.kind != Kind.PRERUN
+    start, end, n = solution.start_s[inside], solution.end_s[inside], solution.gpus[inside]
+    makespan = float(solution.end_s.max(initial=0.0))
+    busy = math.fsum((n * (end - start)).tolist())
+    if not solution.switch_off:
+        return problem.idle_w * max(0.0, problem.gpus * makespan - busy)
+    per = problem.gpus_per_node
+    if (solution.place[inside] < 0).any():  # by counts: as few nodes as hold them
+        times, used = step_function(start, end, n.astype(float))
+        on = np.ceil(np.maximum(used[:-1], 0.0) / per - 1e-6)
+        gpu_seconds = per * math.fsum((on * np.diff(times)).tolist())
+        return problem.idle_w * max(0.0, gpu_seconds - busy)
+    segment, first = _expanded(problem, solution)
+    node = first // per
+    times = np.concatenate([solution.start_s[segment], solution.end_s[segment]])
+    change = np.concatenate([np.ones(len(segment)), -np.ones(len(segment))])
+    nodes = np.concatenate([node, node])
+    order = np.lexsort((times, nodes))
+    level = np.cumsum(change[order])  # back at 0 after the last end on each node
+    span = np.diff(times[order])
+    on = np.where(level[:-1] > 0.5, span, 0.0)
+    return problem.idle_w * max(0.0, per * math.fsum(on.tolist()) - busy)

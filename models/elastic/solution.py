@@ -1,0 +1,173 @@
+"""What every job does when: on how many GPUs, where, and at which clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optgap.models.errors import NoQuote
+
+if TYPE_CHECKING:
+    from optgap.models.elastic.problem import ElasticProblem
+    from optgap.models.jsonio import Fields
+
+SCHEMA = "optgap.elastic.solution/1"
+
+
+class Kind(IntEnum):
+    """What a segment is."""
+
+    RUN = 0
+    """Training at one clock."""
+    RESTART = 1
+    """Holding its GPUs without progress, at idle power."""
+    PROFILE = 2
+    """Training while the clock passes through all of F in equal shares of the time."""
+    PRERUN = 3
+    """The same on one GPU outside the cluster, before the job may run, without progress."""
+
+
+@dataclass(frozen=True, eq=False)
+class ElasticSolution:
+    """Segments by (start, job); a job is done when its iterations are.
+
+    Parameters
+    ----------
+    job, kind, gpus, place: (S,) integers; `place` is an index into `places`, −1 where none is
+        stated (then only counts are checked).
+    start_s, end_s: (S,).
+    frequency: (S,) index into the problem's clocks; −1 unless the kind is RUN.
+    places: the first GPU of every block: one block of n ≤ GPUs per node that starts at a
+        multiple of n, or n / (GPUs per node) whole nodes.
+    switch_off: nodes without a job are switched off and draw nothing.
+    power_limit_w: the limit that was kept, where it is above the problem's own; None otherwise.
+        Such a solution is measured against bounds for that limit.
+    """
+
+    job: NDArray[np.int64]
+    start_s: NDArray[np.float64]
+    end_s: NDArray[np.float64]
+    kind: NDArray[np.int64]
+    gpus: NDArray[np.int64]
+    frequency: NDArray[np.int64]
+    place: NDArray[np.int64]
+    places: tuple[tuple[int, ...], ...] = ()
+    switch_off: bool = False
+    power_limit_w: float | None = None
+
+    @classmethod
+    def of(
+        cls,
+        segments: Sequence[tuple[int, float, float, int, int, int, int]],
+        places: Sequence[tuple[int, ...]] = (),
+        switch_off: bool = False,
+        power_limit_w: float | None = None,
+    ) -> ElasticSolution:
+        """From (job, start, end, kind, gpus, frequency index, place) in any order."""
+        columns = list(zip(*segments, strict=True)) or [()] * 7
+        start = np.array(columns[1], dtype=np.float64)
+        job = np.array(columns[0], dtype=np.int64)
+        order = np.lexsort((job, start))
+        return cls(
+            job[order],
+            start[order],
+            np.array(columns[2], dtype=np.float64)[order],
+            *(np.array(columns[k], dtype=np.int64)[order] for k in (3, 4, 5, 6)),
+            places=tuple(places),
+            switch_off=switch_off,
+            power_limit_w=power_limit_w,
+        )
+
+    def __len__(self) -> int:
+        return len(self.job)
+
+    def to_json(self, problem: ElasticProblem) -> dict[str, Any]:
+        """JSON form, by columns; clocks in MHz."""
+        clocks = np.append(problem.frequencies_mhz, 0.0)[self.frequency]
+        names = [kind.name.lower() for kind in Kind]
+        return {
+            "schema": SCHEMA,
+            "switch_off": self.switch_off,
+            "power_limit_w": self.power_limit_w,
+            "places": [list(place) for place in self.places],
+            "segments": {
+                "job": self.job.tolist(),
+                "start_s": self.start_s.tolist(),
+                "end_s": self.end_s.tolist(),
+                "kind": [names[k] for k in self.kind.tolist()],
+                "gpus": self.gpus.tolist(),
+                "frequency_mhz": clocks.tolist(),
+                "place": self.place.tolist(),
+            },
+        }
+
+    @classmethod
+    def from_json(cls, fields: Fields, problem: ElasticProblem) -> ElasticSolution:
+        """Read a solution of `problem`.
+
+        Raises
+        ------
+        InputError: naming the field that is missing or not what it should be.
+        """
+        fields.schema(SCHEMA)
+        item = fields.object("segments")
+        jobs = item.integers("job")
+        kinds = {kind.name.lower(): int(kind) for kind in Kind}
+        words = item.texts("kind")
+        clocks = item.numbers("frequency_mhz")
+        columns: dict[str, list[Any]] = {
+            "start_s": item.numbers("start_s"),
+            "end_s": item.numbers("end_s"),
+            "kind": words,
+            "gpus": item.integers("gpus", minimum=1),
+            "frequency_mhz": clocks,
+            "place": item.integers("place", minimum=-1),
+        }
+        for key, values in columns.items():
+            if len(values) != len(jobs):
+                raise item.fail(key, NoQuote(f"{len(values)} entries"), f"{len(jobs)}, as in job")
+        index = {float(f): k for k, f in enumerate(problem.frequencies_mhz)}
+        index[0.0] = -1
+        for k, clock in enumerate(clocks):
+            if clock not in index:
+                raise item.fail(f"frequency_mhz[{k}]", clock, "a clock of the problem, or 0")
+        for k, word in enumerate(words):
+            if word not in kinds:
+                raise item.fail(f"kind[{k}]", word, "one of " + ", ".join(kinds))
+        for k, job in enumerate(jobs):
+            if job >= len(problem):
+                raise item.fail(f"job[{k}]", job, f"a job below {len(problem)}")
+        places = [tuple(_place(fields, k, entry)) for k, entry in enumerate(fields.array("places"))]
+        for k, place in enumerate(columns["place"]):
+            if place >= len(places):
+                raise item.fail(f"place[{k}]", place, f"an index below {len(places)}, or -1")
+        limit = fields.document.get("power_limit_w")
+        return cls.of(
+            list(
+                zip(
+                    jobs,
+                    columns["start_s"],
+                    columns["end_s"],
+                    (kinds[word] for word in words),
+                    columns["gpus"],
+                    (index[clock] for clock in clocks),
+                    columns["place"],
+                    strict=True,
+                )
+            ),
+            places,
+            bool(fields.get("switch_off", bool, "true or false")),
+            None if limit is None else fields.number("power_limit_w"),
+        )
+
+
+def _place(fields: Fields, k: int, entry: Any) -> list[int]:
+    """One place: a list of GPU numbers."""
+    if not isinstance(entry, list) or not all(type(x) is int and x >= 0 for x in entry):
+        raise fields.fail(f"places[{k}]", entry, "a list of GPU numbers")
+    return entry
