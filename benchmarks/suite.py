@@ -1,0 +1,186 @@
+"""Every family against its rivals, side by side: time, memory and gap, from 1x to 16x in size.
+
+    python benchmarks/suite.py [-o bench.json] [--only TEXT] [--largest 16]
+    python benchmarks/suite.py --compare before.json after.json
+
+Each side of each row runs in a process of its own, after a warm-up where compiled code would
+otherwise be timed with its compilation. A rival that a time limit ended counts with what it had
+by then, and the ratio is a lower limit (">"). Ratios of one file come from one machine within
+minutes, so they can be compared between commits where seconds cannot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import platform
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "tests")]
+
+from suite_cases import Case, cases  # noqa: E402  # after the path is set
+
+SCHEMA = "optgap.bench/1"
+
+
+def peak_mib() -> float:
+    """Most memory that this process has held, MiB."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(x for x in status.read_text().splitlines() if x.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def measured(case: Case, side: str) -> dict[str, Any]:
+    """One side of one row, in this process."""
+    work = (case.ours if side == "ours" else case.theirs)()  # type: ignore[misc]
+    if case.warm and side == "ours":
+        work()
+    started = time.perf_counter()
+    result = work()
+    seconds = time.perf_counter() - started
+    found = {"seconds": seconds, "mib": peak_mib(), "objective": None, "bound": None, "gap": None}
+    if result is not None:
+        found |= {"objective": result.objective, "bound": result.bound, "gap": result.gap}
+        found["stopped"] = str(result.termination) != "completed"
+    return found
+
+
+def apart(case: Case, side: str) -> dict[str, Any]:
+    """One side of one row, in a process of its own."""
+    command = [sys.executable, str(HERE / "suite.py"), "--side", side, "--key", case.key]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        return {"error": last[:200]}
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return answer
+
+
+def machine() -> dict[str, Any]:
+    """What the numbers were measured on."""
+    model = platform.processor()
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        names = [x for x in info.read_text().splitlines() if x.startswith("model name")]
+        model = names[0].partition(":")[2].strip() if names else model
+    return {
+        "cpu": model,
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "python": platform.python_version(),
+    }
+
+
+def commit() -> str:
+    """The commit, with a mark where the tree differs from it."""
+    command = ["git", "-C", str(HERE), "describe", "--always", "--dirty"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.stdout.strip()
+
+
+def row(case: Case) -> dict[str, Any]:
+    """Both sides of a case and their ratio."""
+    ours = apart(case, "ours")
+    theirs = apart(case, "theirs") if case.theirs else {}
+    ratio = None
+    if "seconds" in ours and "seconds" in theirs:
+        ratio = theirs["seconds"] / max(ours["seconds"], 1e-9)
+    return {
+        "key": case.key,
+        "family": case.family,
+        "what": case.what,
+        "size": case.size,
+        "rival": case.rival,
+        "ours": ours,
+        "theirs": theirs,
+        "ratio": ratio,
+        "ratio_is_a_lower_limit": bool(theirs.get("stopped")),
+    }
+
+
+def side_text(side: dict[str, Any]) -> str:
+    """Seconds, memory and gap of one side."""
+    if "error" in side:
+        return f"{side['error'][:33]:>33}"
+    if not side:
+        return f"{'':33}"
+    gap = "" if side["gap"] is None else f"{100 * side['gap']:.3f} %"
+    return f"{side['seconds']:>10.4f} s {side['mib']:>7.0f} MiB {gap:>9}"
+
+
+def row_text(found: dict[str, Any]) -> str:
+    """One line of the table."""
+    ratio = "" if found["ratio"] is None else f"{found['ratio']:.3g} x"
+    if ratio and found["ratio_is_a_lower_limit"]:
+        ratio = f"> {ratio}"
+    sides = f"{side_text(found['ours'])}  {side_text(found['theirs'])}"
+    return f"{found['key']:44} {sides} {ratio:>12}  {found['rival']}"
+
+
+def compared(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """How ratios and gaps changed between two files, the largest changes first."""
+    old = {item["key"]: item for item in before["rows"]}
+    lines: list[tuple[float, str]] = []
+    for item in after["rows"]:
+        was = old.get(item["key"])
+        if was is None or item["ratio"] is None or was["ratio"] is None:
+            continue
+        change = item["ratio"] / was["ratio"]
+        gaps = [x["ours"].get("gap") for x in (was, item)]
+        gap = "" if None in gaps else f"gap {100 * gaps[0]:.3f} % -> {100 * gaps[1]:.3f} %"
+        text = f"{item['key']:44} {was['ratio']:>10.3g} x {item['ratio']:>10.3g} x {change:>8.2f}"
+        lines.append((abs(math.log(change)), f"{text}  {gap}"))
+    head = f"{'':44} {before['commit'][:12]:>12} {after['commit'][:12]:>12} {'change':>8}"
+    return [head, *(text for _, text in sorted(lines, reverse=True))]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the rows as JSON")
+    parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds it")
+    parser.add_argument("--largest", type=int, default=16, metavar="N", help="sizes up to N x")
+    parser.add_argument("--compare", nargs=2, metavar=("BEFORE", "AFTER"))
+    parser.add_argument("--side", help=argparse.SUPPRESS)
+    parser.add_argument("--key", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.compare:
+        before, after = (json.loads(Path(name).read_text()) for name in arguments.compare)
+        print("\n".join(compared(before, after)))
+        return 0
+    table = {case.key: case for case in cases()}
+    if arguments.side:
+        print(json.dumps(measured(table[arguments.key], arguments.side)))
+        return 0
+    from optgap.versions import versions
+
+    rows = []
+    print(f"{'':44} {'ours':>33}  {'rival':>33} {'ratio':>12}")
+    for case in table.values():
+        if arguments.only in case.key and case.size <= arguments.largest:
+            rows.append(row(case))
+            print(row_text(rows[-1]), flush=True)
+    document = {
+        "schema": SCHEMA,
+        "commit": commit(),
+        "machine": machine(),
+        "versions": versions(),
+        "rows": rows,
+    }
+    if arguments.output:
+        Path(arguments.output).write_text(json.dumps(document, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
