@@ -19,6 +19,7 @@ POLICIES = entries(
             "model": "",
             "profiling_s": 15.0,
             "count_profiling": False,
+            "normalise": "all",
         },
         deterministic=False,
     ),

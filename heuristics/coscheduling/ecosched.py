@@ -17,6 +17,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
 Signal = Literal["perfect", "dram", "fitted", "noisy"]
+Normalise = Literal["all", "kept"]
 Regrets = tuple[tuple[int, float], ...]
 """(GPU count, normalised energy − 1) of each mode that is kept."""
 EQUAL = 1e-12
@@ -37,6 +38,7 @@ def ecosched(
     model: str = "",
     profiling_s: float = 15.0,
     count_profiling: bool = False,
+    normalise: Normalise = "all",
 ) -> Outcome:
     """EcoSched's Phase I and Phase II.
 
@@ -57,6 +59,8 @@ def ecosched(
     profiling_s: how long each GPU count of each application is profiled, s; on other nodes, so
         that it takes no time here.
     count_profiling: whether to add that energy to the node's, as a metric.
+    normalise: over which modes the least energy of an application is taken, ``all`` or only
+        those that τ keeps (``kept``): the paper leaves it open.
 
     Raises
     ------
@@ -66,6 +70,8 @@ def ecosched(
     _require("window", window, window >= 0, "a number of jobs, or 0 for all")
     _require("sigma", sigma, 0 <= sigma <= 10, "a standard deviation from 0 to 10")
     _require("signal", signal, signal in get_args(Signal), "one of " + ", ".join(get_args(Signal)))
+    allowed = ", ".join(get_args(Normalise))
+    _require("normalise", normalise, normalise in get_args(Normalise), f"one of {allowed}")
     _require("profiling_s", profiling_s, 0 <= profiling_s < 1e9, "a time in s of at least 0")
     needed = bool(model) == (signal == "fitted")
     _require("model", model, needed, "the file of a fit with signal=fitted, and only then")
@@ -73,7 +79,8 @@ def ecosched(
     rng = np.random.default_rng(seed)
     queued = sorted(set(problem.jobs))
     times = phase_one(problem, signal, sigma, rng, model)
-    kept = [regrets(app, tau, t) for app, t in zip(problem.applications, times, strict=True)]
+    only = normalise == "kept"
+    kept = [regrets(app, tau, t, only) for app, t in zip(problem.applications, times, strict=True)]
 
     def choose(state: State) -> Action:
         jobs = state.waiting[:window] if window else state.waiting
@@ -130,19 +137,22 @@ def phase_one(
     return found
 
 
-def regrets(app: Application, tau: float, times: Sequence[float]) -> Regrets:
+def regrets(
+    app: Application, tau: float, times: Sequence[float], only_kept: bool = False
+) -> Regrets:
     """The modes within τ of the fastest by `times`, and how much more energy each takes.
 
     The energy of a mode is normalised by the least over *all* modes, so that its value is 1 at
-    the best GPU count whether or not τ keeps that one.
+    the best GPU count whether or not τ keeps that one; with `only_kept`, over those.
     """
     fastest = min(times)
     energies = [m.power_w * t / fastest for m, t in zip(app.modes, times, strict=True)]
-    least = min(energies)
+    within = [t / fastest <= 1 + tau + 1e-9 for t in times]
+    least = min(e for e, fits in zip(energies, within, strict=True) if fits or not only_kept)
     return tuple(
         (mode.gpu_count, energy / least - 1)
-        for mode, t, energy in zip(app.modes, times, energies, strict=True)
-        if t / fastest <= 1 + tau + 1e-9
+        for mode, fits, energy in zip(app.modes, within, energies, strict=True)
+        if fits
     )
 
 
