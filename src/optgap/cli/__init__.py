@@ -26,8 +26,10 @@ COMMANDS = {
     "check": "the referee's verdict on a solution",
     "compare": "every policy's gap to the best proven bound",
     "explain": "a policy's gap in parts: unproven, price of being online, price of the heuristic",
+    "report": "one page of HTML from any result files, which needs nothing but itself",
     "reproduce": "run the papers' figures and tables again: paper | ours | note",
     "fit": "fit a performance or power model to profiling data",
+    "sweep": "a grid of runs on many processes or machines, into one table",
     "data": "public traces and measurements: list, fetch, verify, path",
     "profile": "sample this machine's GPUs into a CSV to fit",
 }

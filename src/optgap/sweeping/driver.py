@@ -1,0 +1,240 @@
+"""Run what is missing of a sweep, keep every row as it comes, and write the table."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.jsonio import finite
+from optgap.models.limits import Limits
+from optgap.models.result import Termination
+from optgap.render import percent
+from optgap.sweeping.engines import Engine
+from optgap.sweeping.journal import Journal
+from optgap.sweeping.spec import Spec
+from optgap.sweeping.table import Row, read_rows, with_gaps, write_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Done:
+    """A sweep as far as it has come.
+
+    Parameters
+    ----------
+    path: the table.
+    rows: those of the spec that are done, in the order of its cells.
+    total: how many cells the spec has.
+    skipped: how many were done before.
+    ran: how many ran now.
+    stale: how many rows of other cells, or of other code, were moved aside, to `stale_path`.
+    contradictions: bounds that solutions disprove: one of the two is wrong.
+    """
+
+    path: Path
+    rows: tuple[Row, ...]
+    total: int
+    skipped: int
+    ran: int
+    stale: int = 0
+    contradictions: tuple[str, ...] = ()
+    termination: Termination = Termination.COMPLETED
+
+    @property
+    def aside(self) -> Path:
+        """Where rows went that no cell of the spec stands for any more."""
+        return stale_path(self.path)
+
+    @property
+    def failed(self) -> list[Row]:
+        """Rows of runs that went wrong (a method that does not treat an objective did not)."""
+        return [row for row in self.rows if row["failure"] in ("input", "fault")]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line per run, metrics as columns of their own."""
+        import json
+
+        import pandas as pd
+
+        lines = [
+            {
+                **{k: v for k, v in row.items() if k != "metrics"},
+                **json.loads(row["metrics"] or "{}"),
+            }
+            for row in self.rows
+        ]
+        return pd.DataFrame(lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.sweep/1``: the counts, not the rows."""
+        return {
+            "schema": "optgap.sweep/1",
+            "path": str(self.path),
+            "total": self.total,
+            "done": len(self.rows),
+            "skipped": self.skipped,
+            "ran": self.ran,
+            "failed": len(self.failed),
+            "stale": self.stale,
+            "contradictions": list(self.contradictions),
+            "termination": str(self.termination),
+        }
+
+    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[int, ...]]:
+        """Per family and method: runs, failures, mean and worst gap."""
+        groups: dict[tuple[str, str], list[Row]] = {}
+        for row in self.rows:
+            groups.setdefault((row["family"], row["method"]), []).append(row)
+        lines = [(*name, *_summary(group)) for name, group in groups.items()]
+        head = ("family", "method", "runs", "failed", "mean gap to bound", "worst", "to best known")
+        return head, lines, (2, 3, 4, 5, 6)
+
+
+def _summary(group: Sequence[Row]) -> tuple[str, ...]:
+    bad = sum(row["failure"] in ("input", "fault") for row in group)
+    gaps = [row["gap_to_bound"] for row in group if row["gap_to_bound"] is not None]
+    best = [row["gap_to_best"] for row in group if row["gap_to_best"] is not None]
+    return (
+        str(len(group)),
+        str(bad) if bad else "",
+        percent(sum(gaps) / len(gaps)) if gaps else "",
+        percent(max(gaps)) if gaps else "",
+        percent(sum(best) / len(best)) if best else "",
+    )
+
+
+def run(
+    spec: Spec,
+    path: str | os.PathLike[str],
+    *,
+    engine: Engine | None = None,
+    resume: bool = False,
+    retry_failed: bool = False,
+    limits: Limits | None = None,
+) -> Done:
+    """Run the cells of a sweep, and write one row for each to a Parquet file.
+
+    Rows go to a journal beside the file as they come, so that nothing is lost with this
+    process; at the end, and when `limits` stop the sweep, the table is written.
+
+    Parameters
+    ----------
+    resume: go on with the table and the journal that are there: cells that they have are not
+        run again. Without it, neither may be there.
+    retry_failed: run those again whose row is an error.
+
+    Raises
+    ------
+    InputError: for a table that is there without `resume`, one that cannot be read, another
+        sweep that is writing there, a missing package, or a scheduler that does not answer.
+    """
+    limits = limits or Limits()
+    target = Path(path)
+    aside = target.with_name(target.name + ".journal")
+    for there in (target, aside):
+        if there.exists() and not resume:
+            found = NoQuote("results that are there")
+            raise InputError(str(there), "", found, "--resume to go on, or another file")
+    _require_folder(target)
+    journal = Journal(aside)
+    try:
+        before = _collected(target, journal)
+        known = {key: before[key] for key in spec.cells if key in before}
+        if retry_failed:
+            known = {k: row for k, row in known.items() if row["failure"] not in ("input", "fault")}
+        stale = [row for key, row in before.items() if key not in spec.cells]
+        ran = _work(spec, engine or Engine(), known, journal, limits)
+        done = _written(spec, target, {**before, **known, **ran}, stale)
+        journal.remove()
+    finally:
+        journal.close()
+    rows, contradictions = done
+    left = len(spec.cells) - len(known) - len(ran)
+    stop = (limits.stop or Termination.INTERRUPTED) if left else Termination.COMPLETED
+    return Done(
+        target,
+        tuple(rows),
+        len(spec.cells),
+        len(known),
+        len(ran),
+        len(stale),
+        tuple(contradictions),
+        stop,
+    )
+
+
+def stale_path(path: str | os.PathLike[str]) -> Path:
+    """Where rows go that no cell of the spec stands for any more."""
+    return Path(path).with_suffix(".stale.parquet")
+
+
+def _require_folder(target: Path) -> None:
+    if target.is_dir():
+        raise InputError(str(target), "", NoQuote("a directory"), "a file to write to")
+    if not target.parent.is_dir():
+        expected = "a place that can be written to"
+        raise InputError(str(target), "", NoQuote("no such folder"), expected)
+
+
+def _collected(target: Path, journal: Journal) -> dict[str, Row]:
+    """All rows by key; a row in the journal is later than one in the table."""
+    rows = read_rows(target) if target.exists() else []
+    return {row["key"]: row for row in [*rows, *journal.rows()]}
+
+
+def _work(
+    spec: Spec, engine: Engine, known: Mapping[str, Row], journal: Journal, limits: Limits
+) -> dict[str, Row]:
+    """Run the cells that are not `known`; every row is in the journal before it counts."""
+    todo = [cell for key, cell in spec.cells.items() if key not in known]
+    ran: dict[str, Row] = {}
+    if not todo:
+        return ran
+    began = time.monotonic()
+    bad = 0
+    _tell(limits, len(known), len(spec.cells), 0, bad, began)
+    for row in engine.run(todo, lambda: limits.stop is not None):
+        line: Row = finite(row)
+        journal.add(line)
+        ran[line["key"]] = line
+        bad += line["failure"] in ("input", "fault")
+        _tell(limits, len(known), len(spec.cells), len(ran), bad, began)
+    return ran
+
+
+def _tell(limits: Limits, known: int, total: int, ran: int, bad: int, began: float) -> None:
+    text = f"{known + ran} of {total} runs"
+    if bad:
+        text += f", {bad} failed"
+    if ran:
+        rest = (time.monotonic() - began) / ran * (total - known - ran)
+        text += f", {_clock(rest)} left"
+    limits.progress(text, None, None)
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def _written(
+    spec: Spec, target: Path, rows: Mapping[str, Row], stale: Sequence[Row]
+) -> tuple[list[Row], list[str]]:
+    """Write the table in the order of the cells, and what belongs to none of them aside."""
+    mine = [rows[key] for key in spec.cells if key in rows]
+    filled, contradictions = with_gaps(mine)
+    if stale:
+        aside = stale_path(target)
+        before = read_rows(aside) if aside.exists() else []
+        merged = {row["key"]: row for row in [*before, *stale]}
+        write_rows(merged.values(), aside)
+    write_rows(filled, target)
+    return filled, contradictions
