@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from optgap.models.jsonio import Fields
+from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import Result, Sense, Status, Termination, relative_gap
 from optgap.render import Row, duration, html_table, number, percent, text_table
 
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
 
 ALL, ACCEPTED = "all", "accepted"
 Failure = Literal["", "objective", "input", "fault"]
+SCHEMA = "optgap.compare/1"
+SET_SCHEMA = "optgap.compare-set/1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,18 @@ class ComparisonRow:
             "gap_to_bound": self.gap_to_bound,
             "gap_to_best": self.gap_to_best,
         }
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> ComparisonRow:
+        """Read the JSON form; why a row failed is not part of it."""
+        document = {"schema": RESULT, **fields.document}
+        scope = fields.document.get("bound_scope")
+        return cls(
+            Result.from_json(Fields(document, fields.source, fields.prefix)),
+            fields.choice("bound_scope", (ALL, ACCEPTED)) if scope is not None else None,
+            _optional(fields, "gap_to_bound", 0.0),
+            _optional(fields, "gap_to_best", 0.0),
+        )
 
 
 @dataclass(frozen=True)
@@ -86,7 +103,7 @@ class Comparison:
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.compare/1``."""
         return {
-            "schema": "optgap.compare/1",
+            "schema": SCHEMA,
             "family": self.family,
             "problem": {"name": self.problem_name, "summary": self.problem_summary},
             "unit": self.unit,
@@ -99,6 +116,30 @@ class Comparison:
             "termination": str(self.termination),
             "rows": [row.to_json() for row in self.rows],
         }
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> Comparison:
+        """Read the JSON form.
+
+        Raises
+        ------
+        InputError: naming the field that is missing or not what it should be.
+        """
+        fields.schema(SCHEMA)
+        problem = fields.object("problem")
+        return cls(
+            fields.text("family"),
+            problem.text("name"),
+            problem.text("summary"),
+            fields.text("unit"),
+            fields.choice("sense", get_args(Sense)),  # type: ignore[arg-type]  # checked
+            _optional(fields, "best_bound"),
+            fields.text("bound_by") if fields.document.get("bound_by") is not None else None,
+            _optional(fields, "best_known"),
+            fields.text("known_by") if fields.document.get("known_by") is not None else None,
+            tuple(ComparisonRow.from_json(row) for row in fields.objects("rows")),
+            Termination(fields.choice("termination", list(Termination), "completed")),
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One line per row, nested fields left out, metrics as columns of their own."""
@@ -200,11 +241,21 @@ class ComparisonSet:
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.compare-set/1``."""
         return {
-            "schema": "optgap.compare-set/1",
+            "schema": SET_SCHEMA,
             "parameter": self.parameter,
             "values": list(self.values),
             "comparisons": [comparison.to_json() for comparison in self.comparisons],
         }
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> ComparisonSet:
+        """Read the JSON form; raises InputError as `Comparison.from_json` does."""
+        fields.schema(SET_SCHEMA)
+        comparisons = tuple(Comparison.from_json(part) for part in fields.objects("comparisons"))
+        values = fields.array("values")
+        if len(values) != len(comparisons):
+            raise fields.fail("values", values, f"{len(comparisons)}, one per comparison")
+        return cls(fields.text("parameter"), tuple(values), comparisons)
 
     def to_frame(self) -> pd.DataFrame:
         """The frames of all comparisons, with the parameter's value in front."""
@@ -251,3 +302,9 @@ class ComparisonSet:
     def _repr_html_(self) -> str:
         header, rows, _ = self.table()
         return html_table(header, rows, "; ".join(self.notes()))
+
+
+def _optional(fields: Fields, name: str, minimum: float = -math.inf) -> float | None:
+    if fields.document.get(name) is None:
+        return None
+    return fields.number(name, minimum)

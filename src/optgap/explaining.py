@@ -145,7 +145,7 @@ class Explanation:
                     "start": part.start,
                     "end": part.end,
                     "amount": part.amount(self.sense),
-                    "of_bound": self._of_bound(part),
+                    "of_bound": self.of_bound(part),
                     "because": part.because,
                 }
                 for part in self.parts
@@ -245,7 +245,7 @@ class Explanation:
                 number(part.start),
                 number(part.end),
                 _signed(part.amount(self.sense)),
-                percent(self._of_bound(part)),
+                percent(self.of_bound(part)),
             )
             for part in self.parts
         ]
@@ -302,7 +302,8 @@ class Explanation:
             html += html_table(header, rows, self.about_decisions())
         return html
 
-    def _of_bound(self, part: Part) -> float | None:
+    def of_bound(self, part: Part) -> float | None:
+        """What a part loses, as a share of the bound."""
         amount = part.amount(self.sense)
         if amount is None or not self.bound:
             return None

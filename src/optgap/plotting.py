@@ -49,11 +49,16 @@ def figure_size(comparison: Comparison | ComparisonSet) -> tuple[float, float]:
 
 def gaps_png(comparison: Comparison | ComparisonSet) -> bytes:
     """The picture as a PNG file, without touching pyplot's state."""
+    return png(gaps_figure(comparison))
+
+
+def gaps_figure(comparison: Comparison | ComparisonSet) -> Figure:
+    """The picture as a figure of its own, without touching pyplot's state."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=figure_size(comparison), layout="constrained")
     plot_gaps(comparison, figure.subplots())
-    return png(figure)
+    return figure
 
 
 def png(figure: Figure) -> bytes:

@@ -1,0 +1,44 @@
+"""``optgap report``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from optgap.cli import DONE
+from optgap.cli import options as opt
+
+
+def command(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE…", help="results as JSON, runs as Parquet; problems to draw solutions"
+        ),
+    ],
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="HTML", help="where the page goes")
+    ],
+    title: Annotated[
+        str, typer.Option("--title", metavar="TEXT", help="the page's heading")
+    ] = "optgap report",
+    json: opt.JsonFile = None,
+    seed: opt.UnusedSeed = 0,
+    time_limit: opt.UnusedTimeLimit = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+) -> int:
+    from optgap.cli.work import Output
+    from optgap.reporting import report
+
+    opt.require_writable(json, output)
+    out = Output(json, quiet or output == "-")
+    page = report(inputs, output, title=title)
+    size = len(page.html.encode()) / 1e6
+    out.line(f"{output}: {len(page.sections)} sections, {size:.2f} MB")
+    for section in page.sections:
+        rows = sum(len(table.rows) for table in section.grids)
+        out.line(f"  {section.title}: {rows:,} rows, {len(section.pictures)} pictures")
+    out.document({**page.to_json(), "output": output})
+    return DONE

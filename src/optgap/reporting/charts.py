@@ -1,0 +1,119 @@
+"""Charts of a report that no other part of the package draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from optgap.plotting import COLOURS, GREY, plain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LONGEST = 40
+"""Characters of a name beside a chart."""
+MOST_LINES = 12
+"""Curves in one chart of a fit."""
+
+
+def spread(groups: Mapping[str, Sequence[float]], label: str) -> Figure:
+    """One box per group, the lowest median first, with every run as a dot where they are few."""
+    from matplotlib.figure import Figure
+    from numpy import median
+
+    names = sorted(groups, key=lambda name: float(median(groups[name])), reverse=True)
+    figure = Figure(figsize=(8.0, 1.2 + 0.34 * len(names)), layout="constrained")
+    ax = figure.subplots()
+    for row, name in enumerate(names):
+        values = [100 * value for value in groups[name]]
+        ink = {"color": COLOURS[0]}
+        ax.boxplot(
+            [values], positions=[row], orientation="horizontal", widths=0.5, whis=(5, 95),
+            showfliers=False, boxprops=ink, whiskerprops=ink, capprops=ink,
+            medianprops={"color": COLOURS[1], "linewidth": 2},
+        )  # fmt: skip
+        if len(values) <= 50:
+            ax.plot(values, [row] * len(values), ".", color=COLOURS[0], alpha=0.5, markersize=5)
+    ax.set_yticks(range(len(names)), [f"{_cut(n)} ({len(groups[n]):,})" for n in names])
+    ax.set_ylim(-0.6, len(names) - 0.4)
+    ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
+    ax.set_xlabel(f"{label} (%): median, quartiles, 5 % to 95 % of the runs")
+    plain(ax, "x")
+    return figure
+
+
+def errors(groups: Sequence[tuple[str, float | None, float | None]]) -> Figure:
+    """Mean error of each group of a fit, in sample and held out."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.0, 1.4 + 0.3 * len(groups)), layout="constrained")
+    ax = figure.subplots()
+    for row, (_, inside, outside) in enumerate(reversed(groups)):
+        if inside is not None and outside is not None:
+            ax.plot([100 * inside, 100 * outside], [row, row], color=GREY, linewidth=1)
+        if inside is not None:
+            ax.plot([100 * inside], [row], "o", color=COLOURS[0])
+        if outside is not None:
+            ax.plot([100 * outside], [row], "D", color=COLOURS[1])
+    ax.plot([], [], "o", color=COLOURS[0], label="in sample")
+    if any(group[2] is not None for group in groups):
+        ax.plot([], [], "D", color=COLOURS[1], label="held out")
+    ax.set_yticks(range(len(groups)), [_cut(name) or "all rows" for name, _, _ in reversed(groups)])
+    ax.set_xlim(left=0)
+    ax.set_xlabel("mean absolute error of the prediction (%)")
+    ax.legend(frameon=False, fontsize=9, loc="best")
+    plain(ax, "x")
+    return figure
+
+
+def fitted(curves: Sequence[tuple[str, Any, Any]], x_label: str, y_label: str) -> Figure:
+    """Fitted curves over the range that was measured."""
+    from matplotlib.figure import Figure
+
+    from optgap.plotting import end_labels
+
+    figure = Figure(figsize=(8.0, 4.4), layout="constrained")
+    ax = figure.subplots()
+    ends = []
+    for k, (name, xs, ys) in enumerate(curves[:MOST_LINES]):
+        colour = COLOURS[k % len(COLOURS)]
+        ax.plot(xs, ys, color=colour, linestyle="-" if k < len(COLOURS) else "--")
+        ends.append((float(ys[-1]), float(xs[-1]), _cut(name) or "all rows", colour))
+    ax.set_xlabel(x_label)
+    ax.set_ylabel(y_label)
+    plain(ax, "both")
+    end_labels(ends, ax)
+    return figure
+
+
+def curves(panel: Mapping[str, Any]) -> Figure:
+    """One panel of a reproduced figure, over load."""
+    from matplotlib.figure import Figure
+
+    from optgap.plotting import end_labels
+
+    figure = Figure(figsize=(8.0, 4.2), layout="constrained")
+    ax = figure.subplots()
+    ends = []
+    for k, curve in enumerate(panel["curves"]):
+        points = [
+            (100 * x, y)
+            for x, y in zip(curve["load"], curve["mean"], strict=False)
+            if x is not None and y is not None
+        ]
+        if not points:
+            continue
+        xs, ys = zip(*points, strict=True)
+        colour = COLOURS[k % len(COLOURS)]
+        ax.plot(xs, ys, color=colour, linestyle="-" if k < len(COLOURS) else "--")
+        ends.append((float(ys[-1]), float(xs[-1]), _cut(str(curve["label"])), colour))
+    ax.set_title(_cut(str(panel.get("title", "")), 2 * LONGEST), loc="left", fontsize=10)
+    ax.set_ylabel(_cut(str(panel.get("y_label", ""))))
+    ax.set_xlabel("GPU demand arrived (% of the cluster's GPUs)")
+    plain(ax, "both")
+    end_labels(ends, ax)
+    return figure
+
+
+def _cut(name: str, limit: int = LONGEST) -> str:
+    return name if len(name) <= limit else name[: limit - 1] + "…"

@@ -1,0 +1,536 @@
+"""From results to the sections of a page, one function per schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from optgap.api import close
+from optgap.comparison import SCHEMA as COMPARE
+from optgap.comparison import SET_SCHEMA, Comparison, ComparisonSet
+from optgap.contract import Problem
+from optgap.explaining import SCHEMA as EXPLAIN
+from optgap.explaining import Explanation
+from optgap.models.errors import InputError
+from optgap.models.jsonio import Fields
+from optgap.models.performance.saved import SCHEMA as FIT
+from optgap.models.result import SCHEMA as RESULT
+from optgap.models.result import Result
+from optgap.overview import SCHEMA as OVERVIEW
+from optgap.registry import FAMILIES, family, imported
+from optgap.render import duration, number, percent
+from optgap.reporting import charts
+from optgap.reporting.grid import Grid, constants, grid, worded
+from optgap.reporting.pictures import Picture, picture
+from optgap.reporting.reading import ROWS, Item
+
+LEFT_OUT = ("key", "problem", "solution", "code", "metrics", "instance_params", "started", "worker")
+"""Columns of a sweep that are there for machines."""
+SPREAD = ("gap_to_bound", "gap_to_best", "gap")
+"""What a chart of many runs may show, the first that is there."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part of a page.
+
+    Parameters
+    ----------
+    title: its heading.
+    source: the file that it is made from, and its `schema`.
+    lines: sentences below the heading.
+    facts: names and values.
+    pictures, grids: what is shown.
+    notes: what one must know to read it.
+    """
+
+    title: str
+    source: str
+    schema: str
+    lines: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    pictures: tuple[Picture, ...] = ()
+    grids: tuple[Grid, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def sections(item: Item, problems: Sequence[Problem], prefix: str) -> list[Section]:
+    """The sections that one input makes.
+
+    Parameters
+    ----------
+    problems: to draw solutions with.
+    prefix: a name for what is drawn, different for every input.
+
+    Raises
+    ------
+    InputError: for a document that is not what its schema says.
+    """
+    fields = Fields(item.document, item.source)
+    make = MAKERS.get(item.schema, _anything)
+    return [
+        replace(section, source=item.source, schema=item.schema)
+        for section in make(fields, item, problems, prefix)
+    ]
+
+
+def _section(title: str, **parts: Any) -> Section:
+    return Section(title, "", "", **{name: tuple(value) for name, value in parts.items()})
+
+
+# -- results -------------------------------------------------------------------------------
+
+
+def _result(
+    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
+) -> Iterator[Section]:
+    result = Result.from_json(fields)
+    unit = f" {result.unit}"
+    facts = [
+        ("method", f"{result.method} ({result.kind})"),
+        ("status", f"{result.status} ({result.termination})"),
+        ("objective", _with(number(result.objective), unit)),
+        ("bound", _with(number(result.bound), f"{unit}, by {result.bound_by}")),
+        ("gap", percent(result.gap, 3)),
+        ("time", duration(result.seconds)),
+        ("seed", "" if result.seed is None else str(result.seed)),
+    ]
+    facts += [
+        (name, value if isinstance(value, str) else number(value))
+        for name, value in result.metrics.items()
+        if isinstance(value, (str, int, float))
+    ]
+    pictures, notes = _views(result, item, problems, prefix)
+    yield _section(
+        f"{result.family}: {result.method}",
+        facts=[fact for fact in facts if fact[1]],
+        pictures=pictures,
+        notes=[*filter(None, [result.message]), *notes],
+    )
+
+
+def _with(text: str, behind: str) -> str:
+    return text + behind if text else ""
+
+
+def _views(
+    result: Result, item: Item, problems: Sequence[Problem], prefix: str
+) -> tuple[list[Picture], list[str]]:
+    """The family's picture of the solution, or why there is none."""
+    if result.solution is None or result.family not in FAMILIES:
+        return [], []
+    spec = family(result.family)
+    if not spec.view:
+        return [], []
+    own = [item.problem] if item.problem is not None else []
+    for problem in [*own, *problems]:
+        solution = _fitting(result, problem)
+        if solution is not None:
+            draw = partial(imported(spec.view), problem, solution)
+            text = f"{problem.name}: the solution of {result.method}"
+            return [picture(draw, text, f"{prefix}-view", themed=False)], []
+    return [], ["give the problem's file, too, and the solution is drawn"]
+
+
+def _fitting(result: Result, problem: Problem) -> Any:
+    """The result's solution as one of `problem`; None where it belongs to another."""
+    if problem.family != result.family:
+        return None
+    try:
+        fields = Fields(result.solution, "solution")  # type: ignore[arg-type]  # plain JSON here
+        solution = family(problem.family).solution_class.from_json(fields, problem)
+        if problem.check(solution) or result.objective is None:
+            return None
+        found = problem.evaluate(solution)
+    except (InputError, IndexError, KeyError):
+        return None
+    told = {**result.metrics, "": result.objective}
+    same = {**found.metrics, "": found.objective}
+    return solution if all(_alike(told.get(name), value) for name, value in same.items()) else None
+
+
+def _alike(told: Any, found: float) -> bool:
+    """Whether a number in a file is the referee's; one that the file has not is no reason."""
+    return told is None or (_number(told) and close(float(told), float(found)))
+
+
+# -- comparisons ---------------------------------------------------------------------------
+
+
+def _comparison(
+    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
+) -> Iterator[Section]:
+    yield _compared(Comparison.from_json(fields), prefix)
+
+
+def _compared(comparison: Comparison, prefix: str) -> Section:
+    unit = comparison.unit
+    records = [
+        {
+            "method": row.result.method,
+            "kind": row.result.kind,
+            "status": _status(row.result),
+            f"objective ({unit})": row.result.objective,
+            f"bound ({unit})": row.result.bound,
+            "gap to bound": row.gap_to_bound,
+            "gap to best": row.gap_to_best,
+            "bound for": row.bound_scope,
+            "time (s)": row.result.seconds,
+        }
+        for row in comparison.rows
+    ]
+    pictures = []
+    if any(row.gap_to_bound is not None for row in comparison.rows):
+        pictures.append(_gaps(comparison, prefix))
+    return _section(
+        f"{comparison.family}: {comparison.problem_name}",
+        lines=[comparison.problem_summary, *comparison.head()[1:]],
+        pictures=pictures,
+        grids=[grid("Every method and policy, and its gaps", records)],
+        notes=comparison.notes(),
+    )
+
+
+def _status(result: Result) -> str:
+    stopped = result.termination in ("time_limit", "interrupted")
+    return f"{result.status} ({result.termination})" if stopped else str(result.status)
+
+
+def _gaps(shown: Comparison | ComparisonSet, prefix: str) -> Picture:
+    from optgap.plotting import gaps_figure
+
+    if isinstance(shown, ComparisonSet):
+        text = f"Gap to the best proven bound over {shown.parameter}"
+    else:
+        rows = [row for row in shown.rows if row.gap_to_bound is not None]
+        said = (f"{row.result.method} {percent(row.gap_to_bound)}" for row in rows)
+        text = "Gap to the best proven bound: " + ", ".join(said)
+    return picture(partial(gaps_figure, shown), text, f"{prefix}-gaps")
+
+
+def _comparison_set(
+    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
+) -> Iterator[Section]:
+    found = ComparisonSet.from_json(fields)
+    names = sorted({comparison.family for comparison in found.comparisons})
+    records = [
+        {
+            found.parameter: value,
+            "method": row.result.method,
+            "kind": row.result.kind,
+            "objective": row.result.objective,
+            "unit": row.result.unit,
+            "gap to bound": row.gap_to_bound,
+            "gap to best": row.gap_to_best,
+            "bound for": row.bound_scope,
+            "time (s)": row.result.seconds,
+        }
+        for value, comparison in zip(found.values, found.comparisons, strict=True)
+        for row in comparison.rows
+    ]
+    yield _section(
+        f"{', '.join(names)}: over {found.parameter}",
+        lines=[comparison.problem_summary for comparison in found.comparisons[:1]],
+        pictures=[_gaps(found, prefix)] if found.measured else [],
+        grids=[grid(f"Every row, for each value of {found.parameter}", records)],
+        notes=found.notes(),
+    )
+
+
+def _overview(
+    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
+) -> Iterator[Section]:
+    for k, part in enumerate(fields.objects("families")):
+        yield _compared(Comparison.from_json(part), f"{prefix}-{k}")
+    failures = fields.object("failures").document if "failures" in fields.document else {}
+    if failures:
+        yield _section("Families that failed", facts=[(k, str(v)) for k, v in failures.items()])
+
+
+def _explanation(
+    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
+) -> Iterator[Section]:
+    from optgap.waterfall import explanation_figure
+
+    found = Explanation.from_json(fields)
+    parts = [
+        {
+            "part": row[0],
+            f"from ({found.unit})": part.start if part else found.bound,
+            f"to ({found.unit})": part.end if part else found.objective,
+            f"lost ({found.unit})": part.amount(found.sense) if part else _lost(found),
+            "gap": found.of_bound(part) if part else found.gap,
+            "because": part.because if part else "",
+        }
+        for row, part in zip(found.table()[1], [*found.parts, None], strict=True)
+    ]
+    grids = [grid("From the proven bound to the policy", parts)]
+    if found.costly:
+        decisions = [
+            {
+                "when": int(regret.time) if regret.time.is_integer() else regret.time,
+                "about": regret.subject,
+                "chosen": regret.chosen,
+                "better": regret.better,
+                f"cost ({found.unit})": regret.cost,
+            }
+            for regret in found.costly
+        ]
+        grids.append(grid("The decisions that cost most, in time order", decisions))
+    yield _section(
+        f"{found.family}: why {found.policy} is where it is",
+        lines=found.head(),
+        pictures=[
+            picture(
+                partial(explanation_figure, found),
+                "From the proven bound to the policy: "
+                + ", ".join(f"{row[0]} {row[3]} {found.unit}" for row in found.table()[1]),
+                f"{prefix}-explain",
+            )
+        ],
+        grids=grids,
+        notes=found.notes,
+    )
+
+
+def _lost(found: Explanation) -> float | None:
+    if found.bound is None:
+        return None
+    loss = found.objective - found.bound
+    return loss if found.sense == "min" else -loss
+
+
+# -- many runs -----------------------------------------------------------------------------
+
+
+def _runs(
+    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
+) -> Iterator[Section]:
+    rows = [dict(row.document) for row in fields.objects("rows")]
+    shown = [{k: v for k, v in row.items() if k not in LEFT_OUT} for row in rows]
+    varying, same = constants(shown, keep=("method", "policy", "objective"))
+    by = [name for name in ("family", "method", "policy") if name in varying]
+    pictures, grids = [], []
+    measure = next((name for name in SPREAD if any(_number(r.get(name)) for r in rows)), None)
+    if measure and by:
+        groups = _grouped(shown, by, measure)
+        title = measure.replace("_", " ")
+        text = f"{title} by {' and '.join(by)}"
+        pictures.append(picture(partial(charts.spread, groups, title), text, f"{prefix}-spread"))
+        grids.append(_summary(groups, title))
+    grids.append(grid(f"All {len(rows):,} runs", shown, varying))
+    failed = sum(bool(row.get("error")) for row in rows)
+    yield _section(
+        f"{len(rows):,} runs",
+        lines=[f"{failed:,} of them failed"] if failed else [],
+        facts=[(name, _words(value)) for name, value in same.items()],
+        pictures=pictures,
+        grids=grids,
+    )
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _grouped(
+    rows: Sequence[Mapping[str, Any]], by: Sequence[str], measure: str
+) -> dict[str, list[float]]:
+    groups: dict[str, list[float]] = {}
+    for row in rows:
+        if _number(row.get(measure)):
+            name = ": ".join(str(row.get(key, "")) for key in by)
+            groups.setdefault(name, []).append(float(row[measure]))
+    return groups
+
+
+def _summary(groups: Mapping[str, Sequence[float]], title: str) -> Grid:
+    from numpy import median
+
+    records = [
+        {
+            "group": name,
+            "runs": len(values),
+            "gap, mean": sum(values) / len(values),
+            "gap, median": float(median(values)),
+            "gap, worst": max(values),
+        }
+        for name, values in groups.items()
+    ]
+    return grid(f"Summary: {title}", records)
+
+
+# -- fits, reproductions, verdicts, and anything else ---------------------------------------
+
+
+def _fit(fields: Fields, item: Item, problems: Sequence[Problem], prefix: str) -> Iterator[Section]:
+    groups = fields.objects("groups")
+    overall = fields.object("overall").document
+    said = {"n": "rows", "r2": "R²", "mape": "mean error", "cv_mape": "mean error, held out"}
+    facts = [("model", fields.text("model")), ("fitted to", fields.text("source"))]
+    facts += [
+        (said[key], percent(value) if key.endswith("mape") else f"{value:.6g}")
+        for key, value in overall.items()
+        if key in said and _number(value)
+    ]
+    params = [
+        {
+            "group": group.text("group") or "all rows",
+            "parameter": name,
+            "value": parameter.get("value"),
+            "± stderr": parameter.get("stderr"),
+            "unit": parameter.get("unit"),
+            "lowest": parameter.get("lower"),
+            "highest": parameter.get("upper"),
+            "at a bound": parameter.get("at_bound"),
+        }
+        for group in groups
+        for name, parameter in _parameters(group)
+    ]
+    quality = [
+        {
+            "group": group.text("group") or "all rows",
+            "rows": group.document.get("n"),
+            "R²": group.document.get("r2"),
+            "mape": group.document.get("mape"),
+            "cv_mape": group.document.get("cv_mape"),
+        }
+        for group in groups
+    ]
+    warnings = [
+        f"{group.text('group') or 'all rows'}: {text}"
+        for group in groups
+        for text in (group.texts("warnings") if "warnings" in group.document else [])
+    ]
+    pictures = [*_curves(fields, prefix)]
+    errors = [(str(q["group"]), _known(q["mape"]), _known(q["cv_mape"])) for q in quality]
+    text = "Mean error of the prediction by group, in sample and held out"
+    pictures.append(picture(partial(charts.errors, errors), text, f"{prefix}-errors"))
+    yield _section(
+        f"fit: {fields.text('model')}",
+        facts=facts,
+        pictures=pictures,
+        grids=[grid("Quality of each group's fit", quality), grid("Parameters", params)],
+        notes=warnings,
+    )
+
+
+def _parameters(group: Fields) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    params = group.object("params")
+    for name in params.document:
+        yield name, params.object(name).document
+
+
+def _known(value: Any) -> float | None:
+    return float(value) if _number(value) else None
+
+
+def _curves(fields: Fields, prefix: str) -> Iterator[Picture]:
+    """Fitted curves over what was measured, for models of one input."""
+    import numpy as np
+
+    from optgap.fitting.profile import QUANTITIES, Profile
+    from optgap.fitting.saved import from_document
+
+    try:
+        fit = from_document(fields.document, fields.source)
+    except InputError:  # saved without what prediction needs
+        return
+    found = []
+    for name, estimator in fit.fits.items():
+        needs = estimator.needs
+        if len(needs) != 1 or needs[0] not in estimator.validity_:
+            return
+        low, high = estimator.validity_[needs[0]]
+        xs = np.linspace(low, high, 100)
+        try:
+            ys = estimator.predict(Profile({needs[0]: xs}, fields.source))
+        except (InputError, KeyError, ValueError):
+            return
+        found.append((name, xs, ys))
+    labels = [
+        f"{n} ({QUANTITIES[n].unit})" if n in QUANTITIES else n
+        for n in (fit.estimator.needs[0], fit.estimator.response)
+    ]
+    text = f"Fitted {labels[1]} over {labels[0]}"
+    if len(found) > charts.MOST_LINES:
+        text += f", the first {charts.MOST_LINES} groups"
+    yield picture(partial(charts.fitted, found, *labels), text, f"{prefix}-fit")
+
+
+def _reproduced(
+    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
+) -> Iterator[Section]:
+    for k, part in enumerate(fields.objects("items")):
+        rows = [
+            tuple(row.text(key, "") for key in ("claim", "paper", "ours", "agrees", "note"))
+            for row in (part.objects("rows") if "rows" in part.document else [])
+        ]
+        panels = part.objects("panels") if "panels" in part.document else []
+        pictures = []
+        for j, panel in enumerate(panels):
+            for curve in panel.objects("curves"):
+                curve.text("label"), curve.array("load"), curve.array("mean")
+            draw = partial(charts.curves, panel.document)
+            text = panel.text("title", "") or part.text("title")
+            pictures.append(picture(draw, text, f"{prefix}-{k}-{j}"))
+        header = ("statement", "paper", "ours", "agrees", "note")
+        yield _section(
+            f"{part.text('name')}: {part.text('title')}",
+            lines=[part.text("paper", "")],
+            facts=[("run from", part.text("source"))] if "source" in part.document else [],
+            pictures=pictures,
+            grids=[worded("The paper's statements beside ours", header, rows)] if rows else [],
+        )
+
+
+def _verdict(
+    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
+) -> Iterator[Section]:
+    violations = [dict(v.document) for v in fields.objects("violations")]
+    facts = [
+        (name, _words(value))
+        for name, value in fields.document.items()
+        if name not in ("schema", "violations", "metrics") and value is not None
+    ]
+    facts += [(k, _words(v)) for k, v in fields.object("metrics").document.items()]
+    grids = [grid("Broken constraints", violations)] if violations else []
+    yield _section(f"{fields.text('family')}: the referee's verdict", facts=facts, grids=grids)
+
+
+def _anything(
+    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
+) -> Iterator[Section]:
+    """Values as facts, lists of objects as tables: for what has no section of its own."""
+    facts, grids = [], []
+    for name, value in fields.document.items():
+        if isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
+            grids.append(grid(name, value))
+        elif name not in ("schema", "versions"):
+            facts.append((name, _words(value)))
+    yield _section(item.schema, facts=facts, grids=grids)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: ""}[value]
+    if isinstance(value, (int, float)):
+        return number(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+Maker = Callable[[Fields, Item, Sequence[Problem], str], Iterator[Section]]
+MAKERS: Mapping[str, Maker] = {
+    RESULT: _result,
+    COMPARE: _comparison,
+    SET_SCHEMA: _comparison_set,
+    OVERVIEW: _overview,
+    EXPLAIN: _explanation,
+    FIT: _fit,
+    ROWS: _runs,
+    "optgap.reproduce/1": _reproduced,
+    "optgap.check/1": _verdict,
+}
