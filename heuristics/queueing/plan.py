@@ -1,0 +1,302 @@
+"""Conservative backfilling: every waiting job holds a reservation, nodes included.
+
+Each node has its future as a list of segments of constant free GPUs. A job gets the earliest time
+from which on enough GPUs stay free until its estimated end, on the node with the fewest to spare
+during that time. As long as everything happens as estimated a reservation never moves, so a job is
+planned once, when it arrives. When a job ends early, overruns or leaves, all are planned anew.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from optgap.heuristics.queueing.cluster import book, enter, finish, head, insert, leave
+from optgap.heuristics.queueing.loop import next_event
+from optgap.heuristics.queueing.tables import (
+    ARRIVED,
+    EVENTS,
+    HEAD,
+    INF,
+    LEFT,
+    NOW,
+    QUEUE,
+    ROUNDS,
+    RUNNING,
+    TRUE,
+    Run,
+)
+from optgap.models.compiled import compiled
+from optgap.models.queueing.arrays import FloatArray, IntArray
+from optgap.models.queueing.kernels import take
+
+LATE_S = 60.0
+"""A job that overruns is expected to run half as long again, and this long at least."""
+
+
+class Plan(NamedTuple):
+    """The future of the nodes and of the queue.
+
+    Parameters
+    ----------
+    run: the queue and the cluster.
+    first: first segment of each node.
+    time, free, next: where segments start, what is free then, and the segment after.
+    unused: segments that can be used again.
+    until: planned ends of running jobs, s.
+    starts, job: planned starts, descending, and whose they are.
+    whole, rest: per node, when a wide job could have it as a whole, or what is left over of it.
+    count: see the names below.
+    depth: how many jobs hold reservations; 0 for all.
+    """
+
+    run: Run
+    first: IntArray
+    time: FloatArray
+    free: IntArray
+    next: IntArray
+    unused: IntArray
+    until: FloatArray
+    starts: FloatArray
+    job: IntArray
+    whole: FloatArray
+    rest: FloatArray
+    count: IntArray
+    depth: int
+
+
+UNUSED, PLANNED, UPCOMING = range(3)
+"""Places in `Plan.count`: unused segments, jobs with a reservation, the next job to plan."""
+
+
+@compiled
+def _segment(plan: Plan, time: float, free: int, after: int) -> int:
+    """A segment with `after` behind it."""
+    plan.count[UNUSED] -= 1
+    k = plan.unused[plan.count[UNUSED]]
+    plan.time[k], plan.free[k], plan.next[k] = time, free, after
+    return k
+
+
+@compiled
+def _split(plan: Plan, k: int, time: float) -> int:
+    """The segment that starts at `time`, which lies in segment k or at its start."""
+    if plan.time[k] == time:
+        return k
+    plan.next[k] = _segment(plan, time, plan.free[k], plan.next[k])
+    return plan.next[k]
+
+
+@compiled
+def _hold(plan: Plan, node: int, start: float, end: float, gpus: int) -> None:
+    """Take GPUs out of a node's future."""
+    k = plan.first[node]
+    while plan.next[k] >= 0 and plan.time[plan.next[k]] <= start:
+        k = plan.next[k]
+    k = _split(plan, k, start)
+    while True:
+        after = plan.next[k]
+        if after < 0 or plan.time[after] > end:
+            _split(plan, k, end)
+            plan.free[k] -= gpus
+            return
+        plan.free[k] -= gpus
+        if plan.time[after] == end:
+            return
+        k = after
+
+
+@compiled
+def _forget(plan: Plan, now: float) -> None:
+    """Drop what lies before now."""
+    for node in range(len(plan.first)):
+        k = plan.first[node]
+        while plan.next[k] >= 0 and plan.time[plan.next[k]] <= now:
+            plan.unused[plan.count[UNUSED]] = k
+            plan.count[UNUSED] += 1
+            k = plan.next[k]
+        plan.first[node] = k
+
+
+@compiled
+def _earliest(
+    plan: Plan, node: int, n: int, length: float, now: float, latest: float
+) -> tuple[float, int]:
+    """When n GPUs of a node are first free for so long, and the fewest free in that time.
+
+    Gives up, with infinity, once it cannot be by `latest`.
+    """
+    k = plan.first[node]
+    start, least = INF, 0
+    while k >= 0:
+        after = plan.next[k]
+        end = plan.time[after] if after >= 0 else INF
+        if end <= now:
+            k = after
+            continue
+        if plan.free[k] < n:
+            start = INF
+        else:
+            if start == INF:
+                start, least = max(plan.time[k], now), plan.free[k]
+            least = min(least, plan.free[k])
+            if start > latest:
+                return INF, 0
+            if end >= start + length:
+                return start, least
+        if start == INF and end > latest:
+            return INF, 0
+        k = after
+    return INF, 0
+
+
+@compiled
+def _narrow(plan: Plan, j: int, now: float) -> float:
+    """Reserve one node for job j; returns its start."""
+    jobs, run = plan.run.jobs, plan.run
+    n, length = jobs[j]["gpus"], jobs[j]["estimate"]
+    best, spare, node = INF, 0, -1
+    for k in range(len(plan.first)):
+        start, least = _earliest(plan, k, n, length, now, best)
+        if start < best or (start == best and start < INF and least < spare):
+            best, spare, node = start, least, k
+    run.held[0, jobs[j]["held_at"]], run.held[1, jobs[j]["held_at"]] = node, n
+    _hold(plan, node, best, best + length, n)
+    return best
+
+
+@compiled
+def _wide(plan: Plan, j: int, now: float) -> float:
+    """Reserve whole nodes, and one for what is left over, for job j; returns its start."""
+    run, jobs = plan.run, plan.run.jobs
+    g, length, at = run.g, jobs[j]["estimate"], jobs[j]["held_at"]
+    count, rest = jobs[j]["gpus"] // g, jobs[j]["gpus"] % g
+    time = now
+    while True:
+        later = INF
+        for k in range(len(plan.first)):
+            plan.whole[k], _ = _earliest(plan, k, g, length, time, INF)
+            plan.rest[k] = plan.whole[k]
+            if rest > 0:
+                plan.rest[k], _ = _earliest(plan, k, rest, length, time, INF)
+            if plan.whole[k] > time:
+                later = min(later, plan.whole[k])
+            if plan.rest[k] > time:
+                later = min(later, plan.rest[k])
+        used, node, spare = 0, -1, 0
+        for k in range(len(plan.first)):
+            if plan.whole[k] == time and used < count:
+                run.held[0, at + used], run.held[1, at + used] = k, g
+                used += 1
+            elif rest > 0 and plan.rest[k] == time:
+                _, least = _earliest(plan, k, rest, length, time, INF)
+                if node < 0 or least < spare:
+                    node, spare = k, least
+        if used == count and (rest == 0 or node >= 0):
+            break
+        time = later
+        if used < count:  # not before as many nodes have been whole
+            for k in range(len(plan.first)):
+                plan.rest[k] = plan.whole[k]
+            plan.rest.sort()
+            time = max(time, plan.rest[count - 1])
+    if rest > 0:
+        run.held[0, at + count], run.held[1, at + count] = node, rest
+    for h in range(at, at + jobs[j]["nodes"]):
+        _hold(plan, run.held[0, h], time, time + length, run.held[1, h])
+    return time
+
+
+@compiled
+def _reserve(plan: Plan, j: int, now: float) -> None:
+    """Plan job j at the earliest."""
+    wide = plan.run.jobs[j]["gpus"] > plan.run.g
+    start = _wide(plan, j, now) if wide else _narrow(plan, j, now)
+    # later jobs stand before earlier ones with the same start, so that those start first
+    insert(plan.starts, plan.job, plan.count[PLANNED], start, j)
+    plan.count[PLANNED] += 1
+
+
+@compiled
+def _anew(plan: Plan, now: float) -> None:
+    """Forget all reservations; the running jobs keep their nodes."""
+    run = plan.run
+    plan.count[UNUSED] = len(plan.unused)
+    for k in range(len(plan.unused)):
+        plan.unused[k] = k
+    for node in range(len(plan.first)):
+        plan.first[node] = _segment(plan, now, run.g, -1)
+    for r in range(run.count[RUNNING]):
+        j = run.running[TRUE][r]
+        if plan.until[j] <= now:
+            plan.until[j] = now + max(LATE_S, 0.5 * (now - run.jobs[j]["start"]))
+        for h in range(run.jobs[j]["held_at"], run.jobs[j]["held_at"] + run.jobs[j]["nodes"]):
+            _hold(plan, run.held[0, h], now, plan.until[j], run.held[1, h])
+    plan.count[PLANNED] = 0
+    if run.count[QUEUE] > 0:
+        head(run)
+    plan.count[UPCOMING] = run.count[HEAD]
+
+
+@compiled
+def _happen(plan: Plan, now: float) -> bool:
+    """Ends, arrivals and departures up to now; whether anything was not as planned."""
+    run, jobs, count = plan.run, plan.run.jobs, plan.run.count
+    count[EVENTS] += 1
+    surprise = False
+    while count[RUNNING] > 0 and run.ends[TRUE][count[RUNNING] - 1] <= now:
+        surprise |= plan.until[run.running[TRUE][count[RUNNING] - 1]] > now
+        finish(run)
+    for r in range(count[RUNNING]):
+        surprise |= plan.until[run.running[TRUE][r]] <= now
+    while count[ARRIVED] < len(jobs) and jobs[count[ARRIVED]]["arrival"] <= now:
+        count[ARRIVED] += 1
+        enter(run, count[ARRIVED] - 1)
+    while count[LEFT] < len(run.leavers) and jobs[run.leavers[count[LEFT]]]["leaves"] <= now:
+        j = run.leavers[count[LEFT]]
+        if jobs[j]["waiting"] != 0:
+            leave(run, j)
+            surprise = True
+        count[LEFT] += 1
+    return surprise
+
+
+@compiled
+def advance_planned(plan: Plan, events: int) -> bool:
+    """Work through so many events; whether there may be more."""
+    run, jobs = plan.run, plan.run.jobs
+    for _ in range(events):
+        now = next_event(run)
+        if plan.count[PLANNED] > 0:
+            now = min(now, plan.starts[plan.count[PLANNED] - 1])
+        if now == INF:
+            return False
+        if _happen(plan, now):
+            _anew(plan, now)
+        else:
+            _forget(plan, now)
+        while True:
+            while plan.count[UPCOMING] < run.count[ARRIVED] and (
+                plan.depth == 0 or plan.count[PLANNED] < plan.depth
+            ):
+                j = plan.count[UPCOMING]
+                plan.count[UPCOMING] += 1
+                if jobs[j]["waiting"] != 0:
+                    _reserve(plan, j, now)
+            last = plan.count[PLANNED] - 1
+            if last < 0 or plan.starts[last] > now:
+                break
+            plan.count[PLANNED] = last
+            _start(plan, plan.job[last], now)
+    return True
+
+
+@compiled
+def _start(plan: Plan, j: int, now: float) -> None:
+    """Start job j on the nodes reserved for it."""
+    run = plan.run
+    leave(run, j)
+    for h in range(run.jobs[j]["held_at"], run.jobs[j]["held_at"] + run.jobs[j]["nodes"]):
+        take(run.free[NOW], run.level[NOW], run.held[0, h], run.held[1, h])
+    book(run, j, now)
+    plan.until[j] = now + run.jobs[j]["estimate"]
+    run.count[ROUNDS] += 1

@@ -1,0 +1,62 @@
+"""Exact methods and bounds of the queueing family, for starting *every* job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from optgap.models.spec import Entry, entries
+
+if TYPE_CHECKING:
+    from optgap.models.queueing import QueueingProblem
+
+HERE = "optgap.solvers.queueing"
+FEW = 25
+"""Up to so many jobs the exact method is expected to come to an end."""
+SOME = 60
+"""Up to so many, a search without nodes proves more than prices do."""
+
+METHODS = entries(
+    Entry(
+        "exact",
+        f"{HERE}.exact:exact",
+        "CP-SAT with GPUs on nodes; some 20 jobs proven",
+        kind="exact",
+        params={"workers": 0},
+    ),
+    Entry(
+        "exhaustive",
+        f"{HERE}.exhaustive:exhaustive",
+        "every order of the jobs on every choice of nodes; up to 6 jobs",
+        kind="exact",
+    ),
+    Entry(
+        "bound-relaxed",
+        f"{HERE}.exact:bound_relaxed",
+        "CP-SAT with nodes ignored; some dozens of jobs, tight",
+        kind="bound",
+        params={"seconds": 20.0, "workers": 0},
+    ),
+    Entry(
+        "bound-prices",
+        f"{HERE}.prices:bound_prices",
+        "prices on GPU time: as good as the time-indexed linear program; any number of jobs",
+        kind="bound",
+        params={"steps": 300},
+    ),
+    Entry(
+        "bound-area",
+        f"{HERE}.areas:bound_area",
+        "mean busy times, remaining areas, longest job, in closed form; any size, loose",
+        kind="bound",
+    ),
+)
+
+
+def auto(problem: QueueingProblem) -> str:
+    """The method for a problem of this size."""
+    return "exact" if len(problem) <= FEW else auto_bound(problem)
+
+
+def auto_bound(problem: QueueingProblem) -> str:
+    """The method with the best bound for a problem of this size."""
+    return "bound-relaxed" if len(problem) <= SOME else "bound-prices"

@@ -1,0 +1,320 @@
+"""The optimum by CP-SAT: one start per job, GPUs on nodes as optional intervals.
+
+Every job is an interval under the capacity of the whole cluster. A job of n ≤ g GPUs is also an
+optional interval on each node, exactly one of them present; a larger one is present on ⌊n/g⌋ nodes
+with all their GPUs and on one more with the rest. Without the nodes it is a relaxation, whose
+optimum is a bound for every rule of placement.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.queueing import QueueingProblem, QueueingSolution
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.backends import cpsat
+from optgap.solvers.queueing.areas import in_unit
+from optgap.solvers.queueing.lists import Held, best_list, settled
+from optgap.solvers.queueing.prices import best_bound
+from optgap.solvers.queueing.ticks import Ticks, ticks
+
+MOST_JOBS = 2000
+
+
+class Program:
+    """The CP-SAT model of a problem; `model` is ready to be solved.
+
+    Parameters
+    ----------
+    known_s: a bound on Σ wait, or on the makespan, s.
+    most_s: the same of a schedule that is known, s; infinite without one.
+    relaxed: leave the nodes out.
+    """
+
+    def __init__(
+        self, problem: QueueingProblem, known_s: float, most_s: float, relaxed: bool
+    ) -> None:
+        from ortools.sat.python import cp_model
+
+        self.problem = problem
+        self.data: Ticks = ticks(problem)
+        self.nodes, self.g = problem.shape
+        self.spread = self.nodes > 1 and not relaxed
+        self.model: Any = cp_model.CpModel()
+        self.starts: list[Any] = []
+        self.intervals: list[Any] = []
+        self.present: dict[tuple[int, int, int], Any] = {}
+        self.on_node: list[list[tuple[Any, int]]] = [[] for _ in range(self.nodes)]
+        for job in range(len(problem)):
+            self._job(job, most_s)
+        self._capacity()
+        if self.spread:
+            for job in range(len(problem)):
+                self._nodes(job)
+            for items in self.on_node:
+                self.model.add_cumulative([x for x, _ in items], [n for _, n in items], self.g)
+        self._alike()
+        self.model.minimize(self._objective(known_s))
+
+    def _job(self, job: int, most_s: float) -> None:
+        data, arrival = self.data, self.data.arrival[job]
+        latest = data.horizon
+        if data.exact and math.isfinite(most_s):
+            most = math.floor(most_s / data.tick_s * (1 + 1e-9) + 1e-6)
+            makespan = self.problem.objective.goal == "makespan"
+            latest = min(latest, most - data.duration[job] if makespan else arrival + most)
+        patience = float(self.problem.jobs.patience_s[job])
+        if math.isfinite(patience):
+            latest = min(latest, arrival + math.floor(patience / data.tick_s + 1 - 1e-6))
+        start = self.model.new_int_var(arrival, max(arrival, latest), f"start {job}")
+        self.starts.append(start)
+        length = data.duration[job]
+        self.intervals.append(self.model.new_fixed_size_interval_var(start, length, f"job {job}"))
+
+    def _capacity(self) -> None:
+        """All GPUs; and as many jobs, or whole nodes, as cannot share a node."""
+        gpus = self.problem.jobs.gpus
+        self.model.add_cumulative(self.intervals, gpus.tolist(), self.problem.gpus)
+        alone = gpus // self.g + (2 * (gpus % self.g) > self.g)
+        if self.nodes > 1 and alone.any():
+            chosen = np.flatnonzero(alone)
+            intervals = [self.intervals[k] for k in chosen]
+            self.model.add_cumulative(intervals, alone[chosen].tolist(), self.nodes)
+
+    def _nodes(self, job: int) -> None:
+        """Which nodes a job is on."""
+        n, length = int(self.problem.jobs.gpus[job]), self.data.duration[job]
+        whole, rest = divmod(n, self.g)
+        full: list[Any] = []
+        part: list[Any] = []
+        for k in range(self.nodes):
+            for amount, into in ((self.g if whole else 0, full), (rest, part)):
+                if not amount:
+                    continue
+                x = self.model.new_bool_var(f"job {job} on {k}")
+                into.append(x)
+                interval = self.model.new_optional_fixed_size_interval_var(
+                    self.starts[job], length, x, ""
+                )
+                self.on_node[k].append((interval, amount))
+                self.present[job, k, amount] = x
+        if whole:
+            self.model.add(sum(full) == whole)
+        if rest:
+            self.model.add_exactly_one(part)
+        if whole and rest:
+            for a, b in zip(full, part, strict=True):
+                self.model.add_bool_or([a.negated(), b.negated()])
+
+    def _alike(self) -> None:
+        """Equal jobs start in order of arrival; the first job is on the first nodes."""
+        jobs = self.problem.jobs
+        last: dict[tuple[int, int], int] = {}
+        for job in range(len(self.problem)):
+            if math.isfinite(jobs.patience_s[job]):
+                continue
+            key = (self.data.duration[job], int(jobs.gpus[job]))
+            if key in last:
+                self.model.add(self.starts[last[key]] <= self.starts[job])
+            last[key] = job
+        if self.spread:
+            whole, rest = divmod(int(jobs.gpus[0]), self.g)
+            for k in range(whole):
+                self.model.add(self.present[0, k, self.g] == 1)
+            if rest:
+                self.model.add(self.present[0, whole, rest] == 1)
+
+    def _objective(self, known_s: float) -> Any:
+        data = self.data
+        if self.problem.objective.goal == "makespan":
+            total = self.model.new_int_var(0, data.horizon, "makespan")
+            for start, length in zip(self.starts, data.duration, strict=True):
+                self.model.add(start + length <= total)
+        else:
+            total = sum(self.starts) - sum(data.arrival)
+        if data.exact:  # nothing is known of times that were rounded
+            known = math.ceil(known_s / data.tick_s * (1 - 1e-9) - 1e-6)
+            self.model.add(total >= max(0, known))
+        return total
+
+    def hint(self, solution: QueueingSolution) -> None:
+        """Begin with this schedule."""
+        origin = float(self.problem.jobs.arrival_s[0])
+        for job, start in enumerate(self.starts):
+            at = (float(solution.start_s[job]) - origin) / self.data.tick_s
+            self.model.add_hint(start, math.floor(at + 1e-6))
+        if not self.spread:
+            return
+        held = [dict(solution.nodes_of(job)) for job in range(len(self.problem))]
+        for (job, node, amount), x in self.present.items():
+            self.model.add_hint(x, held[job].get(node) == amount)
+
+    def seconds(self, value: float) -> float:
+        """A bound on the objective in ticks as one in s, on Σ wait or on the makespan."""
+        data, jobs = self.data, self.problem.jobs
+        found = max(0.0, value - 1e-6) * data.tick_s
+        if self.problem.objective.goal == "makespan" or data.exact:
+            return found
+        # starts were rounded down by as much as they like, arrivals by what is counted here
+        arrival = (jobs.arrival_s - jobs.arrival_s[0]).tolist()
+        return found - math.fsum(
+            a - t * data.tick_s for a, t in zip(arrival, data.arrival, strict=True)
+        )
+
+    def decode(self, solver: Any) -> QueueingSolution:
+        """The schedule behind the values, with every job as early as its nodes allow."""
+        jobs = range(len(self.problem))
+        held: list[Held] = [[] for _ in jobs]
+        for (job, node, amount), x in self.present.items():
+            if solver.boolean_value(x):
+                held[job].append((node, amount))
+        if not self.spread:
+            held = [[(0, int(n))] for n in self.problem.jobs.gpus]
+        order = sorted(jobs, key=lambda job: (solver.value(self.starts[job]), job))
+        return settled(self.problem, order, held)
+
+
+@dataclass
+class _Best:
+    """The best schedule found, and its objective in s."""
+
+    solution: QueueingSolution | None = None
+    value: float = math.inf
+
+    def offer(self, problem: QueueingProblem, solution: QueueingSolution) -> None:
+        """Keep a schedule if it is better, and within everyone's patience."""
+        jobs = problem.jobs
+        value = problem.value(solution.start_s)
+        late = solution.start_s > jobs.arrival_s + jobs.patience_s + 1e-6
+        if value < self.value and not late.any():
+            self.solution, self.value = solution, value
+
+
+def exact(problem: QueueingProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
+    """The schedule of least objective, with proof; stopped early, the best one and a bound.
+
+    Parameters
+    ----------
+    workers: CP-SAT's threads; 0 for one per core, and no fewer than eight, which search in
+        different ways.
+
+    Raises
+    ------
+    InputError: for more than `MOST_JOBS` jobs.
+    """
+    _require("exact", problem)
+    best = _Best()
+    for solution in best_list(problem, seed):
+        best.offer(problem, solution)
+    known, by = best_bound(problem, limits)
+    program = Program(problem, known, _total(problem, best.value), relaxed=False)
+    if best.solution is not None:
+        program.hint(best.solution)
+    answer = _run(program, limits, seed, workers)
+    return _told(problem, program, answer, best, max(known, 0.0), by, limits)
+
+
+def bound_relaxed(
+    problem: QueueingProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    seconds: float = 20.0,
+    workers: int = 0,
+) -> Outcome:
+    """The optimum, or a bound on it, when nodes are ignored; no worse than `bound_prices`.
+
+    Parameters
+    ----------
+    seconds: for the search at most.
+    workers: as for `exact`.
+
+    Raises
+    ------
+    InputError: for more than `MOST_JOBS` jobs, or a time that is not positive.
+    """
+    _require("bound-relaxed", problem)
+    if not 0 < seconds < 1e9:
+        raise InputError("bound-relaxed", "seconds", seconds, "a positive number")
+    best = _Best()
+    for solution in best_list(problem, seed):
+        best.offer(problem, solution)
+    known, by = best_bound(problem, limits)
+    program = Program(problem, known, _total(problem, best.value), relaxed=True)
+    if best.solution is not None:
+        program.hint(best.solution)
+    answer = _run(program, limits.within(seconds), seed, workers)
+    if answer.bound is not None and program.seconds(answer.bound) > known:
+        known, by = program.seconds(answer.bound), f"{cpsat.solver_name()}, nodes ignored"
+    return Outcome(
+        None,
+        Status.BOUND_ONLY,
+        limits.stop or Termination.COMPLETED,
+        bound=in_unit(problem, known),
+        bound_by=by,
+    )
+
+
+def _total(problem: QueueingProblem, value: float) -> float:
+    """Σ wait, or the makespan, from the objective, s."""
+    goal, count = problem.objective.goal, len(problem)
+    if goal == "makespan":
+        return value
+    wait = value if goal == "mean_wait" else value - float(problem.jobs.duration_s.mean())
+    return max(0.0, wait * count) * (1 + 1e-9)
+
+
+def _run(program: Program, limits: Limits, seed: int, workers: int) -> cpsat.Run:
+    problem = program.problem
+    return cpsat.run(
+        program.model,
+        limits,
+        workers=workers or max(8, cpsat.cores()),
+        seed=seed,
+        scale=lambda value: in_unit(problem, program.seconds(value)),
+    )
+
+
+def _told(
+    problem: QueueingProblem,
+    program: Program,
+    answer: cpsat.Run,
+    best: _Best,
+    known: float,
+    by: str,
+    limits: Limits,
+) -> Outcome:
+    """What CP-SAT's answer amounts to."""
+    from ortools.sat.python import cp_model
+
+    if answer.status == cp_model.INFEASIBLE and best.solution is None:
+        return Outcome(None, Status.INFEASIBLE, bound_by=cpsat.solver_name())
+    if answer.status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
+        best.offer(problem, program.decode(answer.solver))
+    if answer.bound is not None and program.seconds(answer.bound) > known:
+        known, by = program.seconds(answer.bound), cpsat.solver_name()
+    bound = in_unit(problem, known)
+    termination = cpsat.terminated(answer.status, limits)
+    if best.solution is None:
+        return Outcome(None, Status.BOUND_ONLY, termination, bound=bound, bound_by=by)
+    proven = answer.status == cp_model.OPTIMAL and bound >= best.value * (1 - 1e-7) - 1e-7
+    return Outcome(
+        best.solution,
+        Status.OPTIMAL if proven else Status.FEASIBLE,
+        termination,
+        claimed=best.value,
+        bound=min(bound, best.value),
+        bound_by=by,
+        message="" if proven or program.data.exact else "proven for times rounded down",
+    )
+
+
+def _require(who: str, problem: QueueingProblem) -> None:
+    if len(problem) > MOST_JOBS:
+        raise InputError(who, "jobs", len(problem), f"at most {MOST_JOBS} jobs")

@@ -1,0 +1,219 @@
+"""Bounds from prices on GPU time: the Lagrangian of the capacity constraint.
+
+With a price π(t) ≥ 0 for a GPU at time t, any schedule that keeps the capacity M satisfies
+
+    Σ_j s_j ≥ Σ_j min_{s ≥ r_j} [ s + n_j ∫_s^{s+d_j} π(t) dt ] − M ∫ π(t) dt
+
+and for a makespan the same without the first s. Any prices give a valid bound; good ones are
+found by subgradient steps. They are constant on intervals, so each minimum is taken at an
+arrival, or where the start or the end of the job meets a boundary: it is exact, not sampled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optgap.models.compiled import compiled
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.queueing import QueueingProblem
+from optgap.models.queueing.arrays import FloatArray
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.queueing.areas import falling_prices, in_unit, makespan, sum_of_waits
+from optgap.solvers.queueing.widths import Width, widths
+
+STEPS = 300
+CELLS = (256, 2048)
+"""Intervals of the rounds; each starts with the prices of the one before."""
+SHARES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+"""Of the prices of the fast machine: which of these are good to start from is tried out."""
+PACES = (0.2, 0.05, 0.0125)
+"""Lengths of the steps, relative to the highest price, one after another."""
+WORK = 4e8
+"""Looks at a job's start per round, about: fewer steps where each takes many."""
+SAFE = 1e-9
+"""Relative allowance for rounding in the sums."""
+
+
+def bound_prices(
+    problem: QueueingProblem, *, limits: Limits, seed: int, steps: int = STEPS
+) -> Outcome:
+    """The best bound from prices on GPU time, and no worse than `bound_area`.
+
+    For the makespan prices give nothing beyond areas, which is what is returned.
+
+    Parameters
+    ----------
+    steps: subgradient steps per round; fewer for many jobs.
+
+    Raises
+    ------
+    InputError: for fewer than one step.
+    """
+    if steps < 1:
+        raise InputError("bound-prices", "steps", steps, "at least 1")
+    value, by = best_bound(problem, limits, steps)
+    return Outcome(
+        None,
+        Status.BOUND_ONLY,
+        limits.stop or Termination.COMPLETED,
+        bound=in_unit(problem, value),
+        bound_by=by,
+    )
+
+
+def best_bound(problem: QueueingProblem, limits: Limits, steps: int = STEPS) -> tuple[float, str]:
+    """A bound on Σ wait, or on the makespan, s, and who proved it."""
+    if problem.objective.goal == "makespan":
+        return makespan(problem)
+    value, by = sum_of_waits(problem)
+    for width in widths(problem):
+        found = _Search(problem, width, steps, limits, value).run()
+        if found > value:
+            value, by = found, "prices on GPU time"
+    return value, by
+
+
+@dataclass
+class _Search:
+    """Subgradient steps on the prices, from few intervals to many."""
+
+    problem: QueueingProblem
+    width: Width
+    steps: int
+    limits: Limits
+    known: float
+
+    def run(self) -> float:
+        """The best bound on Σ wait found, s."""
+        jobs = self.problem.jobs
+        demand, capacity = self.width
+        some = demand > 0
+        self.release, self.duration = jobs.arrival_s[some], jobs.duration_s[some]
+        self.demand = demand[some] / capacity  # the machine has capacity 1
+        work = self.demand * self.duration
+        first = float(self.release[0])
+        busy = self._end(work)
+        last = busy + float(self.duration.max())
+        self.best, self.prices = 0.0, np.zeros(0)
+        for cells in CELLS:
+            edges = np.linspace(first, last, cells + 1)
+            start = falling_prices(self.release, work, edges)
+            choices = [share * start for share in SHARES]
+            if len(self.prices):
+                choices.append(np.repeat(self.prices, cells // len(self.prices)))
+            values = [self._value(edges, price)[0] for price in choices]
+            self._climb(edges, choices[int(np.argmax(values))])
+            if self.limits.stop is not None or self.spent > WORK:
+                break
+        return self.best
+
+    def _end(self, work: FloatArray) -> float:
+        """When the one machine is done, s."""
+        now = 0.0
+        later = np.cumsum(work[::-1])[::-1]
+        return max(now, float((self.release + later).max()))
+
+    def _value(self, edges: FloatArray, price: FloatArray) -> tuple[float, FloatArray]:
+        """The bound that prices give, safely rounded, and its slope per interval."""
+        usage = np.zeros(len(price))
+        total, looked = priced(self.release, self.duration, self.demand, edges, price, usage)
+        self.spent = float(looked)
+        lengths = np.diff(edges)
+        paid = float((price * lengths).sum())
+        value = total - paid
+        value -= SAFE * (abs(total) + paid)
+        if value > self.best:
+            self.best, self.prices = value, price
+        return value, usage / lengths - 1
+
+    def _climb(self, edges: FloatArray, price: FloatArray) -> None:
+        """Steps along the slope, each interval's scaled by the slopes it has seen (AdaGrad)."""
+        shown = in_unit(self.problem, max(self.best, self.known))
+        steps = int(min(self.steps, max(4, WORK / max(self.spent, 1.0)))) // len(PACES)
+        scale = float(price.max()) or float(self.duration.mean() / 10)
+        for pace in PACES:
+            seen = np.full(len(price), 1e-12)
+            value, slope = self._value(edges, price)
+            best, kept = value, price
+            for _ in range(steps):
+                if self.limits.stop is not None:
+                    return
+                self.limits.progress("prices on GPU time", None, shown)
+                seen += slope * slope
+                price = np.maximum(0.0, price + pace * scale * slope / np.sqrt(seen))
+                value, slope = self._value(edges, price)
+                if value > best:
+                    best, kept = value, price
+            price = kept
+
+
+@compiled
+def priced(
+    release: FloatArray,
+    duration: FloatArray,
+    demand: FloatArray,
+    edges: FloatArray,
+    price: FloatArray,
+    usage: FloatArray,
+) -> tuple[float, int]:
+    """Σ_j min_s [(s − r_j) + n_j·∫π], and what it took; adds what jobs use per interval to `usage`.
+
+    Parameters
+    ----------
+    edges: boundaries of the intervals, s, shape (K + 1,); no price before or after.
+    price: π per interval, shape (K,).
+    """
+    cells = len(price)
+    total, looked = 0.0, 0
+    paid = np.zeros(cells + 1)  # ∫ up to each edge
+    for k in range(cells):
+        paid[k + 1] = paid[k] + price[k] * (edges[k + 1] - edges[k])
+    for j in range(len(release)):
+        r, d, n = release[j], duration[j], demand[j]
+        a = np.searchsorted(edges, r, side="right") - 1  # interval that the start is in
+        b = np.searchsorted(edges, r + d, side="right") - 1  # and the end
+        s = r
+        best, at = np.inf, r
+        while True:
+            looked += 1
+            cost = (s - r) + n * (
+                _paid(paid, edges, price, b, s + d) - _paid(paid, edges, price, a, s)
+            )
+            if cost < best:
+                best, at = cost, s
+            # the next boundary that the start or the end meets
+            to_start = edges[a + 1] - s if a < cells else np.inf
+            to_end = edges[b + 1] - (s + d) if b < cells else np.inf
+            step = min(to_start, to_end)
+            if not step < np.inf or s + step - r >= best:
+                break
+            s = edges[a + 1] if to_start <= to_end else edges[b + 1] - d
+            if to_start <= step:
+                a += 1
+            if to_end <= step:
+                b += 1
+        total += best
+        _use(usage, edges, at, at + d, n)
+    return total, looked
+
+
+@compiled
+def _paid(paid: FloatArray, edges: FloatArray, price: FloatArray, k: int, t: float) -> float:
+    """∫π up to t, which lies in interval k (len(price): after the last; -1: before the first)."""
+    if k < 0:
+        return 0.0
+    if k >= len(price):
+        return paid[-1]
+    return paid[k] + price[k] * (t - edges[k])
+
+
+@compiled
+def _use(usage: FloatArray, edges: FloatArray, start: float, end: float, n: float) -> None:
+    """Add n GPUs from start to end."""
+    k = max(0, np.searchsorted(edges, start, side="right") - 1)
+    while k < len(usage) and edges[k] < end:
+        usage[k] += n * max(0.0, min(end, edges[k + 1]) - max(start, edges[k]))
+        k += 1
