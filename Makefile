@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
 
-.PHONY: help setup test fuzz lint format types compare bench clean
+.PHONY: help setup test fuzz lint format types compare bench docs clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,10 @@ compare: $(STAMP) ## every placement policy against a proven bound: 1,213 nodes,
 
 bench: $(STAMP) ## every benchmark, ours and the rival in one run
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+docs: $(STAMP) ## the site in out/site, warnings as errors
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean: ## remove everything that is made
 	rm -rf $(VENV) build dist ./*.egg-info .mypy_cache .ruff_cache .pytest_cache \

@@ -1,0 +1,171 @@
+"""The site's navigation, its API pages and its formulas; read by mkdocs."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+FAMILIES = ("placement", "consolidation", "coscheduling", "elastic", "queueing")
+KINDS = {"": "Problem", "policies": "Policies", "bounds": "Bounds and proofs"}
+
+API = {
+    "api/face.md": ("Solve, compare, explain, report", [
+        "optgap.api", "optgap.gaps", "optgap.comparison", "optgap.explaining", "optgap.waterfall",
+        "optgap.overview", "optgap.plotting", "optgap.reporting.page", "optgap.documents",
+        "optgap.registry",
+    ]),
+    "api/contract.md": ("Results, limits, errors", [
+        "optgap.contract", "optgap.models.result", "optgap.models.limits", "optgap.models.errors",
+        "optgap.models.spec", "optgap.models.regret",
+    ]),
+    "api/fitting.md": ("Fitting", [
+        "optgap.fitting.profile", "optgap.fitting.readers", "optgap.fitting.estimator",
+        "optgap.fitting.workflow", "optgap.fitting.report", "optgap.fitting.saved",
+        "optgap.models.performance",
+    ]),
+}  # fmt: skip
+"""Pages made from docstrings; each family's problem, policies and methods are added."""
+
+OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)]+)\)")
+MATH = re.compile(
+    r"```math\n(?P<fence>.*?)```|\$\$(?P<block>.+?)\$\$"
+    r"|(?<![\w$\\])\$(?P<inline>[^\s$](?:[^$\n]*[^\s$\\])?)\$(?![\w$])",
+    re.DOTALL,
+)
+CODE = re.compile(r"(```(?!math\n).*?```|`[^`\n]+`)", re.DOTALL)
+LOG = logging.getLogger("mkdocs.plugins.site")
+
+
+def nav(pages: Iterable[str], root: Path) -> list[Any]:
+    """The navigation over the pages that are there; a page without a place of its own is last."""
+    left = set(pages)
+
+    def taken(*entries: tuple[str, str]) -> list[dict[str, str]]:
+        found = [{title: page} for title, page in entries if page in left]
+        left.difference_update(page for _, page in entries)
+        return found
+
+    sections: list[Any] = [
+        {"Start": taken(("optgap", "index.md"), ("Tutorial", "tutorial.md"), ("FAQ", "faq.md"))},
+        {
+            "How to": taken(
+                ("Task by task", "how-to.md"),
+                ("A policy of your own", "your-own-policy.md"),
+                ("Fit models to measurements", "fitting.md"),
+                ("Explain a gap", "explain.md"),
+                ("Make a report", "report.md"),
+            )
+            + [
+                {_title(root, page): page}
+                for page in ("data.md", "sweep.md", "sweeps.md", "tune.md", "tuning.md")
+                if page in left and not left.discard(page)  # type: ignore[func-returns-value]
+            ]
+        },
+        {"Concepts": taken(("Gap and certificate", "concepts.md"))},
+    ]
+    families = []
+    for name in FAMILIES:
+        pages_of = [(title, "-".join(filter(None, (name, kind))) + ".md")
+                    for kind, title in KINDS.items()]  # fmt: skip
+        inner = taken(*pages_of)
+        own = sorted(page for page in left if page.startswith(f"{name}-"))
+        inner += [{_title(root, page): page} for page in own]
+        left.difference_update(own)
+        if inner:
+            families.append({name.capitalize(): inner})
+    reproduced = sorted(page for page in left if page.startswith("reproduction"))
+    left.difference_update(reproduced)
+    sections += [
+        {"Families": families},
+        {"Papers": [{_title(root, page): page} for page in reproduced]},
+        {
+            "Reference": [
+                *taken(("Command line", "cli.md")),
+                *({title: page} for page, title in api_pages(root).items()),
+            ]
+        },
+    ]
+    left -= set(api_pages(root))
+    if left:
+        sections.append({"More": [{_title(root, page): page} for page in sorted(left)]})
+    return [section for section in sections if all(section.values())]
+
+
+def api_pages(root: Path) -> dict[str, str]:
+    """Title by page."""
+    return {**{page: title for page, (title, _) in API.items()}, **{
+        f"api/{name}.md": name.capitalize() for name in FAMILIES if _modules(root, name)
+    }}  # fmt: skip
+
+
+def _modules(root: Path, name: str) -> list[str]:
+    """The modules of a family that its users meet."""
+    wanted = [
+        ("models", ("problem", "solution", "presets")),
+        ("heuristics", ("policies", "custom", "regret")),
+        ("solvers", ()),
+    ]
+    found = []
+    for role, names in wanted:
+        folder = root / role / name
+        if (folder / "__init__.py").is_file():
+            found += [f"optgap.{role}.{name}"] if role == "solvers" else []
+            found += [f"optgap.{role}.{name}.{m}" for m in names if (folder / f"{m}.py").is_file()]
+    return found
+
+
+def _title(root: Path, page: str) -> str:
+    """A page's first heading."""
+    for line in (root / "docs" / page).read_text(encoding="utf-8").splitlines():
+        if line.startswith("# "):
+            return line[2:].strip()
+    return page
+
+
+# -- what mkdocs calls ---------------------------------------------------------------------
+
+
+def on_config(config: Any) -> Any:
+    root = Path(config.config_file_path).parent
+    pages = [path.name for path in Path(config.docs_dir).glob("*.md")]
+    config.nav = nav([*pages, *api_pages(root)], root)
+    return config
+
+
+def on_files(files: Any, config: Any) -> Any:
+    from mkdocs.structure.files import File
+
+    root = Path(config.config_file_path).parent
+    for page, title in api_pages(root).items():
+        modules = API[page][1] if page in API else _modules(root, Path(page).stem)
+        blocks = [f"::: {module}\n" for module in modules]
+        text = f"# {title}\n\n" + "\n".join(blocks)
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
+    """Links that leave the documentation become words; formulas become MathML."""
+    parts = CODE.split(OUTSIDE.sub(r"\1 (`\2`)", markdown))
+    return "".join(part if k % 2 else formulas(part, page) for k, part in enumerate(parts))
+
+
+def formulas(text: str, page: Any) -> str:
+    """TeX between dollars as MathML, which browsers draw by themselves."""
+    if not MATH.search(text):
+        return text
+    try:
+        from latex2mathml.converter import convert
+    except ImportError:
+        LOG.warning("%s: formulas need latex2mathml", getattr(page, "file", page))
+        return text
+
+    def drawn(match: re.Match[str]) -> str:
+        inline = match["inline"]
+        tex = inline or match["fence"] or match["block"]
+        return str(convert(tex.strip(), display="inline" if inline else "block"))
+
+    return MATH.sub(drawn, text)

@@ -1,0 +1,114 @@
+"""The site: every page has a place, docstrings and formulas are read as meant."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from conftest import ROOT
+
+HOOKS = ROOT / "docs" / ".hooks"
+
+
+def hook(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", HOOKS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def pages_in(entries: Any) -> list[str]:
+    if isinstance(entries, str):
+        return [entries]
+    if isinstance(entries, dict):
+        return [page for value in entries.values() for page in pages_in(value)]
+    return [page for entry in entries for page in pages_in(entry)]
+
+
+def test_every_page_has_one_place_in_the_navigation() -> None:
+    site = hook("site")
+    pages = [path.name for path in (ROOT / "docs").glob("*.md")]
+    every = [*pages, *site.api_pages(ROOT)]
+    found = pages_in(site.nav(every, ROOT))
+    assert sorted(found) == sorted(every)
+    assert found[0] == "index.md"
+
+
+def test_a_familys_pages_stand_together_and_strangers_last(tmp_path: Path) -> None:
+    site = hook("site")
+    (tmp_path / "docs").mkdir()
+    for name in ("queueing-more.md", "stranger.md", "reproduction-queueing.md"):
+        (tmp_path / "docs" / name).write_text(f"# About {name}\n")
+    pages = ["queueing-more.md", "queueing.md", "queueing-bounds.md", "stranger.md"]
+    found = site.nav([*pages, "reproduction-queueing.md"], tmp_path)
+    families = next(part["Families"] for part in found if "Families" in part)
+    assert families == [
+        {
+            "Queueing": [
+                {"Problem": "queueing.md"},
+                {"Bounds and proofs": "queueing-bounds.md"},
+                {"About queueing-more.md": "queueing-more.md"},
+            ]
+        }
+    ]
+    assert found[-1] == {"More": [{"About stranger.md": "stranger.md"}]}
+
+
+def test_modules_of_the_api_pages_exist() -> None:
+    site = hook("site")
+    modules = [name for _, names in site.API.values() for name in names]
+    modules += [name for family in site.FAMILIES for name in site._modules(ROOT, family)]
+    for name in modules:
+        assert importlib.util.find_spec(name), name
+
+
+def test_our_docstrings_become_numpydoc() -> None:
+    pytest.importorskip("griffe", reason="comes with the extra docs")
+    text = hook("docstrings").numpydoc(
+        "Do it.\n\nParameters\n----------\na, b: what\n    goes on.\nc: more.\n\n"
+        "Returns\n-------\nA list.\n\nRaises\n------\nInputError: for x: y.\n"
+    )
+    assert "a, b\n    what\n    goes on.\nc\n    more." in text
+    assert "**Returns**\n\nA list." in text
+    assert "InputError\n    for x: y." in text
+
+
+def test_dollars_are_formulas_only_where_they_are_meant_to_be() -> None:
+    pytest.importorskip("latex2mathml", reason="comes with the extra docs")
+    site = hook("site")
+    markdown = "Cost $5 and $x^2$ and `$HOME` and $OPTGAP_DATA.\n\n```sh\necho $A $B\n```\n$$y$$"
+    page = site.on_page_markdown(markdown, None, None, None)
+    assert page.count("<math") == 2
+    assert "Cost $5 and <math" in page
+    assert "`$HOME` and $OPTGAP_DATA" in page
+    assert "echo $A $B" in page
+
+
+def test_links_out_of_the_documentation_become_words() -> None:
+    site = hook("site")
+    page = site.on_page_markdown("see [this](../README.md) and [that](cli.md)", None, None, None)
+    assert page == "see this (`../README.md`) and [that](cli.md)".replace("../", "")
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    for package in ("mkdocs", "mkdocstrings", "latex2mathml"):
+        pytest.importorskip(package, reason="comes with the extra docs")
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "-d", str(tmp_path)]
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    built = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, env=environment, check=False
+    )
+    assert built.returncode == 0, built.stderr
+    for page in ("index", "tutorial/index", "api/face/index"):
+        text = (tmp_path / f"{page}.html").read_text()
+        assert 'src="http' not in text
+        assert "fonts.googleapis" not in text
