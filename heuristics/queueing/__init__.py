@@ -85,6 +85,19 @@ POLICIES = entries(
         "conservative backfilling: no job is delayed by a later one",
         params={"depth": 0},
     ),
+    Entry(
+        "rolling",
+        "optgap.solvers.queueing.rolling:rolling",
+        "CP-SAT on the head of the queue at every event; what it starts now is started",
+        params={"head": 8, "effort": 0.05},
+    ),
 )
 
-__all__ = ["POLICIES"]
+CUSTOM = Entry(
+    "custom",
+    f"{HERE}.custom:run",
+    "a policy of your own: place(state) returns the jobs to start now",
+    deterministic=False,
+)
+
+__all__ = ["CUSTOM", "POLICIES"]

@@ -165,6 +165,53 @@ FAMILIES: Mapping[str, FamilySpec] = {
             per_event="exact-window",
             regrets="optgap.solvers.coscheduling.regret:regrets",
         ),
+        FamilySpec(
+            "queueing",
+            "which waiting gang job starts next?",
+            problem="optgap.models.queueing.problem:QueueingProblem",
+            solution="optgap.models.queueing.solution:QueueingSolution",
+            tables="optgap.models.queueing.presets:from_file",
+            files={
+                "jobs": "job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,"
+                "patience_s]; or a .swf log",
+            },
+            needed=1,
+            tables_out={
+                "schedule": (
+                    "optgap.models.queueing.csvout:schedule",
+                    "job,start_s,end_s,nodes per job that starts",
+                ),
+            },
+            view="optgap.views.queueing:draw",
+            per_event="rolling",
+            regrets="optgap.heuristics.queueing.regret:regrets",
+        ),
+        FamilySpec(
+            "elastic",
+            "how many GPUs and which clock does each training job get now?",
+            problem="optgap.models.elastic.problem:ElasticProblem",
+            solution="optgap.models.elastic.solution:ElasticSolution",
+            tables="optgap.models.elastic.presets:from_csv",
+            files={
+                "jobs": "job,submit_s,model,batch,iterations[,gpus]",
+                "models": "JSON of tables or parameters, or a fit of powerflow-energy",
+                "trace": "a Philly, Gavel, ElasticFlow, Pollux or Sia trace, instead of --jobs",
+            },
+            needed=0,
+            tables_out={
+                "timeline": (
+                    "optgap.models.elastic.csvout:timeline",
+                    "time_s,job,event,gpus,frequency_mhz",
+                ),
+                "series": (
+                    "optgap.models.elastic.csvout:series",
+                    "jobs, GPUs and power after each change",
+                ),
+            },
+            view="optgap.views.elastic:draw",
+            per_event="optimal",
+            regrets="optgap.heuristics.elastic.regret:regrets",
+        ),
     )
 }
 

@@ -1,0 +1,186 @@
+"""A policy of your own, run through an event loop of the same rules as the built-in ones.
+
+A policy is a class with a method ``place(state)``, or just such a function. It is asked whenever a
+job has arrived, ended or left, and returns the jobs to start now, in order:
+
+>>> def widest(state):
+...     "Whatever fits, the jobs with the most GPUs first."
+...     gpus, chosen = state.problem.jobs.gpus, []
+...     for job in sorted(state.waiting, key=lambda job: -gpus[job]):
+...         if state.fits(*chosen, job):
+...             chosen.append(job)
+...     return chosen
+
+>>> from optgap.models.limits import Limits
+>>> from optgap.models.queueing.presets import mixed
+>>> problem = mixed(seed=1, size=50)
+>>> outcome = run(problem, limits=Limits(), seed=0, policy=widest)
+>>> problem.check(outcome.solution)
+[]
+"""
+
+from __future__ import annotations
+
+import heapq
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.limits import Limits
+from optgap.models.queueing import QueueingProblem, QueueingSolution
+from optgap.models.queueing.packing import Cluster
+from optgap.models.result import Outcome, Status, Termination
+
+
+@dataclass(frozen=True)
+class State:
+    """What a policy sees.
+
+    Parameters
+    ----------
+    problem: the cluster and the jobs; a policy that plays fair looks at `waiting` and `running`
+        only, and at `estimate_s` rather than `duration_s`.
+    time_s: now.
+    waiting: jobs that have arrived and not started, by arrival.
+    running: jobs that run, with the time each started, s.
+    cluster: `free` GPUs per node.
+    """
+
+    problem: QueueingProblem
+    time_s: float
+    waiting: tuple[int, ...]
+    running: Mapping[int, float]
+    cluster: Cluster
+
+    @property
+    def free_gpus(self) -> int:
+        """GPUs that nobody holds."""
+        return int(self.cluster.free.sum())
+
+    def wait_s(self, job: int) -> float:
+        """How long a job has waited, s."""
+        return self.time_s - float(self.problem.jobs.arrival_s[job])
+
+    def fits(self, *jobs: int) -> bool:
+        """Whether these jobs can be placed one after another, in this order."""
+        placed, good = [], True
+        for job in jobs:
+            n = int(self.problem.jobs.gpus[job])
+            good = self.cluster.fits(n)
+            if not good:
+                break
+            self.cluster.start(-1 - job, n)
+            placed.append(job)
+        for job in placed:
+            self.cluster.end(-1 - job)
+        return good
+
+
+def run(
+    problem: QueueingProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    policy: Any,
+    policy_params: Mapping[str, Any] | None = None,
+) -> Outcome:
+    """Run a policy from outside the package.
+
+    Parameters
+    ----------
+    policy: a class that is made with `policy_params` and has ``place(state)``; or a function
+        ``place(state)``, which gets `policy_params` by keyword.
+
+    Raises
+    ------
+    InputError: naming the policy, the time and what was wrong, for an answer that is no list of
+        waiting jobs or does not fit, and for a policy that raises.
+    """
+    name = f"policy {getattr(policy, '__name__', type(policy).__name__)}"
+    params = dict(policy_params or {})
+    if inspect.isclass(policy):
+        try:
+            policy, params = policy(**params), {}
+        except Exception as error:
+            found = NoQuote(f"{type(error).__name__}: {error}")
+            raise InputError(name, "constructor", found, "parameters that it takes") from error
+    place = getattr(policy, "place", policy)
+    if not callable(place):
+        raise InputError(name, "", NoQuote("no method place"), "a class with place(state)")
+
+    def choose(state: State) -> list[int]:
+        where = f"at {state.time_s:g} s"
+        try:
+            answer = list(place(state, **params) or ())
+        except Exception as error:
+            found = NoQuote(f"{type(error).__name__}: {error}")
+            raise InputError(name, where, found, "jobs to start") from error
+        for job in answer:
+            if not isinstance(job, (int, np.integer)) or job not in state.waiting:
+                raise InputError(name, where, job, "a job that waits")
+        if len(set(answer)) < len(answer):
+            raise InputError(name, where, answer, "each job once")
+        if not state.fits(*answer):
+            raise InputError(name, where, answer, "jobs that can be placed in this order")
+        return [int(job) for job in answer]
+
+    return replay(problem, choose, limits)
+
+
+def replay(
+    problem: QueueingProblem, choose: Callable[[State], list[int]], limits: Limits
+) -> Outcome:
+    """Ask a policy at every event, again until it starts nothing more."""
+    jobs, cluster = problem.jobs, Cluster(problem)
+    leaves = (jobs.arrival_s + jobs.patience_s).tolist()
+    events = sorted({*jobs.arrival_s.tolist(), *(x for x in leaves if x < math.inf)}, reverse=True)
+    ends: list[tuple[float, int]] = []
+    waiting: list[int] = []
+    start: dict[int, float] = {}
+    held: list[list[tuple[int, int]]] = [[] for _ in range(len(problem))]
+    arrived, termination = 0, Termination.COMPLETED
+    while events or ends:
+        if limits.stop is not None:
+            termination = limits.stop
+            break
+        now = min([*events[-1:], *(end for end, _ in ends[:1])])
+        while events and events[-1] <= now:
+            events.pop()
+        while ends and ends[0][0] <= now:
+            cluster.end(heapq.heappop(ends)[1])
+        while arrived < len(jobs) and jobs.arrival_s[arrived] <= now:
+            waiting.append(arrived)
+            arrived += 1
+        waiting = [job for job in waiting if leaves[job] > now]
+        while waiting:
+            running = {job: start[job] for _, job in ends}
+            chosen = choose(State(problem, now, tuple(waiting), running, cluster))
+            for job in chosen:
+                waiting.remove(job)
+                start[job] = now
+                held[job] = cluster.start(job, int(jobs.gpus[job]))
+                heapq.heappush(ends, (now + float(jobs.duration_s[job]), job))
+            if not chosen:
+                break
+    times = np.array([start.get(job, math.nan) for job in range(len(problem))])
+    missing = len(problem) - len(start)
+    if not start:
+        return Outcome(None, Status.NO_SOLUTION, termination)
+    return Outcome(
+        QueueingSolution.of(
+            problem,
+            times,
+            np.concatenate([[0], np.cumsum([len(pairs) for pairs in held])]),
+            np.array([node for pairs in held for node, _ in pairs], dtype=np.int64),
+            np.array([gpus for pairs in held for _, gpus in pairs], dtype=np.int64),
+        ),
+        Status.FEASIBLE,
+        termination,
+        claimed=problem.value(times, np.isfinite(times)),
+        message=f"{missing} jobs not started" if missing else "",
+    )

@@ -1,0 +1,93 @@
+"""What each start cost: how much earlier a job could have started beside all the others."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from optgap.models.queueing import QueueingProblem, QueueingSolution
+from optgap.models.regret import Regret
+
+
+def regrets(problem: QueueingProblem, solution: QueueingSolution) -> list[Regret]:
+    """One regret per job that starts, in order of start.
+
+    A job's start is held against the earliest one, not before its arrival, at which its GPUs
+    were free for all its time with every other job where it is in the schedule. The cost is what
+    that would have saved of the problem's objective, over the whole schedule; several jobs may have
+    had the same room in mind, so costs do not add up.
+    """
+    jobs, started = problem.jobs, solution.started
+    order = started[np.argsort(solution.start_s[started], kind="stable")]
+    starts = solution.start_s[order]
+    longest = float(jobs.duration_s[order].max()) if order.size else 0.0
+    last = _last_two(solution, started)
+    found = []
+    for k in order.tolist():
+        start, arrival = float(solution.start_s[k]), float(jobs.arrival_s[k])
+        early = start
+        if start > arrival:
+            low = int(np.searchsorted(starts, arrival - longest))
+            high = int(np.searchsorted(starts, start + float(jobs.duration_s[k])))
+            early = _earliest(problem, solution, k, order[low:high].tolist())
+        cost = _saved(problem, k, start, early, last)
+        chosen = f"at {start:g} s, after {start - arrival:g} s"
+        better = f"at {early:g} s, beside all others" if cost > 0 else chosen
+        found.append(Regret(start, jobs.names[k], chosen, better, cost))
+    return found
+
+
+def _last_two(solution: QueueingSolution, started: np.ndarray) -> tuple[float, float]:
+    """The latest end and the one before it, s."""
+    ends = np.sort(solution.end_s[started])
+    return (float(ends[-1]), float(ends[-2]) if len(ends) > 1 else -math.inf)
+
+
+def _saved(
+    problem: QueueingProblem, k: int, start: float, early: float, last: tuple[float, float]
+) -> float:
+    if problem.objective.goal != "makespan":
+        return (start - early) / len(problem)
+    duration = float(problem.jobs.duration_s[k])
+    if start + duration < last[0]:
+        return 0.0
+    return last[0] - max(last[1], early + duration)
+
+
+def _earliest(
+    problem: QueueingProblem, solution: QueueingSolution, k: int, near: list[int]
+) -> float:
+    """The earliest start of job k beside those `near` it in time, no later than its own."""
+    jobs, (nodes, g) = problem.jobs, problem.shape
+    n, duration = int(jobs.gpus[k]), float(jobs.duration_s[k])
+    arrival, start = float(jobs.arrival_s[k]), float(solution.start_s[k])
+    counted = problem.placement == "count"
+    others = [
+        (
+            float(solution.start_s[j]),
+            float(solution.end_s[j]),
+            [(0, int(jobs.gpus[j]))] if counted else solution.nodes_of(j),
+        )
+        for j in near
+        if j != k and solution.end_s[j] > arrival
+    ]
+    for t in sorted({arrival, *(end for _, end, _ in others if arrival < end < start)}):
+        spare = np.full(nodes, g)
+        points = [t, *(s for s, _, _ in others if t < s < t + duration)]
+        for x in points:
+            used = np.zeros(nodes, dtype=np.int64)
+            for s, e, pairs in others:
+                if s <= x < e:
+                    for node, gpus in pairs:
+                        used[node] += gpus
+            spare = np.minimum(spare, g - used)
+        whole = int((spare == g).sum()) - n // g
+        room = whole >= 0 and (n % g == 0 or whole > 0 or _partly(spare, n % g, g))
+        if room:
+            return t
+    return start
+
+
+def _partly(spare: np.ndarray, n: int, g: int) -> bool:
+    return bool(((spare >= n) & (spare < g)).any())

@@ -1,0 +1,138 @@
+"""A schedule of a cluster: who holds which GPUs of which node, and how many jobs wait."""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optgap.models.queueing import QueueingProblem, QueueingSolution
+from optgap.models.queueing.referee import queue_length
+from optgap.plotting import plain
+from optgap.render import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FILLS = ("#8ecae6", "#ffd6a5", "#b7e4c7", "#e0bbe4", "#fdffb6", "#f4acb7", "#cfd8dc", "#d9c7a3")
+EDGE, IDLE, LINE = "#555555", "#f4f4f4", "#0072B2"
+NAMED = 40
+"""Up to so many jobs are named and outlined."""
+MOST_ROWS = 256
+"""GPUs that a Gantt chart can show."""
+
+
+def draw(problem: QueueingProblem, solution: QueueingSolution) -> Figure:
+    """Draw the GPUs over time, where they are few enough, above the number of waiting jobs."""
+    from matplotlib.figure import Figure
+
+    charted = problem.gpus <= MOST_ROWS and problem.placement == "node"
+    height = min(7.0, 1.6 + 0.14 * problem.gpus) if charted else 0.0
+    figure = Figure(figsize=(10, height + 2.2), layout="constrained")
+    if not charted:
+        queue(problem, solution, figure.subplots())
+        return figure
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[height, 1.8])
+    gantt(problem, solution, top)
+    top.set_xlabel("")
+    queue(problem, solution, bottom)
+    return figure
+
+
+def gantt(problem: QueueingProblem, solution: QueueingSolution, ax: Axes) -> Axes:
+    """Draw which job holds which GPUs when, one line per GPU; grey is idle.
+
+    Within a node GPUs are alike: a job is drawn on the lowest that are free. Colours go by GPU
+    count.
+    """
+    jobs, g = problem.jobs, problem.gpus_per_node
+    found = problem.evaluate(solution).metrics
+    origin = float(jobs.arrival_s[0])
+    ax.barh(
+        np.arange(problem.gpus),
+        float(found["makespan_s"]) / 3600,
+        height=1.0,
+        color=IDLE,
+        linewidth=0,
+    )
+    sizes = sorted(set(jobs.gpus.tolist()))
+    few = len(jobs) <= NAMED
+    for job, rows in _rows(problem, solution):
+        start = (float(solution.start_s[job]) - origin) / 3600
+        hours = float(jobs.duration_s[job]) / 3600
+        colour = FILLS[sizes.index(int(jobs.gpus[job])) % len(FILLS)]
+        for low, high in _blocks(rows):
+            ax.broken_barh(
+                [(start, hours)],
+                (low - 0.5, high - low + 1),
+                facecolor=colour,
+                edgecolor=EDGE,
+                linewidth=0.6 if few else 0.15,
+            )
+            if few:
+                where = (start + hours / 2, (low + high) / 2)
+                ax.annotate(jobs.names[job], where, ha="center", va="center", fontsize=7)
+    for node in range(1, problem.nodes):
+        ax.axhline(node * g - 0.5, color="white", linewidth=1.5)
+    ticks = [node * g + g / 2 - 0.5 for node in range(problem.nodes)]
+    ax.set_yticks(ticks, [f"node {node}" for node in range(problem.nodes)])
+    ax.set_ylim(problem.gpus - 0.4, -0.6)
+    words = f"mean wait {number(found['mean_wait_s'])} s, makespan {number(found['makespan_s'])} s"
+    words += f", GPUs in use {100 * float(found['utilisation']):.1f} % of the time"
+    ax.set_title(f"{problem.name}: {words}", loc="left", fontsize=9.5)
+    handles = [
+        ax.bar(0, 0, color=FILLS[k % len(FILLS)], label=f"{n} GPUs" if n > 1 else "1 GPU")
+        for k, n in enumerate(sizes)
+    ]
+    ax.legend(handles=handles, ncols=len(handles), loc="upper right", fontsize=7, framealpha=0.9)
+    ax.set_xlabel("time (h)")
+    plain(ax, "x")
+    return ax
+
+
+def queue(problem: QueueingProblem, solution: QueueingSolution, ax: Axes) -> Axes:
+    """Draw how many jobs wait over time."""
+    time, waiting = queue_length(problem, solution)
+    hours = (time - float(problem.jobs.arrival_s[0])) / 3600
+    ax.fill_between(hours, waiting, step="post", color=LINE, alpha=0.25, linewidth=0)
+    ax.step(hours, waiting, where="post", color=LINE, linewidth=1)
+    ax.set_ylim(0, max(1, int(waiting.max())) * 1.05)
+    ax.set_xlabel("time (h)")
+    ax.set_ylabel("jobs waiting")
+    plain(ax, "y")
+    return ax
+
+
+def _rows(problem: QueueingProblem, solution: QueueingSolution) -> list[tuple[int, list[int]]]:
+    """(job, rows) pairs, rows being GPUs numbered over all nodes."""
+    g = problem.gpus_per_node
+    free = [list(range(g)) for _ in range(problem.nodes)]
+    started = solution.started
+    running: list[tuple[float, int, list[tuple[int, int]]]] = []
+    found = []
+    for k in started[np.argsort(solution.start_s[started], kind="stable")].tolist():
+        start = float(solution.start_s[k])
+        while running and running[0][0] <= start + 1e-6 + 1e-9 * start:
+            for node, gpu in heapq.heappop(running)[2]:
+                heapq.heappush(free[node], gpu)
+        taken = [
+            (node, heapq.heappop(free[node]))
+            for node, gpus in solution.nodes_of(k)
+            for _ in range(gpus)
+        ]
+        heapq.heappush(running, (float(solution.end_s[k]), k, taken))
+        found.append((k, [node * g + gpu for node, gpu in taken]))
+    return found
+
+
+def _blocks(rows: list[int]) -> list[tuple[int, int]]:
+    """Runs of neighbouring rows."""
+    blocks: list[tuple[int, int]] = []
+    for row in sorted(rows):
+        if blocks and blocks[-1][1] == row - 1:
+            blocks[-1] = (blocks[-1][0], row)
+        else:
+            blocks.append((row, row))
+    return blocks
