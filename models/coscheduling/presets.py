@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ PRESETS = entries(
         "synthetic",
         "optgap.models.coscheduling.presets:synthetic",
         "a synthetic pool of 17 applications (size = jobs, 17) on one node",
-        params={"size": 17, **NODE_PARAMS},
+        params={"size": 17, **NODE_PARAMS, "between_s": 0.0},
         deterministic=False,
     ),
     Entry(
@@ -119,16 +118,42 @@ def synthetic(
     )
 
 
-def synthetic_25(*, seed: int, size: int = 25, **node: Any) -> CoschedulingProblem:
+def synthetic_25(
+    *,
+    seed: int,
+    size: int = 25,
+    gpus: int = 4,
+    numa: int = 2,
+    idle_w: float = 70.0,
+    goal: Goal = "energy",
+    tau: float | None = None,
+) -> CoschedulingProblem:
     """`synthetic` with as many jobs as the paper's main queue on H100 has."""
-    return synthetic(seed=seed, size=size, **node)
+    return synthetic(seed=seed, size=size, gpus=gpus, numa=numa, idle_w=idle_w, goal=goal, tau=tau)
 
 
 def stream(
-    *, seed: int, size: int = 17, between_s: float = 20.0, **node: Any
+    *,
+    seed: int,
+    size: int = 17,
+    between_s: float = 20.0,
+    gpus: int = 4,
+    numa: int = 2,
+    idle_w: float = 70.0,
+    goal: Goal = "energy",
+    tau: float | None = None,
 ) -> CoschedulingProblem:
     """`synthetic` with jobs that come over time."""
-    return synthetic(seed=seed, size=size, between_s=between_s, **node)
+    return synthetic(
+        seed=seed,
+        size=size,
+        gpus=gpus,
+        numa=numa,
+        idle_w=idle_w,
+        goal=goal,
+        tau=tau,
+        between_s=between_s,
+    )
 
 
 def from_csv(

@@ -79,7 +79,8 @@ def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
     if edp:
         finest *= max(1, horizon)
     idle_j = problem.idle_w * problem.gpus * tick_s
-    quantum = max(min(1e-3, idle_j / 16) if idle_j else 1e-3, finest)
+    coarsest = min(1e-3, highest * 1e-10, idle_j / 16 or math.inf)
+    quantum = max(coarsest, finest)
     idle = math.floor(idle_j / quantum)
     if idle:
         quantum = idle_j / idle

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from optgap.reproduce import ITEMS
+from optgap.reproduce.placement import ITEMS
 
 
 @pytest.fixture(scope="module")
@@ -16,9 +16,9 @@ def page(root: Path) -> str:
 
 
 def test_the_page_has_every_item(page: str) -> None:
-    for name, item in ITEMS.items():
+    for item in ITEMS:
         assert f"### {item.title}\n" in page
-        assert f"`optgap reproduce {name}`" in page
+        assert f"`optgap reproduce {item.name}`" in page
 
 
 def test_the_page_counts_its_verdicts(page: str) -> None:
