@@ -30,6 +30,7 @@ COMMANDS = {
     "reproduce": "run the papers' figures and tables again: paper | ours | note",
     "fit": "fit a performance or power model to profiling data",
     "sweep": "a grid of runs on many processes or machines, into one table",
+    "tune": "choose a policy's parameters against the bound, judged on held-out instances",
     "data": "public traces and measurements: list, fetch, verify, path",
     "profile": "sample this machine's GPUs into a CSV to fit",
 }

@@ -1,0 +1,82 @@
+"""``optgap tune``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from optgap.cli import options as opt
+
+
+def command(
+    family: Annotated[str, typer.Argument(metavar="FAMILY", help="whose preset makes instances")],
+    policy: Annotated[str, typer.Option("--policy", metavar="P", help="whose parameters")],
+    ranges: Annotated[
+        list[str],
+        typer.Option(
+            "--param",
+            metavar="NAME=RANGE",
+            help="what to choose: 0..1, '0.01..10 log' or a|b|c; repeatable",
+        ),
+    ],
+    preset: Annotated[
+        str | None, typer.Option("--preset", metavar="NAME", help="see `optgap families`")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="a parameter of the preset; repeatable"),
+    ] = None,
+    train: Annotated[
+        int, typer.Option("--train", metavar="N", min=1, help="instances to choose on")
+    ] = 8,
+    test: Annotated[
+        int, typer.Option("--test", metavar="N", min=1, help="instances to report on")
+    ] = 8,
+    trials: Annotated[
+        int, typer.Option("--trials", metavar="N", min=1, help="settings to try")
+    ] = 40,
+    search: Annotated[
+        str, typer.Option("--search", metavar="NAME", help="scipy, optuna or grid")
+    ] = "scipy",
+    bound: Annotated[
+        str, typer.Option("--bound", metavar="METHOD", help="what bounds the instances")
+    ] = "auto",
+    json: opt.JsonFile = None,
+    seed: opt.Seed = 0,
+    time_limit: opt.TimeLimit = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+) -> int:
+    from optgap.cli.work import Output, exit_code, interruptible
+    from optgap.parameters import assignments
+    from optgap.tuning import tune
+
+    opt.require_writable(json)
+    space = assignments(ranges, "--param")
+    params: dict[str, Any] = dict(assignments(settings or [], "--set"))
+    found = interruptible(
+        lambda limits: tune(
+            family,
+            policy,
+            space,
+            preset=preset,
+            train=range(seed, seed + train),
+            test=range(seed + train, seed + train + test),
+            trials=trials,
+            search=search,
+            bound=bound,
+            seed=seed,
+            limits=limits,
+            **params,
+        ),
+        time_limit,
+        quiet,
+    )
+    out = Output(json, quiet)
+    out.table(*found.table())
+    if any(scores.turned_down for pair in (found.train, found.test) for scores in pair):
+        out.line("\n* some instances served in part: against a bound for that part")
+    out.line(f"\n{len(found.trials)} settings tried; {found.verdict()}")
+    out.document(found)
+    return exit_code([found.termination])
