@@ -305,8 +305,7 @@ class Simulation:
         slack = SAME * max(1.0, self.now)
         first = self.upcoming
         while (
-            self.upcoming < len(self.problem)
-            and self.release_s[self.upcoming] <= self.now + slack
+            self.upcoming < len(self.problem) and self.release_s[self.upcoming] <= self.now + slack
         ):
             job = self.upcoming
             if self.settings.prerun_s > 0:

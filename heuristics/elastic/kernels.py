@@ -265,17 +265,13 @@ def _raise(
             if again == -2:
                 again = a
                 break
-            if (strict and extra > 0 and power + extra > limit) or (
-                not strict and power > limit
-            ):
+            if (strict and extra > 0 and power + extra > limit) or (not strict and power > limit):
                 break
             clock[a] = f + 1
             power += extra
             while raise_kind[c, k, clock[a]] == FREE:
                 step = watts[c, k, clock[a] + 1] - watts[c, k, clock[a]]
-                if (strict and step > 0 and power + step > limit) or (
-                    not strict and power > limit
-                ):
+                if (strict and step > 0 and power + step > limit) or (not strict and power > limit):
                     break
                 clock[a] += 1
                 power += step

@@ -84,7 +84,7 @@ def powerflow(
     ):
         if not 0 <= number < 1e9:
             raise InputError("powerflow", name, number, "a number of at least 0")
-    if eta is not None and (isinstance(eta, str) or not 0 <= eta <= 1):
+    if eta is not None and not (isinstance(eta, (int, float)) and 0 <= eta <= 1):
         raise InputError("powerflow", "eta", eta, "a number from 0 to 1")
     oracle = profiles == "oracle"
     settings = Settings(

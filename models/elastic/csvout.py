@@ -51,7 +51,7 @@ def series(problem: ElasticProblem, solution: ElasticSolution) -> str:
     start, end = solution.start_s[inside], solution.end_s[inside]
     n = solution.gpus[inside].astype(float)
     columns = [
-        step_function(start, end, value)
+        step_function(start, end, value, 0.0)
         for value in (np.ones(len(n)), n, powers(problem, solution)[inside])
     ]
     times = columns[0][0]

@@ -242,6 +242,11 @@ class ElasticProblem:
         return len(self.jobs)
 
     @property
+    def objective(self) -> ElasticObjective:
+        """What to minimise: the mean job completion time."""
+        return ElasticObjective()
+
+    @property
     def nodes(self) -> int:
         """How many nodes there are."""
         return self.gpus // self.gpus_per_node
@@ -276,7 +281,8 @@ class ElasticProblem:
     @cached_property
     def least_jct_s(self) -> Floats:
         """(J,) iterations × min T_iter: no job can take less, s."""
-        return self.jobs.iterations * self.time_s.min(axis=(1, 2))[self.jobs.of_class]
+        least = self.time_s.min(axis=(1, 2))
+        return np.asarray(self.jobs.iterations * least[self.jobs.of_class])
 
     def restrict(self, solution: ElasticSolution) -> ElasticProblem:
         """The same with only the jobs that were finished, under the limit that was kept."""

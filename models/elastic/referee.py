@@ -50,7 +50,7 @@ def powers(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
 def work(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
     """(J,) iterations done."""
     done = rates(problem, solution) * (solution.end_s - solution.start_s)
-    return np.bincount(solution.job, done, minlength=len(problem))
+    return np.asarray(np.bincount(solution.job, done, minlength=len(problem)), dtype=np.float64)
 
 
 def finished(problem: ElasticProblem, solution: ElasticSolution) -> np.ndarray:
@@ -66,13 +66,18 @@ def profile_of_power(problem: ElasticProblem, solution: ElasticSolution) -> tupl
     )
 
 
-def step_function(start: Floats, end: Floats, value: Floats) -> tuple[Floats, Floats]:
-    """(times, level from each on) of a sum of intervals, near-equal times taken as one."""
+def step_function(
+    start: Floats, end: Floats, value: Floats, slack: float | None = None
+) -> tuple[Floats, Floats]:
+    """(times, level from each on) of a sum of intervals; those that touch do not overlap.
+
+    Ends count as earlier by `slack`, s; unless given a billionth of the whole time, or 1 µs.
+    """
     if not len(start):
         return np.zeros(1), np.zeros(1)
-    slack = _slack(end)
-    times = np.concatenate([start, end - slack])
-    change = np.concatenate([value, -value])
+    slack = _slack(end) if slack is None else slack
+    times = np.concatenate([end - slack, start])
+    change = np.concatenate([-value, value])
     order = np.argsort(times, kind="stable")
     return times[order], np.cumsum(change[order])
 

@@ -73,14 +73,21 @@ class ElasticSolution:
         start = np.array(columns[1], dtype=np.float64)
         job = np.array(columns[0], dtype=np.int64)
         order = np.lexsort((job, start))
+        kind, gpus, frequency, place = (
+            np.array(columns[k], dtype=np.int64)[order] for k in (3, 4, 5, 6)
+        )
+        end = np.array(columns[2], dtype=np.float64)[order]
         return cls(
             job[order],
             start[order],
-            np.array(columns[2], dtype=np.float64)[order],
-            *(np.array(columns[k], dtype=np.int64)[order] for k in (3, 4, 5, 6)),
-            places=tuple(places),
-            switch_off=switch_off,
-            power_limit_w=power_limit_w,
+            end,
+            kind,
+            gpus,
+            frequency,
+            place,
+            tuple(places),
+            switch_off,
+            power_limit_w,
         )
 
     def __len__(self) -> int:

@@ -144,13 +144,12 @@ def _lines(path: str | os.PathLike[str]) -> tuple[str, list[_Job]]:
         raise InputError(source, "", NoQuote("no text"), "UTF-8 text") from None
     reader = csv.DictReader(io.StringIO(text))
     columns = set(reader.fieldnames or ())
-    for kind, needed, parse in FORMATS:
-        if needed <= columns:
-            break
-    else:
+    known = next(((kind, parse) for kind, needed, parse in FORMATS if needed <= columns), None)
+    if known is None:
         shown = NoQuote(", ".join(sorted(columns)) or "nothing")
         expected = "the columns of a Philly, Gavel, ElasticFlow, Pollux or Sia trace"
         raise InputError(source, "row 1", shown, expected)
+    kind, parse = known
     found = [parse(_Cells(row, source, k)) for k, row in enumerate(reader, start=2)]
     lines = [line for line in found if line is not None]
     if not lines:

@@ -1,0 +1,96 @@
+"""GPUs and power over time, and for a few jobs what each does when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
+from optgap.models.elastic.referee import powers, step_function
+from optgap.plotting import COLOURS, GREY, plain
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_BARS = 60
+"""Jobs of which each gets a row of its own."""
+HOUR = 3600.0
+KINDS = {Kind.RESTART: "#444444", Kind.PROFILE: COLOURS[4], Kind.PRERUN: "#BBBBBB"}
+
+
+def draw(problem: ElasticProblem, solution: ElasticSolution) -> Figure:
+    """Jobs, GPUs in use and power over time, below one another."""
+    from matplotlib.figure import Figure as NewFigure
+
+    rows = len(problem) <= MOST_BARS
+    heights = [max(2.0, 0.13 * len(problem)), 2.0, 2.0] if rows else [2.4, 2.4]
+    figure = NewFigure(figsize=(8.5, sum(heights) + 0.8), layout="constrained")
+    axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
+    if rows:
+        _jobs(problem, solution, axes[0])
+    _gpus(problem, solution, axes[-2])
+    _power(problem, solution, axes[-1])
+    axes[-1].set_xlabel("time (h)")
+    axes[0].set_title(problem.name, loc="left", fontsize=10)
+    return figure
+
+
+def _jobs(problem: ElasticProblem, solution: ElasticSolution, ax: Axes) -> None:
+    """One row per job, as dark as the clock is high and as thick as it has GPUs."""
+    from matplotlib import colormaps
+
+    shades = colormaps["viridis_r"]
+    clocks = problem.frequencies_mhz
+    span = max(1.0, float(clocks[-1] - clocks[0]))
+    most = float(np.log2(2 * problem.counts[-1]))
+    for s in range(len(solution)):
+        kind = Kind(int(solution.kind[s]))
+        j, n = int(solution.job[s]), int(solution.gpus[s])
+        if kind is Kind.RUN:
+            colour: Any = shades(0.1 + 0.9 * (clocks[solution.frequency[s]] - clocks[0]) / span)
+        else:
+            colour = KINDS[kind]
+        height = 0.25 + 0.7 * np.log2(2 * n) / most
+        start, width = solution.start_s[s] / HOUR, (solution.end_s - solution.start_s)[s] / HOUR
+        ax.broken_barh([(start, width)], (j - height / 2, height), color=colour, linewidth=0)
+    for j, t in enumerate(problem.jobs.submit_s.tolist()):
+        ax.plot([t / HOUR] * 2, [j - 0.45, j + 0.45], color=GREY, linewidth=0.8)
+    ax.set_ylim(len(problem) - 0.3, -0.7)
+    ax.set_ylabel("job")
+    clocked = f"dark: {clocks[-1]:g} MHz, pale: {clocks[0]:g} MHz; thick: many GPUs"
+    ax.annotate(
+        f"{clocked}\norange: profiling; grey: pre-run; black: restart; line: submission",
+        (0.99, 0.98), xycoords="axes fraction", ha="right", va="top", fontsize=8, color=GREY,
+    )  # fmt: skip
+    plain(ax, "x")
+
+
+def _steps(ax: Axes, start: Any, end: Any, value: Any, colour: str, label: str) -> None:
+    times, level = step_function(start, end, value, 0.0)
+    ax.step(times / HOUR, np.maximum(level, 0), where="post", color=colour, linewidth=1.2)
+    ax.set_ylabel(label)
+    ax.set_ylim(bottom=0)
+    plain(ax, "both")
+
+
+def _gpus(problem: ElasticProblem, solution: ElasticSolution, ax: Axes) -> None:
+    inside = solution.kind != Kind.PRERUN
+    start, end = solution.start_s[inside], solution.end_s[inside]
+    _steps(ax, start, end, solution.gpus[inside].astype(float), COLOURS[0], "GPUs in use")
+    ax.axhline(problem.gpus, color=GREY, linewidth=0.8, linestyle=":")
+
+
+def _power(problem: ElasticProblem, solution: ElasticSolution, ax: Axes) -> None:
+    inside = solution.kind != Kind.PRERUN
+    watts = powers(problem, solution)[inside] / 1000
+    start, end = solution.start_s[inside], solution.end_s[inside]
+    _steps(ax, start, end, watts, COLOURS[1], "power of jobs (kW)")
+    if np.isfinite(problem.power_limit_w):
+        limit = problem.power_limit_w / 1000
+        ax.axhline(limit, color="black", linewidth=0.8, linestyle="--")
+        words = f"limit {limit:.4g} kW (η = {problem.eta:g})"
+        ax.annotate(words, (1.0, limit), xycoords=("axes fraction", "data"), ha="right",
+                    va="bottom", fontsize=8)  # fmt: skip
+        ax.set_ylim(top=1.15 * limit)
