@@ -61,7 +61,7 @@ def test_every_option_in_the_command_line_page_exists(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")  # help texts are cut to the terminal
     text = (root / "docs" / "cli.md").read_text()
-    help_texts = ""
+    help_texts = cli("--help").out
     for name in COMMANDS:
         assert f"optgap {name}" in text or f"| {name}" in text
         help_texts += cli(name, "--help").out

@@ -21,6 +21,11 @@ PACKAGES = (
     "typer",
     "rich",
     "matplotlib",
+    "pooch",
+    "joblib",
+    "pyarrow",
+    "distributed",
+    "optuna",
 )
 
 

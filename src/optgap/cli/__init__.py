@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -80,7 +80,31 @@ def group() -> LazyGroup:
         name="optgap",
         help="How far is a GPU-cluster scheduler from optimal?",
         commands={name: TyperCommand(name=name, help=text) for name, text in COMMANDS.items()},
+        params=own_options(),
     )
+
+
+def own_options() -> list[Any]:
+    """Options before any command: ``--version``, and typer's two for shell completion."""
+    app = typer.Typer(add_completion=True)
+
+    @app.callback()
+    def _shown(
+        version: Annotated[
+            bool, typer.Option("--version", help="versions; as JSON with --json behind it")
+        ] = False,
+    ) -> None: ...
+
+    app.command("any")(lambda: None)
+    return list(typer.main.get_command(app).params)
+
+
+def version_asked(given: list[str]) -> list[str]:
+    """``--version [--json [FILE]]`` as the command that it stands for."""
+    if given[:1] != ["--version"]:
+        return given
+    rest = ["--json", "-"] if given[1:] == ["--json"] else given[1:]
+    return ["info", "--short", *rest]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,9 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # a terminal that cannot show α must not stop us
             stream.reconfigure(errors="backslashreplace")
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if given == ["--version"]:
-        given = ["info", "--short"]
+    given = version_asked(list(sys.argv[1:] if arguments is None else arguments))
     try:
         code = group().main(
             given or ["--help"], prog_name="optgap", standalone_mode=False, obj=call
@@ -104,6 +126,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return complain(str(error), BAD_INPUT)
     except UsageProblem as error:
         return complain(shorten_usage(error), BAD_INPUT)
+    except SystemExit as end:  # typer's way out of shell completion
+        return end.code if isinstance(end.code, int) else DONE
     except BrokenPipeError:
         # the reader of our output has gone: nothing is left to say to it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -18,7 +18,6 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
-    from optgap.solvers.backends import available, backends
     from optgap.versions import versions
 
     opt.require_writable(json)
@@ -26,7 +25,10 @@ def command(
     block = versions()
     if short:
         out.line(f"optgap {block['optgap']}")
+        out.document({"schema": "optgap.versions/1", "versions": block})
         return 0
+    from optgap.solvers.backends import available, backends
+
     rows = [(row, available(row.name)) for row in backends()]
     out.pairs(list(block.items()))
     out.line()

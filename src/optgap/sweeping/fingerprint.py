@@ -20,7 +20,10 @@ PIN = "OPTGAP_SWEEP_CODE"
 """Environment variable that stands in for the hash of the sources: whoever edits code without
 changing any number can keep results by it."""
 
-WITHOUT_INFLUENCE = frozenset({"typer", "rich", "matplotlib", "platform", "pooch", "python"})
+WITHOUT_INFLUENCE = {
+    *("python", "platform", "typer", "rich", "matplotlib"),
+    *("pooch", "joblib", "pyarrow", "distributed", "optuna"),
+}
 """Parts of `versions` that no objective, bound or solution depends on, or not in every digit."""
 
 

@@ -1,0 +1,94 @@
+"""Versions, shell completion, and what a call for help does not import."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+
+import optgap
+
+HEAVY = {"numpy", "scipy", "pandas", "numba", "ortools", "pulp", "highspy", "cvxpy", "matplotlib"}
+EXTRAS = {"pooch", "requests", "joblib", "pyarrow", "distributed", "optuna"}
+
+
+def test_the_version_as_text_and_as_json(cli: Cli, tmp_path: Path) -> None:
+    assert cli("--version").out == f"optgap {optgap.__version__}\n"
+    document = json.loads(cli("--version", "--json").out)
+    assert document["schema"] == "optgap.versions/1"
+    assert document["versions"]["optgap"] == optgap.__version__
+    assert {"python", "numpy", "ortools", "highspy", "platform"} <= set(document["versions"])
+    answer = cli("--version", "--json", str(tmp_path / "v.json"))
+    assert json.loads((tmp_path / "v.json").read_text()) == document
+    assert answer.out == f"optgap {optgap.__version__}\n"
+    assert cli("--version", "--jsno").code == 2
+
+
+def test_show_versions_prints_the_same_block(capsys: pytest.CaptureFixture[str]) -> None:
+    optgap.show_versions()
+    out = capsys.readouterr().out
+    for name, version in optgap.versions.versions().items():
+        assert name in out
+        assert version in out
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_a_completion_script_is_shown(shell: str) -> None:
+    # typer finds the shell by its parent process; its own variable lets a test name one
+    environment = {**os.environ, "_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
+    command = [sys.executable, "-m", "optgap", "--show-completion", shell]
+    run = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "_OPTGAP_COMPLETE" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("optgap rep", "reproduce"),
+        ("optgap sweep --res", "--resume"),
+        ("optgap tune --po", "--policy"),
+    ],
+)
+def test_the_shell_completes_commands_and_their_options(words: str, expected: str) -> None:
+    environment = {
+        **os.environ,
+        "_OPTGAP_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(len(words.split()) - 1),
+    }
+    run = subprocess.run(
+        [sys.executable, "-m", "optgap"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert expected in run.stdout.split()
+
+
+@pytest.mark.parametrize("command", ["", "data", "sweep", "tune"])
+def test_help_imports_nothing_heavy(command: str) -> None:
+    code = (
+        f"import sys; from optgap.cli import main; main({[*command.split(), '--help']!r}); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not (HEAVY | EXTRAS) & set(run.stderr.split())
+
+
+def test_the_list_of_data_imports_no_downloader() -> None:
+    code = (
+        "import sys; from optgap.cli import main; main(['data', 'list']); "
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not (HEAVY | EXTRAS) & set(run.stderr.split())
