@@ -26,6 +26,15 @@ TABLES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {"gpus": "4", "numa": "2", "idle_w": "70"},
     ),
+    "queueing": (
+        {
+            "jobs": (
+                "job,arrival_s,duration_s,gpus,type,iterations,estimate_s\n"
+                "a,0,100,2,train,10,120\nb,5,60,8,infer,5,60\nc,7,30,1,train,1,20\n"
+            )
+        },
+        {"nodes": "1", "gpus_per_node": "8"},
+    ),
 }
 """Per family the CSV files of ``optgap generate``, and the parameters that go with them."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trust.answers import SMALL
 from trust.samples import TABLES
 
 import optgap
@@ -18,10 +19,6 @@ from optgap.registry import FAMILIES
 TESTS = Path(__file__).parents[1]
 PARTS = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 12
 """Of how many parts one is tried; a long run tries everything."""
-SMALL: dict[str, dict[str, Any]] = {
-    "placement": {"preset": "small", "size": 6},
-    "coscheduling": {"size": 5},
-}
 
 
 def attacked(tmp_path: Path, family: str, form: str) -> dict[str, Any]:

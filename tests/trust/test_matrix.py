@@ -22,6 +22,7 @@ from optgap.solvers.backends import BACKENDS, unusable
 STRATEGIES = {
     "placement": ("strategies", {"max_nodes": 3, "max_tasks": 5, "max_gpus": 3}),
     "coscheduling": ("strategies_coscheduling", {"max_jobs": 4}),
+    "queueing": ("strategies_queueing", {"max_jobs": 4}),
 }
 """Where the problems come from, and how small they are kept."""
 
