@@ -569,3 +569,10 @@ def test_one_interrupt_stops_a_sweep_cleanly() -> None:
     assert "Traceback" not in err
     assert 0 < len(sweeping.read_rows("s.parquet")) < 24
     assert not Path("s.parquet.journal").exists()
+
+
+def test_the_specification_in_the_documentation_is_one(root: Path) -> None:
+    text = (root / "docs" / "sweep.md").read_text()
+    Path("load.toml").write_text(text.split("```toml\n")[1].split("```")[0])
+    spec = sweeping.load_spec("load.toml")
+    assert len(spec.cells) > 2 * 5 * 5
