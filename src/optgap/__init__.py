@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from optgap.registry import families
     from optgap.reporting import report
     from optgap.versions import show_versions
+    from optgap.views import plot_solution
     from optgap.waterfall import plot_explanation
 
 __version__ = "0.1.0"
@@ -56,6 +57,7 @@ __all__ = [
     "load",
     "plot_explanation",
     "plot_gaps",
+    "plot_solution",
     "report",
     "run",
     "save",
@@ -88,6 +90,7 @@ _HOME = {
     "load": "documents",
     "plot_explanation": "waterfall",
     "plot_gaps": "plotting",
+    "plot_solution": "views",
     "report": "reporting",
     "run": "api",
     "save": "documents",

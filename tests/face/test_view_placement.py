@@ -50,3 +50,14 @@ def test_odd_names_are_no_mathematics() -> None:
     with mpl.rc_context({"text.parse_math": False}):
         figure = draw(problem, optgap.run(problem, "fgd").solution)
         figure.canvas.draw()
+
+
+def test_a_result_draws_itself_as_its_family_does(two_nodes: PlacementProblem) -> None:
+    result = optgap.run(two_nodes, "fgd")
+    assert optgap.plot_solution(result).axes
+    bare = replace(result, problem=None)
+    assert optgap.plot_solution(bare, two_nodes).axes
+    with pytest.raises(optgap.InputError, match="no problem"):
+        optgap.plot_solution(bare)
+    with pytest.raises(optgap.InputError, match="no solution"):
+        optgap.plot_solution(replace(result, solution=None))
