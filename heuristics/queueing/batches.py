@@ -16,7 +16,7 @@ def line_up(run: Run, f: int) -> None:
     by_time, by_size = run.lists[0, f], run.lists[1, f]
     while family["count"] < len(by_time) and family["next"] < family["end"]:
         j = run.member[family["next"]]
-        if j >= run.count[ARRIVED]:
+        if j >= run.tally[ARRIVED]:
             return  # still to come
         family["next"] += 1
         if jobs[j]["waiting"] == 0:

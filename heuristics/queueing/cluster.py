@@ -32,8 +32,8 @@ def enter(run: Run, j: int) -> None:
     c = jobs[j]["cls"]
     jobs[j]["waiting"] = 1
     classes[c]["waiting"] += 1
-    run.count[QUEUE] += 1
-    run.count[LONGEST] = max(run.count[LONGEST], run.count[QUEUE])
+    run.tally[QUEUE] += 1
+    run.tally[LONGEST] = max(run.tally[LONGEST], run.tally[QUEUE])
     put(run, BY_ARRIVAL, j, jobs[j]["estimate"])
     put(run, BY_TIME, j, -jobs[j]["iterations"] / (jobs[j]["gpus"] * jobs[j]["estimate"]))
     put(run, BY_EFFICIENCY, j, 0.0)
@@ -48,7 +48,7 @@ def leave(run: Run, j: int) -> None:
     c = jobs[j]["cls"]
     jobs[j]["waiting"] = 0
     classes[c]["waiting"] -= 1
-    run.count[QUEUE] -= 1
+    run.tally[QUEUE] -= 1
     put(run, BY_ARRIVAL, j, INF)
     put(run, BY_TIME, j, INF)
     put(run, BY_EFFICIENCY, j, INF)
@@ -60,9 +60,10 @@ def leave(run: Run, j: int) -> None:
 def head(run: Run) -> int:
     """The job that has waited longest; there must be one."""
     jobs = run.jobs
-    while jobs[run.count[HEAD]]["waiting"] == 0:
-        run.count[HEAD] += 1
-    return run.count[HEAD]
+    while jobs[run.tally[HEAD]]["waiting"] == 0:
+        run.tally[HEAD] += 1
+    oldest: int = run.tally[HEAD]
+    return oldest
 
 
 @compiled
@@ -86,10 +87,10 @@ def insert(keys: FloatArray, jobs: IntArray, size: int, key: float, j: int) -> N
 def book(run: Run, j: int, now: float) -> None:
     """Note that job j, whose nodes are written down, runs from now on."""
     run.jobs[j]["start"] = now
-    size = run.count[RUNNING]
+    size = run.tally[RUNNING]
     insert(run.ends[TRUE], run.running[TRUE], size, now + run.jobs[j]["duration"], j)
     insert(run.ends[PLANNED], run.running[PLANNED], size, now + run.jobs[j]["estimate"], j)
-    run.count[RUNNING] = size + 1
+    run.tally[RUNNING] = size + 1
 
 
 @compiled
@@ -124,7 +125,7 @@ def release(run: Run, j: int, free: IntArray, level: IntArray) -> None:
 @compiled
 def finish(run: Run) -> None:
     """End the running job that ends first."""
-    last = run.count[RUNNING] - 1
+    last = run.tally[RUNNING] - 1
     j = run.running[TRUE][last]
     release(run, j, run.free[NOW], run.level[NOW])
     k = 0
@@ -133,7 +134,7 @@ def finish(run: Run) -> None:
     for i in range(k, last):
         run.ends[PLANNED][i] = run.ends[PLANNED][i + 1]
         run.running[PLANNED][i] = run.running[PLANNED][i + 1]
-    run.count[RUNNING] = last
+    run.tally[RUNNING] = last
 
 
 @compiled
@@ -145,8 +146,8 @@ def shadow(run: Run, n: int, now: float) -> float:
     """
     run.free[AHEAD][:] = run.free[NOW]
     run.level[AHEAD][:] = run.level[NOW]
-    for k in range(run.count[RUNNING] - 1, -1, -1):
-        time = max(run.ends[PLANNED][k], now)
+    for k in range(run.tally[RUNNING] - 1, -1, -1):
+        time: float = max(run.ends[PLANNED][k], now)
         release(run, run.running[PLANNED][k], run.free[AHEAD], run.level[AHEAD])
         last = k == 0 or max(run.ends[PLANNED][k - 1], now) > time
         if last and fits(run.free[AHEAD], run.level[AHEAD], n, run.g):

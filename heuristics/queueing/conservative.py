@@ -59,6 +59,6 @@ def _plan_of(problem: QueueingProblem, depth: int) -> Plan:
         job=np.zeros(len(problem) + 1, dtype=np.int64),
         whole=np.zeros(nodes),
         rest=np.zeros(nodes),
-        count=count,
+        tally=count,
         depth=depth,
     )

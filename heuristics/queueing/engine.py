@@ -53,7 +53,7 @@ def drive(
         if stopped is not None:
             termination = stopped
             break
-        limits.progress(f"{label}: {run.count[0]} of {len(problem)} jobs", None, None)
+        limits.progress(f"{label}: {run.tally[0]} of {len(problem)} jobs", None, None)
         began = time.perf_counter()
         more = step(events)
         brief = time.perf_counter() - began < LOOK_EVERY_S
@@ -65,8 +65,8 @@ def outcome_of(problem: QueueingProblem, run: Any, termination: Termination) -> 
     """The schedule that has been written down."""
     start = run.jobs["start"]
     started = np.isfinite(start)
-    info = {name: int(run.count[COUNTS.index(name)]) for name in ("rounds", "events")}
-    info["longest_queue"] = int(run.count[COUNTS.index("longest_queue")])
+    info = {name: int(run.tally[COUNTS.index(name)]) for name in ("rounds", "events")}
+    info["longest_queue"] = int(run.tally[COUNTS.index("longest_queue")])
     if not started.any():
         return Outcome(None, Status.NO_SOLUTION, termination, info=info)
     missing = int((~started).sum())
@@ -120,7 +120,7 @@ def set_up(problem: QueueingProblem, rule: Rule, lookahead: int = 0) -> Run:
         order=np.stack(orders).astype(np.int64),
         place=place,
         tree=np.full((len(orders), int(2 * classes["width"].sum())), INF),
-        count=np.zeros(len(COUNTS), dtype=np.int64),
+        tally=np.zeros(len(COUNTS), dtype=np.int64),
         free=np.full((2, nodes), g, dtype=np.int64),
         level=level,
         ends=np.zeros((2, most)),

@@ -25,7 +25,7 @@ from optgap.models.queueing.kernels import node_with, tightest
 @compiled
 def next_event(run: Run) -> float:
     """When something happens next, s; infinite for never again."""
-    jobs, count, time = run.jobs, run.count, INF
+    jobs, count, time = run.jobs, run.tally, INF
     if count[ARRIVED] < len(jobs):
         time = jobs[count[ARRIVED]]["arrival"]
     if count[RUNNING] > 0:
@@ -33,7 +33,7 @@ def next_event(run: Run) -> float:
     while count[LEFT] < len(run.leavers):
         j = run.leavers[count[LEFT]]
         if jobs[j]["waiting"] != 0 or j >= count[ARRIVED]:
-            return min(time, jobs[j]["leaves"])
+            return min(time, float(jobs[j]["leaves"]))
         count[LEFT] += 1
     return time
 
@@ -41,7 +41,7 @@ def next_event(run: Run) -> float:
 @compiled
 def happen(run: Run, now: float) -> None:
     """Ends, arrivals and departures up to now, in this order."""
-    jobs, count = run.jobs, run.count
+    jobs, count = run.jobs, run.tally
     count[EVENTS] += 1
     while count[RUNNING] > 0 and run.ends[TRUE][count[RUNNING] - 1] <= now:
         finish(run)
@@ -66,7 +66,7 @@ def advance(run: Run, events: int) -> bool:
         happen(run, now)
         size = select(run, now)
         while size > 0:
-            run.count[ROUNDS] += 1
+            run.tally[ROUNDS] += 1
             if size == 2 and run.rule.kind == PBS:
                 a, b = run.picks[0], run.picks[1]
                 wanted = jobs[a]["gpus"] + jobs[b]["gpus"]
@@ -78,7 +78,7 @@ def advance(run: Run, events: int) -> bool:
                 _begin_batch(run, size, now)
             else:
                 begin(run, run.picks[0], now)
-            if run.count[QUEUE] == 0:
+            if run.tally[QUEUE] == 0:
                 break
             size = select(run, now)
     return True

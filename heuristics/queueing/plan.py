@@ -45,7 +45,7 @@ class Plan(NamedTuple):
     until: planned ends of running jobs, s.
     starts, job: planned starts, descending, and whose they are.
     whole, rest: per node, when a wide job could have it as a whole, or what is left over of it.
-    count: see the names below.
+    tally: see the names below.
     depth: how many jobs hold reservations; 0 for all.
     """
 
@@ -60,21 +60,21 @@ class Plan(NamedTuple):
     job: IntArray
     whole: FloatArray
     rest: FloatArray
-    count: IntArray
+    tally: IntArray
     depth: int
 
 
 UNUSED, PLANNED, UPCOMING = range(3)
-"""Places in `Plan.count`: unused segments, jobs with a reservation, the next job to plan."""
+"""Places in `Plan.tally`: unused segments, jobs with a reservation, the next job to plan."""
 
 
 @compiled
 def _segment(plan: Plan, time: float, free: int, after: int) -> int:
     """A segment with `after` behind it."""
-    plan.count[UNUSED] -= 1
-    k = plan.unused[plan.count[UNUSED]]
+    plan.tally[UNUSED] -= 1
+    k = plan.unused[plan.tally[UNUSED]]
     plan.time[k], plan.free[k], plan.next[k] = time, free, after
-    return k
+    return int(k)
 
 
 @compiled
@@ -83,7 +83,7 @@ def _split(plan: Plan, k: int, time: float) -> int:
     if plan.time[k] == time:
         return k
     plan.next[k] = _segment(plan, time, plan.free[k], plan.next[k])
-    return plan.next[k]
+    return int(plan.next[k])
 
 
 @compiled
@@ -111,8 +111,8 @@ def _forget(plan: Plan, now: float) -> None:
     for node in range(len(plan.first)):
         k = plan.first[node]
         while plan.next[k] >= 0 and plan.time[plan.next[k]] <= now:
-            plan.unused[plan.count[UNUSED]] = k
-            plan.count[UNUSED] += 1
+            plan.unused[plan.tally[UNUSED]] = k
+            plan.tally[UNUSED] += 1
             k = plan.next[k]
         plan.first[node] = k
 
@@ -212,35 +212,35 @@ def _reserve(plan: Plan, j: int, now: float) -> None:
     wide = plan.run.jobs[j]["gpus"] > plan.run.g
     start = _wide(plan, j, now) if wide else _narrow(plan, j, now)
     # later jobs stand before earlier ones with the same start, so that those start first
-    insert(plan.starts, plan.job, plan.count[PLANNED], start, j)
-    plan.count[PLANNED] += 1
+    insert(plan.starts, plan.job, plan.tally[PLANNED], start, j)
+    plan.tally[PLANNED] += 1
 
 
 @compiled
 def _anew(plan: Plan, now: float) -> None:
     """Forget all reservations; the running jobs keep their nodes."""
     run = plan.run
-    plan.count[UNUSED] = len(plan.unused)
+    plan.tally[UNUSED] = len(plan.unused)
     for k in range(len(plan.unused)):
         plan.unused[k] = k
     for node in range(len(plan.first)):
         plan.first[node] = _segment(plan, now, run.g, -1)
-    for r in range(run.count[RUNNING]):
+    for r in range(run.tally[RUNNING]):
         j = run.running[TRUE][r]
         if plan.until[j] <= now:
             plan.until[j] = now + max(LATE_S, 0.5 * (now - run.jobs[j]["start"]))
         for h in range(run.jobs[j]["held_at"], run.jobs[j]["held_at"] + run.jobs[j]["nodes"]):
             _hold(plan, run.held[0, h], now, plan.until[j], run.held[1, h])
-    plan.count[PLANNED] = 0
-    if run.count[QUEUE] > 0:
+    plan.tally[PLANNED] = 0
+    if run.tally[QUEUE] > 0:
         head(run)
-    plan.count[UPCOMING] = run.count[HEAD]
+    plan.tally[UPCOMING] = run.tally[HEAD]
 
 
 @compiled
 def _happen(plan: Plan, now: float) -> bool:
     """Ends, arrivals and departures up to now; whether anything was not as planned."""
-    run, jobs, count = plan.run, plan.run.jobs, plan.run.count
+    run, jobs, count = plan.run, plan.run.jobs, plan.run.tally
     count[EVENTS] += 1
     surprise = False
     while count[RUNNING] > 0 and run.ends[TRUE][count[RUNNING] - 1] <= now:
@@ -266,8 +266,8 @@ def advance_planned(plan: Plan, events: int) -> bool:
     run, jobs = plan.run, plan.run.jobs
     for _ in range(events):
         now = next_event(run)
-        if plan.count[PLANNED] > 0:
-            now = min(now, plan.starts[plan.count[PLANNED] - 1])
+        if plan.tally[PLANNED] > 0:
+            now = min(now, plan.starts[plan.tally[PLANNED] - 1])
         if now == INF:
             return False
         if _happen(plan, now):
@@ -275,17 +275,17 @@ def advance_planned(plan: Plan, events: int) -> bool:
         else:
             _forget(plan, now)
         while True:
-            while plan.count[UPCOMING] < run.count[ARRIVED] and (
-                plan.depth == 0 or plan.count[PLANNED] < plan.depth
+            while plan.tally[UPCOMING] < run.tally[ARRIVED] and (
+                plan.depth == 0 or plan.tally[PLANNED] < plan.depth
             ):
-                j = plan.count[UPCOMING]
-                plan.count[UPCOMING] += 1
+                j = plan.tally[UPCOMING]
+                plan.tally[UPCOMING] += 1
                 if jobs[j]["waiting"] != 0:
                     _reserve(plan, j, now)
-            last = plan.count[PLANNED] - 1
+            last = plan.tally[PLANNED] - 1
             if last < 0 or plan.starts[last] > now:
                 break
-            plan.count[PLANNED] = last
+            plan.tally[PLANNED] = last
             _start(plan, plan.job[last], now)
     return True
 
@@ -299,4 +299,4 @@ def _start(plan: Plan, j: int, now: float) -> None:
         take(run.free[NOW], run.level[NOW], run.held[0, h], run.held[1, h])
     book(run, j, now)
     plan.until[j] = now + run.jobs[j]["estimate"]
-    run.count[ROUNDS] += 1
+    run.tally[ROUNDS] += 1

@@ -35,7 +35,8 @@ class Scale(NamedTuple):
 @compiled
 def rounded(score: float) -> float:
     """To 1e-9."""
-    return np.floor(score * DIGITS + 0.5) / DIGITS
+    near: float = np.floor(score * DIGITS + 0.5)
+    return near / DIGITS
 
 
 @compiled
@@ -124,7 +125,7 @@ def adaptive_scale(run: Run) -> Scale:
         from_work = min(from_work, jobs[low]["estimate"] * n)
         to_work = max(to_work, jobs[high]["estimate"] * n)
         from_size, to_size = min(from_size, n), max(to_size, n)
-    queue = run.count[QUEUE]
+    queue = run.tally[QUEUE]
     row = 0 if queue <= 10 else 3 if queue <= 50 else 6
     w = run.rule.weights
     return Scale(from_work, to_work, from_size, to_size, w[row], w[row + 1], w[row + 2])

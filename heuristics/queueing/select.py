@@ -46,7 +46,7 @@ def look(run: Run, everyone: bool) -> bool:
 def select(run: Run, now: float) -> int:
     """Leave the jobs to start now in `picks` and return how many; 0 for none."""
     kind = run.rule.kind
-    if run.count[QUEUE] == 0 or not look(run, False):
+    if run.tally[QUEUE] == 0 or not look(run, False):
         return 0
     if kind == PBS:
         return _pbs(run)

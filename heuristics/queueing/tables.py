@@ -54,7 +54,7 @@ TRUE, PLANNED = range(2)
 
 COUNTS = ("arrived", "left", "running", "queue", "head", "rounds", "events", "longest_queue")
 ARRIVED, LEFT, RUNNING, QUEUE, HEAD, ROUNDS, EVENTS, LONGEST = range(8)
-"""Places in `Run.count`: jobs that have arrived, places of `leavers` that are done, running and
+"""Places in `Run.tally`: jobs that have arrived, places of `leavers` that are done, running and
 waiting jobs, the first that may wait, rounds of decisions, events, the longest queue."""
 
 
@@ -104,7 +104,7 @@ class Run(NamedTuple):
     jobs, classes, families: rows of `JOB`, `CLASS` and `FAMILY`.
     leavers: the jobs that leave if they still wait, in that order.
     order, place, tree: per order the jobs by GPU count, a job's place within its own, and trees.
-    count: see `COUNTS`.
+    tally: see `COUNTS`.
     free, level: free GPUs per node, and nodes per number of free GPUs; now and ahead.
     ends, running: running jobs by descending end; true and planned.
     held: nodes, and GPUs on them, of the jobs that have started.
@@ -123,7 +123,7 @@ class Run(NamedTuple):
     order: IntArray
     place: IntArray
     tree: FloatArray
-    count: IntArray
+    tally: IntArray
     free: IntArray
     level: IntArray
     ends: FloatArray

@@ -31,7 +31,8 @@ def first_below(run: Run, o: int, c: int, limit: float) -> int:
         k *= 2
         if not (tree[k] <= limit and tree[k] < INF):
             k += 1
-    return run.order[o, cls["first"] + k - width]
+    found: int = run.order[o, cls["first"] + k - width]
+    return found
 
 
 @compiled
@@ -52,7 +53,8 @@ def last_waiting(run: Run, o: int, c: int) -> int:
         k = 2 * k + 1
         if tree[k] == INF:
             k -= 1
-    return run.order[o, cls["first"] + k - width]
+    found: int = run.order[o, cls["first"] + k - width]
+    return found
 
 
 @compiled
@@ -72,6 +74,7 @@ def next_waiting(run: Run, o: int, c: int, at: int) -> int:
                 k *= 2
                 if tree[k] == INF:
                     k += 1
-            return k - width
+            found: int = k - width
+            return found
         k >>= 1
     return -1

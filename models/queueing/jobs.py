@@ -101,12 +101,12 @@ class Jobs:
         _numbers(columns, where, source)
         _unique(titles["names"], where, source)
         order = np.argsort(arrival, kind="stable")
-        if (order[1:] > order[:-1]).all():
-            return cls(**titles, **{k: floats(v) if k != "gpus" else v for k, v in columns.items()})
-        taken = {k: tuple(v[i] for i in order) for k, v in titles.items()}
-        for name, column in columns.items():
-            columns[name] = (integers if name == "gpus" else floats)(column[order])
-        return cls(**taken, **columns)
+        everything: dict[str, Any] = {**titles, **columns}
+        if not (order[1:] > order[:-1]).all():
+            everything = {k: tuple(v[i] for i in order) for k, v in titles.items()}
+            for name, column in columns.items():
+                everything[name] = (integers if name == "gpus" else floats)(column[order])
+        return cls(**everything)
 
     def __len__(self) -> int:
         return len(self.names)

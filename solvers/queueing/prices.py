@@ -205,15 +205,16 @@ def _paid(paid: FloatArray, edges: FloatArray, price: FloatArray, k: int, t: flo
     """∫π up to t, which lies in interval k (len(price): after the last; -1: before the first)."""
     if k < 0:
         return 0.0
-    if k >= len(price):
-        return paid[-1]
-    return paid[k] + price[k] * (t - edges[k])
+    total: float = paid[-1]
+    if k < len(price):
+        total = paid[k] + price[k] * (t - edges[k])
+    return total
 
 
 @compiled
 def _use(usage: FloatArray, edges: FloatArray, start: float, end: float, n: float) -> None:
     """Add n GPUs from start to end."""
-    k = max(0, np.searchsorted(edges, start, side="right") - 1)
+    k = max(0, int(np.searchsorted(edges, start, side="right")) - 1)
     while k < len(usage) and edges[k] < end:
         usage[k] += n * max(0.0, min(end, edges[k + 1]) - max(start, edges[k]))
         k += 1

@@ -101,7 +101,7 @@ def queue(problem: QueueingProblem, solution: QueueingSolution, ax: Axes) -> Axe
     ax.set_ylim(0, max(1, int(waiting.max())) * 1.05)
     ax.set_xlabel("time (h)")
     ax.set_ylabel("jobs waiting")
-    plain(ax, "y")
+    plain(ax, "both")
     return ax
 
 
