@@ -25,6 +25,8 @@ from optgap.registry import policy as find_policy
 from optgap.sweeping.cell import Cell, Instance, Role
 from optgap.sweeping.fingerprint import code
 
+MOST = 1_000_000
+"""Runs in one sweep: more is a slip of the keyboard, or several sweeps."""
 TOP = {"name", "seeds", "instance_seeds", "time_limit", "grid"}
 GRID = {"family", "presets", "problems", "instance", "policies", "methods", "parameters"}
 
@@ -84,6 +86,8 @@ def read_spec(document: Mapping[str, Any], source: str = "sweep", folder: Path =
         _refuse_unknown(grid, GRID)
         for cell in _cells(_Grid(grid, folder, seeds, own, limit)):
             cells.setdefault(cell.key, cell)
+            if len(cells) > MOST:
+                raise InputError(source, "grid", NoQuote(f"more than {MOST} runs"), "fewer")
     if not cells:
         raise InputError(source, "grid", NoQuote("no runs"), "policies or methods to run")
     name = fields.text("name", Path(source).stem)
@@ -107,7 +111,7 @@ def _seeds(fields: Fields, name: str) -> list[int]:
     if isinstance(fields.document[name], list):
         seeds = fields.integers(name)
     else:
-        seeds = list(range(fields.integer(name, 1)))
+        seeds = list(range(min(fields.integer(name, 1), MOST + 1)))
     if not seeds:
         raise fields.fail(name, NoQuote("nothing"), "at least one seed")
     return list(dict.fromkeys(seeds))
