@@ -144,6 +144,28 @@ FAMILIES: Mapping[str, FamilySpec] = {
             regrets="optgap.heuristics.placement.regret:regrets",
         ),
         FamilySpec(
+            "consolidation",
+            "which tasks share which GPUs, at which clock?",
+            problem="optgap.models.consolidation.problem:ConsolidationProblem",
+            solution="optgap.models.consolidation.solution:ConsolidationSolution",
+            tables="optgap.models.consolidation.csvin:from_csv",
+            files={
+                "tasks": "task,memory_gb[,submit_s,gpus,duration_s,kappa,util_percent,app]",
+                "series": "task,t_s,util_percent",
+                "model": "linear-power and power-law-jct fits (JSON); repeatable",
+            },
+            needed=1,
+            tables_out={
+                "placements": (
+                    "optgap.models.consolidation.csvout:placements",
+                    "task,start_s,server,gpu_index per stay of a task",
+                ),
+            },
+            view="optgap.views.consolidation:draw",
+            per_event="opt_nomig",
+            regrets="optgap.heuristics.consolidation.regret:regrets",
+        ),
+        FamilySpec(
             "coscheduling",
             "which jobs share a node, on how many GPUs each, and when?",
             problem="optgap.models.coscheduling.problem:CoschedulingProblem",

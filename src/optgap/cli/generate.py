@@ -27,7 +27,7 @@ def command(
     time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
-    **files: str | None,
+    **files: str | list[str] | None,
 ) -> int:
     from optgap.models.jsonio import dump_json
     from optgap.parameters import assignments
@@ -37,7 +37,7 @@ def command(
     opt.require_writable(*dict.fromkeys((output, target)))
     given: dict[str, Any] = dict(assignments(settings or [], "--set"))
     spec = family(name, "FAMILY")
-    given_files = {key: path for key, path in files.items() if path is not None}
+    given_files = {key: path for key, path in files.items() if path}
     if given_files:
         problem = _from_files(spec, given_files, given, preset, size, seed)
     else:
@@ -64,7 +64,7 @@ def _from_preset(
 
 def _from_files(
     spec: Any,
-    files: dict[str, str],
+    files: dict[str, str | list[str]],
     given: dict[str, Any],
     preset: str | None,
     size: int | None,
@@ -75,10 +75,14 @@ def _from_files(
     for option, value in (("--preset", preset), ("--size", size)):
         if value is not None:
             raise InputError(option, "", NoQuote("it beside CSV files"), "one or the other")
-    for key in files:
+    for key, paths in files.items():
         if key not in spec.files:
             expected = f"files of {spec.name}: " + ", ".join(f"--{key}" for key in spec.files)
-            raise InputError(f"--{key}", "", files[key], expected)
+            raise InputError(f"--{key}", "", paths, expected)
+        if isinstance(paths, list) and opt.REPEATABLE not in spec.files[key]:
+            if len(paths) > 1:
+                raise InputError(f"--{key}", "", NoQuote(f"{len(paths)} files"), "one")
+            files[key] = paths[0]
     for key in list(spec.files)[: spec.needed]:
         if key not in files:
             raise InputError(f"--{key}", "", NoQuote("nothing"), "a CSV file")

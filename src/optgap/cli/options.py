@@ -62,6 +62,8 @@ Verbose = Annotated[
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="set a parameter; repeatable")
 ]
+REPEATABLE = "repeatable"
+"""In the text about a file that may be given several times."""
 PlotFile = Annotated[
     str | None, typer.Option("--plot", metavar="PNG", help="draw the picture here")
 ]
@@ -79,7 +81,10 @@ def with_files(function: Callable[..., int], files: Mapping[str, str]) -> Callab
             name,
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
-            annotation=Annotated[str | None, typer.Option(f"--{name}", metavar="FILE", help=text)],
+            annotation=Annotated[
+                (list[str] if REPEATABLE in text else str) | None,
+                typer.Option(f"--{name}", metavar="FILE", help=text),
+            ],
         )
         for name, text in files.items()
     ]

@@ -1,0 +1,110 @@
+"""A policy of your own, run through the same event loop as the built-in ones.
+
+A policy is a class with a method ``place(task, state)``, or just such a function. It gets the
+number of the task and returns the GPUs it shall run on, numbered through the cluster, or None to
+let it wait:
+
+>>> import numpy as np
+>>> def roomiest(task, state):
+...     "Awake GPUs with the most memory left, sleeping ones where there are too few."
+...     room = state.fits(task)
+...     order = np.lexsort((-state.free_bytes, state.count == 0))
+...     chosen = [int(g) for g in order if room[g]]
+...     server = {}
+...     for g in chosen:
+...         own = server.setdefault(int(state.problem.gpu_server[g]), [])
+...         own.append(g)
+...         if len(own) == state.problem.tasks[task].gpus:
+...             return own
+
+>>> from optgap.models.limits import Limits
+>>> from optgap.models.consolidation.presets import mixed
+>>> problem = mixed(seed=1)
+>>> outcome = run(problem, limits=Limits(), seed=0, policy=roomiest)
+>>> problem.check(outcome.solution)
+[]
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.consolidation.clocks import highest, lowest
+from optgap.models.consolidation.engine import Choice, Engine, State
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+
+
+def run(
+    problem: ConsolidationProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    policy: Any,
+    policy_params: Mapping[str, Any] | None = None,
+) -> Outcome:
+    """Run a policy from outside the package.
+
+    GPUs run at f_max, or at the lowest clock that κ allows where the policy has an attribute
+    ``clocks`` that is ``"lowest"``.
+
+    Parameters
+    ----------
+    policy: a class that is made with `policy_params` and has ``place(task, state)``; or a
+        function ``place(task, state)``, which gets `policy_params` by keyword.
+
+    Raises
+    ------
+    InputError: naming the policy, the task and what was wrong, for an answer that is no GPUs of
+        the cluster or does not fit, and for a policy that raises.
+    """
+    name = f"policy {getattr(policy, '__name__', type(policy).__name__)}"
+    params = dict(policy_params or {})
+    if inspect.isclass(policy):
+        try:
+            policy, params = policy(**params), {}
+        except Exception as error:
+            found = NoQuote(f"{type(error).__name__}: {error}")
+            raise InputError(name, "constructor", found, "parameters that it takes") from error
+    place = getattr(policy, "place", policy)
+    if not callable(place):
+        expected = "a class with place(task, state), or a function"
+        raise InputError(name, "", NoQuote("no method place"), expected)
+
+    def decide(state: State, task: int) -> Choice:
+        where = f"task {problem.tasks[task].name}"
+        try:
+            answer = place(task, state, **params)
+            chosen = None if answer is None else [answer] if np.isscalar(answer) else list(answer)
+        except Exception as error:
+            found = NoQuote(f"{type(error).__name__}: {error}")
+            raise InputError(name, where, found, "GPU numbers, or None") from error
+        return None if chosen is None else _checked(chosen, state, task, name, where)
+
+    rule = lowest if getattr(policy, "clocks", "") == "lowest" else highest
+    return Engine(problem, decide, rule, limits).run()
+
+
+def _checked(answer: list[Any], state: State, task: int, name: str, where: str) -> Choice:
+    """The GPUs, once they are known to be the cluster's, enough and with room."""
+    problem = state.problem
+    total = len(problem.places)
+    whole = all(isinstance(g, (int, np.integer)) and not isinstance(g, bool) for g in answer)
+    if not whole or not all(0 <= g < total for g in answer):
+        raise InputError(name, where, answer, f"GPU numbers from 0 to {total - 1}")
+    gpus = sorted({int(g) for g in answer})
+    if len(gpus) != len(answer) or len(gpus) != problem.tasks[task].gpus:
+        raise InputError(name, where, answer, f"{problem.tasks[task].gpus} different GPUs")
+    if problem.rules.gang == "server" and len({int(problem.gpu_server[g]) for g in gpus}) > 1:
+        raise InputError(name, where, answer, "GPUs of one server")
+    room = state.fits(task)
+    full = [g for g in gpus if not room[g]]
+    if full:
+        raise InputError(name, where, full[0], "a GPU with room for the task")
+    return tuple(gpus)

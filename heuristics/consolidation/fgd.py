@@ -1,0 +1,137 @@
+"""FGD (Weng et al., ATC 2023): the GPU where the cluster's fragmentation grows least."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from optgap.heuristics.consolidation.choosing import run
+from optgap.heuristics.consolidation.nodes import admitted
+from optgap.models.compiled import compiled
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.consolidation.engine import Choice, State
+from optgap.models.consolidation.tasks import FloatArray, IntArray
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+
+COVERED = 0.95
+"""Share of the tasks that the typical classes cover, most frequent first."""
+
+
+def typical(problem: ConsolidationProblem) -> tuple[IntArray, FloatArray]:
+    """(M, 2) classes of (share in milli-GPU, GPUs), shares to whole percents, and popularity."""
+    counts = Counter(
+        (max(10, round(int(mean) / 1e6) * 10), t.gpus)
+        for mean, t in zip(problem.mean_micro, problem.tasks, strict=True)
+    )
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], -item[0][0], -item[0][1]))
+    kept, covered = [], 0
+    for item in ranked:
+        kept.append(item)
+        covered += item[1]
+        if covered >= COVERED * len(problem):
+            break
+    classes = np.array([key for key, _ in kept], dtype=np.int64)
+    return classes, np.array([count for _, count in kept]) / covered
+
+
+@compiled
+def fragmentation(free: IntArray, classes: IntArray, popularity: FloatArray) -> float:
+    """F_n(M): free GPU that tasks of the typical classes cannot use, milli-GPU."""
+    total = 0.0
+    for m in range(len(classes)):
+        share, need = classes[m, 0], classes[m, 1]
+        enough = lost = whole = 0
+        for value in free:
+            whole += value
+            if value >= share:
+                enough += 1
+            else:
+                lost += value
+        total += popularity[m] * (lost if enough >= need else whole)
+    return total
+
+
+@compiled
+def scored(
+    free: IntArray,
+    room: IntArray,
+    first: IntArray,
+    share: int,
+    need: int,
+    classes: IntArray,
+    popularity: FloatArray,
+) -> tuple[FloatArray, IntArray]:
+    """Score of each server and its best GPU; −1 where the task does not fit.
+
+    Several GPUs: the first that have room.
+    """
+    servers = len(first) - 1
+    scores = np.full(servers, -1.0)
+    gpus = np.full(servers, -1, dtype=np.int64)
+    for i in range(servers):
+        lo, hi = first[i], first[i + 1]
+        count = 0
+        for g in range(lo, hi):
+            count += room[g]
+        if count < need:
+            continue
+        own = free[lo:hi].copy()
+        before = fragmentation(own, classes, popularity)
+        if need > 1:
+            left = need
+            for g in range(lo, hi):
+                if room[g] and left > 0:
+                    own[g - lo] -= share
+                    left -= 1
+            change = (before - fragmentation(own, classes, popularity)) / 1000.0
+            scores[i] = np.trunc(100.0 / (1.0 + np.exp(-change)))
+            continue
+        for g in range(lo, hi):
+            if not room[g]:
+                continue
+            own[g - lo] -= share
+            change = (before - fragmentation(own, classes, popularity)) / 1000.0
+            own[g - lo] += share
+            score = np.trunc(100.0 / (1.0 + np.exp(-change)))
+            if score > scores[i]:
+                scores[i], gpus[i] = score, g
+    return scores, gpus
+
+
+def fgd(
+    problem: ConsolidationProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    u_max: float = 100.0,
+    strict_queue: bool = False,
+    dfs: bool = False,
+    delta_mhz: float = 15.0,
+) -> Outcome:
+    """A task asks for the share ū/100 of each of its GPUs; ties go to the lowest index.
+
+    Servers are looked at one by one even where a task's GPUs may be spread.
+    """
+    classes, popularity = typical(problem)
+
+    def decide(state: State, task: int) -> Choice:
+        room = admitted(state, task, u_max)
+        free = np.maximum(0, np.rint((u_max * 1e6 - state.mean_micro) / 1e5)).astype(np.int64)
+        share = round(int(problem.mean_micro[task]) / 1e5)
+        need = problem.tasks[task].gpus
+        scores, gpus = scored(
+            free, room.astype(np.int64), state.first_gpu, share, need, classes, popularity
+        )
+        best = int(np.argmax(scores))
+        if scores[best] < 0:
+            if problem.rules.gang == "free" and int(room.sum()) >= need:
+                return tuple(np.flatnonzero(room)[:need].tolist())
+            return None
+        if need == 1:
+            return (int(gpus[best]),)
+        own = np.arange(state.first_gpu[best], state.first_gpu[best + 1])
+        return tuple(own[room[own]][:need].tolist())
+
+    return run(problem, decide, limits, strict_queue=strict_queue, dfs=dfs, delta_mhz=delta_mhz)

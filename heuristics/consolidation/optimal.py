@@ -1,0 +1,124 @@
+"""The newcomer's best place while everybody else stays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from optgap.heuristics.consolidation.choosing import require, run
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.consolidation.clocks import lowest
+from optgap.models.consolidation.engine import Choice, State
+from optgap.models.consolidation.tasks import FloatArray
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+
+
+def opt_nomig(
+    problem: ConsolidationProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    capacity: str = "",
+    strict_queue: bool = False,
+) -> Outcome:
+    """Least added power, then least memory left, with clocks as low as κ allows.
+
+    Parameters
+    ----------
+    capacity: ``mean`` keeps Σ ū ≤ U beside the problem's own rule; "" for that rule alone.
+    """
+    require("opt_nomig", "capacity", capacity, capacity in ("", "none", "mean"), "mean or none")
+    return run(
+        problem, least_added(capacity == "mean"), limits, strict_queue=strict_queue, clocks=lowest
+    )
+
+
+def least_added(mean: bool) -> Callable[[State, int], Choice]:
+    """The decision of `opt_nomig`; with `mean`, Σ ū ≤ U on every GPU."""
+
+    def decide(state: State, task: int) -> Choice:
+        room = state.fits(task)
+        if mean:
+            limit = state.problem.limit_micro
+            room &= state.mean_micro + state.problem.mean_micro[task] <= limit
+        added = added_watts(state, task, room)
+        return cheapest(state, task, added)[1]
+
+    return decide
+
+
+def added_watts(state: State, task: int, room: np.ndarray) -> FloatArray:
+    """(G,) what each GPU with room would draw more, its server's static power aside, W."""
+    problem = state.problem
+    added = np.full(len(room), np.inf)
+    empty: dict[int, float] = {}
+    for g in np.flatnonzero(room).tolist():
+        kind = int(problem.gpu_kind[g])
+        floors = problem.floors_mhz[kind]
+        own = state.residents(g)
+        if not own:
+            if kind not in empty:
+                empty[kind] = problem.watts(kind, [task], floors[task])
+            added[g] = empty[kind]
+            continue
+        before = problem.watts(kind, own, max(floors[ell] for ell in own))
+        everyone = [*own, task]
+        added[g] = problem.watts(kind, everyone, max(floors[ell] for ell in everyone)) - before
+    return added
+
+
+def cheapest(state: State, task: int, added: FloatArray) -> tuple[float, Choice]:
+    """The least added power, servers that wake included, and GPUs that reach it."""
+    problem = state.problem
+    v = problem.tasks[task].gpus
+    static = np.array([server.static_w for server in problem.servers])
+    rank = np.lexsort((np.arange(len(added)), state.free_bytes, added))
+    if problem.rules.gang == "free" and v > 1:
+        return _spread(state, added, rank, static, v)
+    best: tuple[float, float, int] | None = None
+    chosen: Choice = None
+    position = np.empty(len(rank), dtype=np.int64)
+    position[rank] = np.arange(len(rank))
+    if v == 1:
+        total = added + np.where(state.awake > 0, 0.0, static)[problem.gpu_server]
+        g = int(np.lexsort((np.arange(len(total)), state.free_bytes, np.round(total, 9)))[0])
+        return float(total[g]), (g,) if np.isfinite(total[g]) else None
+    for i in range(len(static)):
+        own = np.arange(state.first_gpu[i], state.first_gpu[i + 1])
+        own = own[np.argsort(position[own], kind="stable")][:v]
+        if len(own) < v or not np.isfinite(added[own]).all():
+            continue
+        cost = float(added[own].sum()) + (0.0 if state.awake[i] else float(static[i]))
+        key = (round(cost, 9), float(state.free_bytes[own].sum()), i)
+        if best is None or key < best:
+            best, chosen = key, tuple(sorted(own.tolist()))
+    return (np.inf, None) if best is None else (best[0], chosen)
+
+
+def _spread(
+    state: State, added: FloatArray, rank: np.ndarray, static: FloatArray, v: int
+) -> tuple[float, Choice]:
+    """GPUs anywhere: awake servers first by added power, then whole servers as they wake.
+
+    With equal static power that is the least; with servers that differ the thriftiest wake
+    first.
+    """
+    asleep = state.awake[state.problem.gpu_server] == 0
+    share = static[state.problem.gpu_server]
+    fits = [g for g in rank.tolist() if np.isfinite(added[g])]
+    best: tuple[float, tuple[int, ...]] | None = None
+    order = sorted(set(state.problem.gpu_server[asleep].tolist()), key=lambda i: static[i])
+    for woken in range(len(order) + 1):
+        allowed = set(order[:woken])
+        pool = [g for g in fits if not asleep[g] or int(state.problem.gpu_server[g]) in allowed]
+        if len(pool) >= v:
+            chosen = tuple(sorted(pool[:v]))
+            servers = {int(state.problem.gpu_server[g]) for g in chosen if asleep[g]}
+            cost = float(added[list(chosen)].sum()) + sum(float(static[i]) for i in servers)
+            if best is None or cost < best[0] - 1e-9:
+                best = (cost, chosen)
+            if share.max(initial=0.0) >= 0 and woken > v:
+                break
+    return (np.inf, None) if best is None else best

@@ -1,0 +1,221 @@
+"""Compiled loop: tasks that share GPUs make progress until one of them ends."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optgap.models.compiled import compiled
+from optgap.models.consolidation.tasks import FloatArray, IntArray
+
+SLACK = 1e-9
+"""Samples: progress this close to the end of one has reached it."""
+
+
+@compiled
+def factor(total: float, exponent: float) -> float:
+    """s(U) = max(1, (U/100)^q)."""
+    if total <= 100.0:
+        return 1.0
+    return float((total / 100.0) ** exponent)
+
+
+@compiled
+def retime(
+    task: int,
+    now: float,
+    period: float,
+    start: IntArray,
+    place: IntArray,
+    speed: FloatArray,
+    slowdown: FloatArray,
+    length: IntArray,
+    duration: FloatArray,
+    progress: FloatArray,
+    rate: FloatArray,
+    due: FloatArray,
+) -> None:
+    """Set a task's rate, the slowest of its GPUs', and when its sample or itself ends."""
+    slowest = 1e300
+    for m in range(start[task], start[task + 1]):
+        slowest = min(slowest, speed[m] / slowdown[place[m]])
+    rate[task] = slowest
+    sample = int(progress[task] / period + SLACK)
+    goal = duration[task]
+    if sample < length[task] - 1:
+        goal = min(goal, (sample + 1) * period)
+    due[task] = now + max(0.0, goal - progress[task]) / slowest
+
+
+@compiled
+def refresh(
+    gpu: int,
+    now: float,
+    period: float,
+    exponent: float,
+    held: IntArray,
+    many: IntArray,
+    sample: FloatArray,
+    start: IntArray,
+    place: IntArray,
+    speed: FloatArray,
+    slowdown: FloatArray,
+    length: IntArray,
+    duration: FloatArray,
+    progress: FloatArray,
+    since: FloatArray,
+    rate: FloatArray,
+    due: FloatArray,
+    always: bool,
+) -> None:
+    """After a change on a GPU: its slowdown, and its residents' progress and rates."""
+    total = 0.0
+    for m in range(many[gpu]):
+        total += sample[held[gpu, m]]
+    fresh = factor(total, exponent)
+    if fresh == slowdown[gpu] and not always:
+        return
+    slowdown[gpu] = fresh
+    for m in range(many[gpu]):
+        task = held[gpu, m]
+        progress[task] += (now - since[task]) * rate[task]
+        since[task] = now
+        retime(
+            task, now, period, start, place, speed, slowdown, length, duration, progress, rate, due
+        )
+
+
+@compiled
+def advance(
+    horizon: float,
+    period: float,
+    exponent: float,
+    running: IntArray,
+    count: int,
+    series: FloatArray,
+    offset: IntArray,
+    length: IntArray,
+    duration: FloatArray,
+    held: IntArray,
+    many: IntArray,
+    sample: FloatArray,
+    start: IntArray,
+    place: IntArray,
+    speed: FloatArray,
+    slowdown: FloatArray,
+    progress: FloatArray,
+    since: FloatArray,
+    rate: FloatArray,
+    due: FloatArray,
+) -> tuple[float, int]:
+    """The next end of a task up to `horizon`: (when, its place in `running`), or (horizon, −1).
+
+    Of tasks that end together the first in `running` is told.
+    """
+    while True:
+        first, when = -1, horizon
+        for k in range(count):
+            if due[running[k]] < when:
+                first, when = k, due[running[k]]
+        if first < 0:
+            return horizon, -1
+        task = running[first]
+        progress[task] += (when - since[task]) * rate[task]
+        since[task] = when
+        if progress[task] >= duration[task] - SLACK * period:
+            progress[task] = duration[task]
+            return when, first
+        index = min(length[task] - 1, int(progress[task] / period + 1e-6))
+        progress[task] = max(progress[task], index * period)
+        sample[task] = series[offset[task] + index]
+        retime(
+            task, when, period, start, place, speed, slowdown, length, duration, progress, rate, due
+        )
+        for m in range(start[task], start[task + 1]):
+            refresh(
+                place[m], when, period, exponent, held, many, sample, start, place, speed,
+                slowdown, length, duration, progress, since, rate, due, False,
+            )  # fmt: skip
+
+
+@compiled
+def aligned(
+    tasks: IntArray,
+    count: int,
+    series: FloatArray,
+    offset: IntArray,
+    length: IntArray,
+    first: IntArray,
+    total: FloatArray,
+) -> int:
+    """Σ of residents' series from sample `first` of each on, into `total`; returns its length.
+
+    A resident whose series has run out contributes its last sample as long as another lasts.
+    """
+    longest = 1
+    for m in range(count):
+        longest = max(longest, length[tasks[m]] - first[m])
+    longest = min(longest, len(total))
+    for t in range(longest):
+        value = 0.0
+        for m in range(count):
+            k = min(first[m] + t, length[tasks[m]] - 1)
+            value += series[offset[tasks[m]] + k]
+        total[t] = value
+    return longest
+
+
+@compiled
+def correlate(
+    gpus: IntArray,
+    own: FloatArray,
+    held: IntArray,
+    many: IntArray,
+    series: FloatArray,
+    offset: IntArray,
+    length: IntArray,
+    progress: FloatArray,
+    since: FloatArray,
+    rate: FloatArray,
+    now: float,
+    period: float,
+    from_start: bool,
+    means: FloatArray,
+    rhos: FloatArray,
+    peak: FloatArray,
+) -> None:
+    """Mean of each GPU's aggregate series, and its Pearson correlation with `own`.
+
+    Aggregates are cut to the shorter; 0 where one is constant or has fewer than two samples.
+    """
+    total = np.zeros(max(1, int(length.max())))
+    first = np.zeros(held.shape[1], dtype=np.int64)
+    for c in range(len(gpus)):
+        g = gpus[c]
+        for m in range(many[g]):
+            task = held[g, m]
+            done = progress[task] + (now - since[task]) * rate[task]
+            first[m] = 0 if from_start else min(length[task] - 1, int(done / period + 1e-9))
+        longest = aligned(held[g], many[g], series, offset, length, first, total)
+        mean = 0.0
+        for t in range(longest):
+            mean += total[t]
+        means[c] = mean / longest
+        n = min(longest, len(own))
+        rhos[c] = 0.0
+        if n < 2:
+            continue
+        a = b = 0.0
+        for t in range(n):
+            a += total[t]
+            b += own[t]
+        a /= n
+        b /= n
+        ab = aa = bb = 0.0
+        for t in range(n):
+            x, y = total[t] - a, own[t] - b
+            ab += x * y
+            aa += x * x
+            bb += y * y
+        if aa > 1e-12 * n and bb > 1e-12 * n:
+            rhos[c] = ab / np.sqrt(aa * bb)
+        peak[c] = aa

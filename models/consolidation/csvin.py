@@ -1,0 +1,236 @@
+"""Tasks and their utilisation from CSV files."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from optgap.models.consolidation.cluster import GpuKind, PowerLine, Server
+from optgap.models.consolidation.fits import apply
+from optgap.models.consolidation.fits import read as read_fit
+from optgap.models.consolidation.problem import Capacity, ConsolidationProblem, Gang, Goal, Rules
+from optgap.models.consolidation.tasks import FloatArray, Task, validate_series
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.tables import Column, read_table
+
+V100 = GpuKind()
+MISSING = -1.0
+
+
+def kind_of(
+    gpu: str,
+    gpu_memory_gb: float,
+    f_min_mhz: float,
+    f_max_mhz: float,
+    clock_step_mhz: float,
+    line: PowerLine = V100.power,
+    beta: float = V100.beta,
+) -> GpuKind:
+    """One kind of GPU; clocks every `clock_step_mhz` down from f_max, or all of them for 0.
+
+    Raises
+    ------
+    InputError: for f_min above f_max, or a step that is none.
+    """
+    if not 0 < f_min_mhz <= f_max_mhz:
+        found = NoQuote(f"{f_min_mhz:g} with f_max_mhz {f_max_mhz:g}")
+        raise InputError("--set", "f_min_mhz", found, "0 < f_min ≤ f_max")
+    clocks: tuple[float, ...] = ()
+    if clock_step_mhz:
+        steps = (f_max_mhz - f_min_mhz) / clock_step_mhz if clock_step_mhz > 0 else -1.0
+        if not 0 <= steps <= 10_000:
+            expected = "0, or a step in MHz that gives up to 10,000 clocks"
+            raise InputError("--set", "clock_step_mhz", clock_step_mhz, expected)
+        clocks = tuple(f_max_mhz - k * clock_step_mhz for k in range(int(steps + 1e-9), -1, -1))
+    return GpuKind(gpu, gpu_memory_gb, line, f_min_mhz, f_max_mhz, beta, clocks)
+
+
+def from_csv(
+    tasks: str | os.PathLike[str],
+    series: str | os.PathLike[str] | None = None,
+    model: Sequence[str] | str = (),
+    *,
+    seed: int,
+    servers: int = 4,
+    gpus_per_server: int = 8,
+    gpu_memory_gb: float = 32.0,
+    server_static_w: float = 0.0,
+    capacity: Capacity = "none",
+    limit_percent: float = 100.0,
+    gang: Gang = "server",
+    goal: Goal = "power",
+    kappa: float = 1.2,
+    gpu: str = "V100",
+    gpu_static_w: float = V100.power.static_w,
+    gpu_slope_w_per_mhz: float = V100.power.slope_w_per_mhz,
+    beta: float = V100.beta,
+    f_min_mhz: float = V100.f_min_mhz,
+    f_max_mhz: float = V100.f_max_mhz,
+    clock_step_mhz: float = 0.0,
+    period_s: float = 0.0,
+    contention: float = 1.0,
+    waiting: bool = True,
+    series_rule: str = "strict",
+) -> ConsolidationProblem:
+    """A problem from a table of tasks, with utilisation by sample and fitted models if given.
+
+    `seed` is not used. `kappa` is for tasks without one, `period_s` for series of one sample.
+    `series_rule` is ``strict``, where series of different lengths and constant ones are refused,
+    or ``loose``: a task goes on with its last sample, and a constant correlates with nothing.
+
+    Raises
+    ------
+    InputError: naming file, row and column of what cannot be used.
+    """
+    if series_rule not in ("strict", "loose"):
+        raise InputError("--set", "series_rule", series_rule, "strict or loose")
+    if servers < 1 or gpus_per_server < 1:
+        found = NoQuote(f"{servers} servers of {gpus_per_server} GPUs")
+        raise InputError("--set", "servers", found, "at least 1 of at least 1")
+    line = PowerLine(gpu_static_w, gpu_slope_w_per_mhz)
+    kind = kind_of(gpu, gpu_memory_gb, f_min_mhz, f_max_mhz, clock_step_mhz, line, beta)
+    read, apps = _tasks(tasks, kappa)
+    period = period_s or 60.0
+    if series is not None:
+        read, period = _with_series(read, series, period_s, series_rule == "strict")
+    if capacity != "none":
+        for task in read:
+            if np.isnan(task.util_percent[0]):
+                expected = f"its util_percent or series, for capacity {capacity}"
+                raise InputError(str(tasks), f"task {task.name}", NoQuote("nothing"), expected)
+    known = [_known(task) for task in read]
+    files = [model] if isinstance(model, str) else list(model)
+    kinds, known = apply([read_fit(path) for path in files], [kind], known, apps)
+    return ConsolidationProblem.of(
+        kinds,
+        [Server((0,) * gpus_per_server, server_static_w)] * min(servers, 1_000_000),
+        known,
+        goal=goal,
+        rules=Rules(capacity, limit_percent, gang, contention, waiting),
+        period_s=period,
+        name=os.path.splitext(os.path.basename(os.fspath(tasks)))[0],
+        origin=", ".join(os.path.basename(os.fspath(p)) for p in (tasks, series) if p is not None),
+        source=str(tasks),
+    )
+
+
+def _known(task: Task) -> Task:
+    """A task about whose utilisation nothing was said keeps no GPU busy."""
+    if not np.isnan(task.util_percent[0]):
+        return task
+    return _task(task, np.zeros(1), task.duration_s)
+
+
+def _task(task: Task, series: FloatArray, duration_s: float) -> Task:
+    return Task(task.name, task.memory_gb, task.gpus, task.kappa, task.submit_s, duration_s, series)
+
+
+def _tasks(path: str | os.PathLike[str], kappa: float) -> tuple[list[Task], list[str]]:
+    table = read_table(
+        path,
+        [
+            Column("task"),
+            Column("memory_gb", "number"),
+            Column("submit_s", "number", required=False, empty=0.0),
+            Column("gpus", "integer", minimum=1, required=False, empty=1),
+            Column("duration_s", "number", required=False, empty=MISSING),
+            Column("kappa", "number", minimum=1, required=False, empty=kappa),
+            Column("util_percent", "number", required=False, empty=MISSING),
+            Column("app", required=False, empty=""),
+        ],
+    )
+    found: list[Task] = []
+    seen: set[str] = set()
+    for k, name in enumerate(table["task"]):
+        row = f"row {table['#'][k]}, column"
+        if name in seen:
+            raise InputError(str(path), f"{row} task", NoQuote(f"{name} twice"), "each once")
+        seen.add(name)
+        util, lasting = table["util_percent"][k], table["duration_s"][k]
+        if util > 100:
+            raise InputError(str(path), f"{row} util_percent", util, "0 to 100")
+        if lasting == 0:
+            raise InputError(str(path), f"{row} duration_s", lasting, "a positive time")
+        found.append(
+            Task(
+                name,
+                table["memory_gb"][k],
+                table["gpus"][k],
+                table["kappa"][k],
+                table["submit_s"][k],
+                max(0.0, lasting),
+                np.array([util if util >= 0 else np.nan]),
+            )
+        )
+    if not found:
+        raise InputError(str(path), "", NoQuote("no rows"), "at least one task")
+    return found, [app or task.name for app, task in zip(table["app"], found, strict=True)]
+
+
+def _with_series(
+    tasks: list[Task], path: str | os.PathLike[str], period_s: float, strict: bool
+) -> tuple[list[Task], float]:
+    """The tasks with their series, and the time between two samples."""
+    samples = _samples(path, {task.name for task in tasks})
+    period = _period(samples, path, period_s)
+    lengths: dict[str, int] = {}
+    found = []
+    for task in tasks:
+        where = f"task {task.name}"
+        if task.name not in samples:
+            if np.isnan(task.util_percent[0]):
+                raise InputError(str(path), where, NoQuote("no samples"), "at least one")
+            found.append(task)
+            continue
+        series = np.array([u for _, u in samples[task.name]])
+        validate_series(series, str(path), where)
+        lengths[task.name] = series.size
+        first = next(iter(lengths))
+        if strict and series.size != lengths[first]:
+            shown = NoQuote(f"{series.size} samples")
+            expected = f"{lengths[first]} as of {first} (or --set series_rule=loose)"
+            raise InputError(str(path), where, shown, expected)
+        if strict and series.size > 1 and (series == series[0]).all():
+            shown = NoQuote(f"{series[0]:g} throughout")
+            expected = "a series that changes (or --set series_rule=loose)"
+            raise InputError(str(path), where, shown, expected)
+        found.append(_task(task, series, task.duration_s))
+    return found, period
+
+
+def _samples(path: str | os.PathLike[str], names: set[str]) -> dict[str, list[tuple[float, float]]]:
+    table = read_table(
+        path, [Column("task"), Column("t_s", "number"), Column("util_percent", "number")]
+    )
+    samples: dict[str, list[tuple[float, float]]] = {}
+    for k, name in enumerate(table["task"]):
+        row = f"row {table['#'][k]}, column"
+        if name not in names:
+            raise InputError(str(path), f"{row} task", name, "a task of the other file")
+        if table["util_percent"][k] > 100:
+            raise InputError(str(path), f"{row} util_percent", table["util_percent"][k], "0 to 100")
+        own = samples.setdefault(name, [])
+        if own and table["t_s"][k] <= own[-1][0]:
+            expected = f"a time after {own[-1][0]:g}"
+            raise InputError(str(path), f"{row} t_s", table["t_s"][k], expected)
+        own.append((table["t_s"][k], table["util_percent"][k]))
+    if not samples:
+        raise InputError(str(path), "", NoQuote("no rows"), "at least one sample")
+    return samples
+
+
+def _period(
+    samples: dict[str, list[tuple[float, float]]], path: str | os.PathLike[str], given: float
+) -> float:
+    """The one time between samples."""
+    period = given
+    for name, own in samples.items():
+        for (before, _), (after, _) in itertools.pairwise(own):
+            period = period or after - before
+            if abs(after - before - period) > 1e-6 * period:
+                found = NoQuote(f"{after - before:g} s between samples at {after:g} s")
+                raise InputError(str(path), f"task {name}", found, f"{period:g} s throughout")
+    return period or 60.0

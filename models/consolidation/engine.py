@@ -1,0 +1,317 @@
+"""The event loop: tasks arrive, a policy places them, residents slow one another, tasks end."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from optgap.models.consolidation.clockwork import advance, refresh
+from optgap.models.consolidation.problem import ConsolidationProblem
+from optgap.models.consolidation.solution import Assignment, Clock, ConsolidationSolution
+from optgap.models.consolidation.tasks import FloatArray, IntArray
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+
+Choice = tuple[int, ...] | None
+Decide = Callable[["State", int], Choice]
+"""The GPUs for a task, now; None to let it wait."""
+ClockRule = Callable[["State", int, float], list[tuple[float, float]]]
+"""(delay in s, MHz) steps of a GPU's clock after a change, from its present clock on."""
+LOOK_EVERY = 64
+
+
+class State:
+    """The cluster as a policy sees it. Arrays are the engine's own: read, do not write.
+
+    Parameters
+    ----------
+    problem: servers, rules and tasks; a policy looks at no task before it has arrived.
+    """
+
+    def __init__(self, problem: ConsolidationProblem) -> None:
+        self.problem = problem
+        gpus, tasks = len(problem.places), len(problem)
+        self.time_s = 0.0
+        self.free_bytes: IntArray = problem.gpu_memory.copy()
+        self.rows = problem.rows
+        self.used: IntArray = np.zeros((len(self.rows), gpus), dtype=np.int64)
+        self.mean_micro: IntArray = np.zeros(gpus, dtype=np.int64)
+        self.count: IntArray = np.zeros(gpus, dtype=np.int64)
+        self.awake: IntArray = np.zeros(len(problem.servers), dtype=np.int64)
+        self.clock_mhz: FloatArray = np.zeros(gpus)
+        self.held: IntArray = np.zeros((gpus, 8), dtype=np.int64)
+        self.first_gpu: IntArray = np.searchsorted(
+            problem.gpu_server, np.arange(len(problem.servers) + 1)
+        ).astype(np.int64)
+        self.start: IntArray = np.concatenate([[0], np.cumsum(problem.width)]).astype(np.int64)
+        entries = int(self.start[-1])
+        self.place: IntArray = np.zeros(entries, dtype=np.int64)
+        self.speed: FloatArray = np.ones(entries)
+        self.slowdown: FloatArray = np.ones(gpus)
+        series = [task.util_percent for task in problem.tasks]
+        self.series: FloatArray = np.concatenate(series)
+        self.length: IntArray = np.array([one.size for one in series], dtype=np.int64)
+        self.offset: IntArray = np.concatenate([[0], np.cumsum(self.length)[:-1]]).astype(np.int64)
+        self.duration: FloatArray = np.array([task.duration_s for task in problem.tasks])
+        self.progress: FloatArray = np.zeros(tasks)
+        self.since: FloatArray = np.zeros(tasks)
+        self.rate: FloatArray = np.ones(tasks)
+        self.due: FloatArray = np.full(tasks, np.inf)
+        self.sample: FloatArray = self.series[self.offset].copy()
+        self.running: IntArray = np.zeros(tasks, dtype=np.int64)
+        self.present = 0
+
+    # -- what policies ask ----------------------------------------------------------------
+
+    def residents(self, gpu: int) -> list[int]:
+        """Tasks on a GPU."""
+        found: list[int] = self.held[gpu, : self.count[gpu]].tolist()
+        return found
+
+    def gpus_of(self, task: int) -> tuple[int, ...]:
+        """GPUs of a running task."""
+        return tuple(self.place[self.start[task] : self.start[task + 1]].tolist())
+
+    def util_now(self) -> FloatArray:
+        """(G,) Σ of the residents' utilisation at this instant, %."""
+        total = np.zeros(len(self.count))
+        tasks = self.running[: self.present]
+        for task in tasks.tolist():
+            total[self.place[self.start[task] : self.start[task + 1]]] += self.sample[task]
+        return total
+
+    def fits(self, task: int) -> np.ndarray:
+        """(G,) whether memory and the problem's capacity rows leave room for `task`."""
+        room = self.free_bytes >= self.problem.memory[task]
+        if len(self.rows):
+            limit = self.problem.limit_micro
+            room &= (self.used + self.rows[:, task, None] <= limit).all(axis=0)
+        return np.asarray(room)
+
+    def progress_of(self, task: int) -> float:
+        """Progress by now, s at f_max."""
+        return float(self.progress[task] + (self.time_s - self.since[task]) * self.rate[task])
+
+    # -- what the engine does -------------------------------------------------------------
+
+    def put(self, task: int, gpus: Iterable[int]) -> None:
+        """Let a task run on some GPUs from now on."""
+        chosen = sorted(gpus)
+        self.place[self.start[task] : self.start[task + 1]] = chosen
+        problem = self.problem
+        for m, g in enumerate(chosen, int(self.start[task])):
+            if self.count[g] == self.held.shape[1]:
+                self.held = np.concatenate([self.held, np.zeros_like(self.held)], axis=1)
+            self.held[g, self.count[g]] = task
+            self.count[g] += 1
+            self.awake[problem.gpu_server[g]] += self.count[g] == 1
+            self.free_bytes[g] -= problem.memory[task]
+            self.mean_micro[g] += problem.mean_micro[task]
+            self.speed[m] = 1.0
+        self.used[:, chosen] += self.rows[:, task, None]
+        self.running[self.present] = task
+        self.present += 1
+        self.since[task] = self.time_s
+
+    def take(self, task: int) -> tuple[int, ...]:
+        """Take a task off its GPUs."""
+        gpus = self.gpus_of(task)
+        problem = self.problem
+        for g in gpus:
+            own = self.residents(g)
+            own.remove(task)
+            self.count[g] -= 1
+            self.held[g, : self.count[g]] = own
+            self.awake[problem.gpu_server[g]] -= self.count[g] == 0
+            self.free_bytes[g] += problem.memory[task]
+            self.mean_micro[g] -= problem.mean_micro[task]
+        self.used[:, list(gpus)] -= self.rows[:, task, None]
+        k = int(np.flatnonzero(self.running[: self.present] == task)[0])
+        self.running[k : self.present - 1] = self.running[k + 1 : self.present]
+        self.present -= 1
+        self.due[task] = np.inf
+        return gpus
+
+    def set_clock(self, gpu: int, mhz: float) -> None:
+        """Change a GPU's clock, and with it the speed of its residents (Eq. 5)."""
+        self.clock_mhz[gpu] = mhz
+        kind = self.problem.kinds[int(self.problem.gpu_kind[gpu])]
+        for task in self.residents(gpu):
+            beta = self.problem.tasks[task].beta
+            exponent = kind.beta if beta is None else beta
+            for m in range(int(self.start[task]), int(self.start[task + 1])):
+                if self.place[m] == gpu:
+                    self.speed[m] = (mhz / kind.f_max_mhz) ** exponent
+
+    def retimed(self, gpus: Iterable[int]) -> None:
+        """Bring progress and rates on some GPUs up to now after a change."""
+        for g in gpus:
+            refresh(
+                g, self.time_s, self.problem.period_s, self.problem.rules.contention, self.held,
+                self.count, self.sample, self.start, self.place, self.speed, self.slowdown,
+                self.length, self.duration, self.progress, self.since, self.rate, self.due, True,
+            )  # fmt: skip
+
+    def next_end(self, horizon: float) -> tuple[float, int]:
+        """The next task that ends up to `horizon` and when; −1 for none."""
+        when, k = advance(
+            horizon, self.problem.period_s, self.problem.rules.contention, self.running,
+            self.present, self.series, self.offset, self.length, self.duration, self.held,
+            self.count, self.sample, self.start, self.place, self.speed, self.slowdown,
+            self.progress, self.since, self.rate, self.due,
+        )  # fmt: skip
+        return when, int(self.running[k]) if k >= 0 else -1
+
+
+Observe = Callable[["Engine"], None]
+
+
+class Engine:
+    """Runs a policy on a problem, at one instant or over time.
+
+    Parameters
+    ----------
+    decide: where a task goes.
+    clocks: what the clock of a GPU does once its residents have changed.
+    strict: a task that has to wait holds back those behind it.
+    repack: called after each change, to move what runs; see `move`.
+    """
+
+    def __init__(
+        self,
+        problem: ConsolidationProblem,
+        decide: Decide,
+        clocks: ClockRule,
+        limits: Limits,
+        *,
+        strict: bool = False,
+        repack: Observe | None = None,
+    ) -> None:
+        self.problem, self.limits = problem, limits
+        self.decide, self.clocks, self.strict, self.repack = decide, clocks, strict, repack
+        self.state = State(problem)
+        self.timed = problem.objective.goal == "energy"
+        self.assignments: list[Assignment] = []
+        self.changes: list[Clock] = []
+        self.queue: list[int] = []
+        self.refused = 0
+        self.decisions = 0
+        self._steps: list[tuple[float, int, int, float]] = []
+        self._version = [0] * len(problem.places)
+        self.stopped: Termination | None = None
+
+    def run(self) -> Outcome:
+        """All arrivals, and with a clock all ends."""
+        tasks, state = self.problem.tasks, self.state
+        upcoming = 0
+        while upcoming < len(tasks) or (self.timed and (state.present or self.queue)):
+            if (upcoming + self.decisions) % LOOK_EVERY == 0 and self.limits.stop is not None:
+                self.stopped = self.limits.stop
+                break
+            if not self.timed:
+                self._arrive(upcoming)
+                upcoming += 1
+                continue
+            arrival = tasks[upcoming].submit_s if upcoming < len(tasks) else float("inf")
+            step = self._steps[0][0] if self._steps else float("inf")
+            when, ended = state.next_end(min(arrival, step))
+            if ended < 0 and not np.isfinite(when):
+                break  # what waits never fits
+            state.time_s = when
+            if ended >= 0:
+                self._end(ended)
+            elif step <= arrival:
+                self._step()
+            else:
+                self._arrive(upcoming)
+                upcoming += 1
+        return self._outcome()
+
+    def _arrive(self, task: int) -> None:
+        self.queue.append(task)
+        if self.strict and len(self.queue) > 1:
+            return
+        if not self._try(task):
+            if not self.timed or not self.problem.rules.waiting:
+                self.queue.remove(task)
+                self.refused += 1
+        elif self.repack is not None:
+            self.repack(self)
+
+    def _try(self, task: int) -> bool:
+        self.decisions += 1
+        gpus = self.decide(self.state, task)
+        if gpus is None:
+            return False
+        self.queue.remove(task)
+        self.state.put(task, gpus)
+        self.assignments.append(Assignment(task, tuple(sorted(gpus)), self.state.time_s))
+        self._settle(gpus)
+        return True
+
+    def _end(self, task: int) -> None:
+        gpus = self.state.take(task)
+        self._settle(gpus)
+        for waiting in list(self.queue):
+            if not self._try(waiting) and self.strict:
+                break
+        if self.repack is not None:
+            self.repack(self)
+
+    def move(self, task: int, gpus: tuple[int, ...]) -> None:
+        """Let a running task go on elsewhere."""
+        state = self.state
+        state.progress[task] = state.progress_of(task)
+        state.since[task] = state.time_s
+        before = state.take(task)
+        state.put(task, gpus)
+        self.assignments.append(Assignment(task, tuple(sorted(gpus)), state.time_s))
+        self._settle({*before, *gpus})
+
+    def _settle(self, gpus: Iterable[int]) -> None:
+        """New clocks after residents have changed; a GPU that has woken starts at f_max."""
+        state, chosen = self.state, list(gpus)
+        for g in chosen:
+            self._version[g] += 1
+            if not state.count[g]:
+                state.clock_mhz[g] = 0.0
+                continue
+            kind = self.problem.kinds[int(self.problem.gpu_kind[g])]
+            present = float(state.clock_mhz[g]) or kind.f_max_mhz
+            steps = self.clocks(state, g, present)
+            now = steps[0][1] if steps and steps[0][0] == 0 else present
+            if state.clock_mhz[g] != now:
+                self.changes.append(Clock(g, now, state.time_s))
+            state.set_clock(g, now)
+            if self.timed:
+                for delay, mhz in steps:
+                    if delay > 0:
+                        entry = (state.time_s + delay, g, self._version[g], mhz)
+                        heapq.heappush(self._steps, entry)
+        if self.timed:
+            state.retimed(chosen)
+
+    def _step(self) -> None:
+        _, g, version, mhz = heapq.heappop(self._steps)
+        if version == self._version[g]:
+            self.state.set_clock(g, mhz)
+            self.changes.append(Clock(g, mhz, self.state.time_s))
+            self.state.retimed([g])
+
+    def _outcome(self) -> Outcome:
+        changes = self.changes
+        if not self.timed:
+            final = enumerate(self.state.clock_mhz.tolist())
+            changes = [Clock(g, mhz) for g, mhz in final if mhz]
+        solution = ConsolidationSolution.of(self.assignments, changes)
+        info: dict[str, float | int | str] = {"decisions": self.decisions}
+        if self.refused:
+            info["turned_down"] = self.refused
+        return Outcome(
+            solution if solution.assignments else None,
+            Status.FEASIBLE if solution.assignments else Status.NO_SOLUTION,
+            self.stopped or Termination.COMPLETED,
+            info=info,
+        )

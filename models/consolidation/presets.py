@@ -1,0 +1,349 @@
+"""Consolidation problems: synthetic tasks, the paper's testbed, its traces' sizes, bin packing."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import numpy as np
+
+from optgap.models.consolidation import recorded
+from optgap.models.consolidation.binpacking import CLASSES, draw_class
+from optgap.models.consolidation.cluster import GpuKind, PowerLine, Server
+from optgap.models.consolidation.csvin import V100, from_csv, kind_of
+from optgap.models.consolidation.problem import (
+    MOST_TASKS,
+    Capacity,
+    ConsolidationProblem,
+    Gang,
+    Goal,
+    Rules,
+)
+from optgap.models.consolidation.tasks import FloatArray, Task
+from optgap.models.consolidation.traces import PAI, PHILLY, Workload, draw, utilisation
+from optgap.models.errors import InputError
+from optgap.models.spec import Entry, entries
+
+__all__ = ["PRESETS", "bin_packing", "cats_testbed", "from_csv", "mixed", "pai", "philly"]
+
+HERE = "optgap.models.consolidation.presets"
+CLUSTER = {"gpus_per_server": 8, "gpu_memory_gb": 32.0}
+OVER_TIME = {"capacity": "none", "gang": "server", "contention": 1.0, "waiting": False}
+
+PRESETS = entries(
+    Entry(
+        "mixed",
+        f"{HERE}:mixed",
+        "synthetic tasks (size, 32) of mixed κ and GPU count that are all present",
+        params={
+            "size": 32,
+            "servers": 0,
+            **CLUSTER,
+            "server_static_w": 150.0,
+            "capacity": "mean",
+            "gang": "server",
+            "samples": 12,
+            "clock_step_mhz": 0.0,
+            "kappas": 4,
+        },
+        deterministic=False,
+    ),
+    Entry(
+        "testbed",
+        f"{HERE}:cats_testbed",
+        "the paper's 14 tasks (Table 4) on its six V100 (Table 3); stage 1, 2 or 0 for both",
+        params={"stage": 1, "goal": "power", "capacity": "mean", "server_static_w": 0.0},
+        deterministic=False,
+    ),
+    Entry(
+        "pai",
+        f"{HERE}:pai",
+        "tasks (size, 5,000) over time, drawn from the published distributions of PAI",
+        params={
+            "size": 5000,
+            "present": 150.0,
+            "servers": 0,
+            **CLUSTER,
+            "server_static_w": 0.0,
+            **OVER_TIME,
+            "series": "synthetic",
+            "data": "",
+        },
+        deterministic=False,
+    ),
+    Entry(
+        "philly",
+        f"{HERE}:philly",
+        "tasks (size, 2,000) over time, drawn from the published distributions of Philly",
+        params={
+            "size": 2000,
+            "present": 60.0,
+            "servers": 0,
+            **CLUSTER,
+            "server_static_w": 0.0,
+            **OVER_TIME,
+            "series": "synthetic",
+            "data": "",
+        },
+        deterministic=False,
+    ),
+    Entry(
+        "binpacking",
+        f"{HERE}:bin_packing",
+        "Falkenauer's bin packing classes: one server per GPU, one κ, no static power",
+        params={"kind": "u120"},
+        deterministic=False,
+    ),
+)
+
+KAPPAS = (1.1, 1.2, 1.3, 1.5)
+WIDTHS, SHARES = (1, 2, 4, 8), (0.7, 0.15, 0.1, 0.05)
+
+
+def mixed(
+    *,
+    seed: int,
+    size: int = 32,
+    servers: int = 0,
+    gpus_per_server: int = 8,
+    gpu_memory_gb: float = 32.0,
+    server_static_w: float = 150.0,
+    capacity: Capacity = "mean",
+    gang: Gang = "server",
+    samples: int = 12,
+    clock_step_mhz: float = 0.0,
+    kappas: int = 4,
+) -> ConsolidationProblem:
+    """`size` tasks of 1 to 16 GB and 10 to 60 % on mostly one, up to eight GPUs each.
+
+    Parameters
+    ----------
+    servers: 0 for enough that every task can have GPUs of its own.
+    samples: length of the series.
+    kappas: how many different κ there are: 4 for 1.1, 1.2, 1.3, 1.5; others are spread
+        evenly from 1.05 to 1.5; 0 for one of each task's own.
+
+    Raises
+    ------
+    InputError: for sizes out of range.
+    """
+    if not 1 <= size <= MOST_TASKS:
+        raise InputError("size", "", size, f"1 to {MOST_TASKS} tasks")
+    if samples < 1 or kappas < 0 or servers < 0 or gpus_per_server < 1:
+        raise InputError("mixed", "", (samples, kappas, servers), "numbers of at least 0 or 1")
+    rng = np.random.default_rng(seed)
+    choices = np.array(KAPPAS) if kappas == 4 else np.linspace(1.05, 1.5, max(kappas, 1))
+    tasks = []
+    for k in range(size):
+        own = float(rng.choice(choices)) if kappas else round(float(rng.uniform(1.05, 1.5)), 4)
+        tasks.append(
+            Task(
+                f"t{k + 1}",
+                round(float(np.exp(rng.uniform(0, np.log(16)))), 2),
+                min(int(rng.choice(WIDTHS, p=SHARES)), gpus_per_server),
+                own,
+                0.0,
+                0.0,
+                utilisation(rng, samples, float(rng.uniform(10, 60)), 0.4),
+            )
+        )
+    needed = sum(task.gpus for task in tasks)
+    count = servers or -(-needed // gpus_per_server) + 1
+    kind = kind_of(V100.name, gpu_memory_gb, V100.f_min_mhz, V100.f_max_mhz, clock_step_mhz)
+    return ConsolidationProblem.of(
+        [kind],
+        [Server((0,) * gpus_per_server, server_static_w)] * count,
+        tasks,
+        rules=Rules(capacity, gang=gang),
+        name=f"mixed, {size} tasks, seed {seed}",
+        origin="synthetic",
+    )
+
+
+TABLE_4 = (
+    (0, 45.84, 6.28),
+    (1, 44.44, 6.30),
+    (2, 40.00, 2.20),
+    (3, 46.00, 1.80),
+    (20, 49.00, 3.90),
+    (21, 47.00, 1.60),
+    (22, 45.00, 2.20),
+    (23, 44.00, 3.50),
+    (500, 45.84, 6.28),
+    (500, 44.44, 6.30),
+    (500, 40.00, 2.20),
+    (500, 46.00, 1.80),
+    (520, 49.00, 3.90),
+    (522, 47.00, 1.60),
+)
+"""The paper's Table 4: start in s, mean utilisation in %, memory in GB of t1 to t14."""
+TABLE_3 = (16.0, 16.0, 32.0, 32.0, 16.0, 32.0)
+"""DRAM of the testbed's GPUs, GB."""
+STAGE_S = 300.0
+"""How long a task of the testbed runs alone; the paper does not say."""
+
+
+def cats_testbed(
+    *,
+    seed: int,
+    stage: int = 1,
+    goal: Goal = "power",
+    capacity: Capacity = "mean",
+    server_static_w: float = 0.0,
+) -> ConsolidationProblem:
+    """The testbed's tasks; means from Table 4, series Gaussian around them as the paper draws.
+
+    Neither run times nor variances are stated: 300 s, and a standard deviation of 15 points,
+    one sample per second.
+
+    Raises
+    ------
+    InputError: for a stage other than 0 (both), 1 or 2.
+    """
+    if stage not in (0, 1, 2):
+        raise InputError("--set", "stage", stage, "1 or 2, or 0 for both")
+    rng = np.random.default_rng(seed)
+    tasks = []
+    for k, (start, mean, memory) in enumerate(TABLE_4):
+        noise = rng.normal(0, 15, int(STAGE_S))
+        series = np.clip(mean + noise - noise.mean(), 0, 100)
+        series = np.round(np.clip(series + mean - series.mean(), 0, 100), 3)
+        if stage in (0, 1 + (start >= 500)):
+            tasks.append(Task(f"t{k + 1}", memory, 1, 1.2, float(start), STAGE_S, series))
+    kinds = [replace(V100, memory_gb=16.0), V100]
+    gpus = tuple(int(memory > 16) for memory in TABLE_3)
+    return ConsolidationProblem.of(
+        kinds,
+        [Server(gpus, server_static_w)],
+        tasks,
+        goal=goal,
+        rules=Rules(capacity),
+        period_s=1.0,
+        name=f"CATS testbed, {'both stages' if stage == 0 else f'stage {stage}'}",
+        origin="CATS, Tables 3 and 4; series synthetic",
+    )
+
+
+def pai(
+    *,
+    seed: int,
+    size: int = 5000,
+    present: float = 150.0,
+    servers: int = 0,
+    gpus_per_server: int = 8,
+    gpu_memory_gb: float = 32.0,
+    server_static_w: float = 0.0,
+    capacity: Capacity = "none",
+    gang: Gang = "server",
+    contention: float = 1.0,
+    waiting: bool = False,
+    series: str = "synthetic",
+    data: str = "",
+) -> ConsolidationProblem:
+    """Tasks as in PAI; parameters and errors as for `over_time`."""
+    rules = Rules(capacity, gang=gang, contention=contention, waiting=waiting)
+    cluster = (servers, gpus_per_server, gpu_memory_gb, server_static_w)
+    return over_time("PAI", PAI, seed, size, present, cluster, rules, series, data)
+
+
+def philly(
+    *,
+    seed: int,
+    size: int = 2000,
+    present: float = 60.0,
+    servers: int = 0,
+    gpus_per_server: int = 8,
+    gpu_memory_gb: float = 32.0,
+    server_static_w: float = 0.0,
+    capacity: Capacity = "none",
+    gang: Gang = "server",
+    contention: float = 1.0,
+    waiting: bool = False,
+    series: str = "synthetic",
+    data: str = "",
+) -> ConsolidationProblem:
+    """Tasks as in Philly; parameters and errors as for `over_time`."""
+    rules = Rules(capacity, gang=gang, contention=contention, waiting=waiting)
+    cluster = (servers, gpus_per_server, gpu_memory_gb, server_static_w)
+    return over_time("Philly", PHILLY, seed, size, present, cluster, rules, series, data)
+
+
+def over_time(
+    title: str,
+    workload: Workload,
+    seed: int,
+    size: int,
+    present: float,
+    cluster: tuple[int, int, float, float],
+    rules: Rules,
+    series: str,
+    data: str,
+) -> ConsolidationProblem:
+    """Tasks that arrive over time.
+
+    Parameters
+    ----------
+    present: how many are there at a time, on average.
+    cluster: servers (0 for enough), GPUs in each, GB of each, W of an awake server.
+    series: ``synthetic``, or ``philly`` or ``genai`` for recorded ones out of `data`.
+    data: the folder with the public files; by default the one that ``OPTGAP_DATA`` names.
+
+    Raises
+    ------
+    InputError: for sizes out of range, or recorded series that are not there.
+    """
+    servers, width, memory_gb, static_w = cluster
+    if not 1 <= size <= MOST_TASKS:
+        raise InputError("size", "", size, f"1 to {MOST_TASKS} tasks")
+    if not 0 < present <= MOST_TASKS or servers < 0 or width < 1:
+        raise InputError("--set", "present", present, "a positive number of tasks")
+    pool: list[FloatArray] | None = None
+    if series != "synthetic":
+        pool = recorded.series(series, data or os.environ.get("OPTGAP_DATA", "."))
+    rng = np.random.default_rng(seed)
+    tasks = draw(workload, size, rng, present=present, period_s=60.0, most_gpus=width, pool=pool)
+    count = servers or -(-_most_wanted(tasks) // width) + 4
+    return ConsolidationProblem.of(
+        [GpuKind(memory_gb=memory_gb)],
+        [Server((0,) * width, static_w)] * count,
+        tasks,
+        goal="energy",
+        rules=rules,
+        period_s=60.0,
+        name=f"{title}, {size} tasks, seed {seed}",
+        origin="synthetic" if pool is None else f"synthetic, with recorded series of {series}",
+    )
+
+
+def _most_wanted(tasks: list[Task]) -> int:
+    """GPUs that are wanted at once, at most, if each task had its own and lasted 1.5·e."""
+    changes = [(t.submit_s, t.gpus) for t in tasks]
+    changes += [(t.submit_s + 1.5 * t.duration_s, -t.gpus) for t in tasks]
+    level = most = 0
+    for _, change in sorted(changes):
+        level += change
+        most = max(most, level)
+    return most
+
+
+def bin_packing(*, seed: int, kind: str = "u120") -> ConsolidationProblem:
+    """A bin packing problem: the fewest GPUs, each in a server of its own.
+
+    Parameters
+    ----------
+    kind: ``u`` and a number of items for sizes from 20 to 100 in bins of 150, ``t`` for
+        triplets that fill bins of 100.
+
+    Raises
+    ------
+    InputError: for another kind.
+    """
+    capacity, sizes = draw_class(kind, np.random.default_rng(seed))
+    gpu = GpuKind(memory_gb=capacity, power=PowerLine(1.0, 0.0))
+    return ConsolidationProblem.of(
+        [gpu],
+        [Server((0,))] * len(sizes),
+        [Task(f"t{k + 1}", size, duration_s=1.0) for k, size in enumerate(sizes)],
+        name=f"bin packing {kind}, seed {seed}",
+        origin=f"synthetic, Falkenauer's recipe ({', '.join(CLASSES)})",
+    )

@@ -1,0 +1,385 @@
+"""The consolidation problem: tasks with memory and utilisation, servers with GPUs, power."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from optgap.models.consolidation import document
+from optgap.models.consolidation.cluster import MOST_GPUS, GpuKind, PowerLine, Server
+from optgap.models.consolidation.solution import ConsolidationSolution
+from optgap.models.consolidation.tasks import (
+    MICRO,
+    IntArray,
+    Task,
+    memory_bytes,
+    micro_percent,
+)
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.jsonio import Fields
+from optgap.models.result import Evaluation, Objective, Violation
+
+MOST_TASKS = 100_000
+MOST_CELLS = 50_000_000
+"""Samples of all series together at most, and entries of a table of slots."""
+Goal = Literal["power", "energy"]
+Capacity = Literal["none", "mean", "slot", "peak"]
+Gang = Literal["server", "free"]
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationObjective:
+    """What to minimise: the ``power`` of tasks that are all present, W (6), or ``energy``, J."""
+
+    goal: Goal = "power"
+
+    @property
+    def described(self) -> Objective:
+        """Name, unit and sense."""
+        return Objective(self.goal, "W" if self.goal == "power" else "J")
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What residents of one GPU must keep, and how tasks run over time.
+
+    Parameters
+    ----------
+    capacity: ``none`` as printed; ``mean``: Σ ū ≤ U; ``peak``: Σ max u ≤ U; ``slot``:
+        Σ u[t] ≤ U for every sample t, all tasks at their first one.
+    limit_percent: U.
+    gang: ``server``: a task's GPUs are in one server; ``free``: anywhere, each once.
+    contention: q of s(U) = max(1, (U/100)^q), by which residents slow one another (energy only).
+    waiting: whether a task may start later than it is submitted (energy only).
+    """
+
+    capacity: Capacity = "none"
+    limit_percent: float = 100.0
+    gang: Gang = "server"
+    contention: float = 1.0
+    waiting: bool = True
+
+    def validate(self, source: str, goal: str) -> None:
+        """Raise InputError for a rule that is none of these."""
+        if goal not in get_args(Goal):
+            raise InputError(source, "field objective.goal", goal, "one of power, energy")
+        for name, kinds in (("capacity", Capacity), ("gang", Gang)):
+            if getattr(self, name) not in get_args(kinds):
+                expected = "one of " + ", ".join(get_args(kinds))
+                raise InputError(source, f"field {name}", getattr(self, name), expected)
+        if not 0 < self.limit_percent <= 1e6:
+            raise InputError(source, "field limit_percent", self.limit_percent, "a percentage")
+        if not 0 <= self.contention <= 10:
+            raise InputError(source, "field contention", self.contention, "a number from 0 to 10")
+        if goal == "energy" and self.capacity == "slot":
+            expected = "none, mean or peak: over time, residents are not aligned"
+            raise InputError(source, "field capacity", "slot", expected)
+
+
+@dataclass(frozen=True, eq=False)
+class ConsolidationProblem:
+    """Tasks on servers, all present at one instant (power) or arriving over time (energy).
+
+    GPUs are numbered through the cluster, server after server.
+
+    Parameters
+    ----------
+    kinds, servers, tasks: what there is; tasks in order of submission.
+    objective, rules: what to minimise and what to keep.
+    period_s: time between two samples of a series, s of progress at f_max.
+    name, origin: how tables call it, and where it comes from ("synthetic" where it is).
+    """
+
+    family: ClassVar[str] = "consolidation"
+
+    kinds: tuple[GpuKind, ...]
+    servers: tuple[Server, ...]
+    tasks: tuple[Task, ...]
+    objective: ConsolidationObjective = field(default_factory=ConsolidationObjective)
+    rules: Rules = field(default_factory=Rules)
+    period_s: float = 60.0
+    name: str = "consolidation"
+    origin: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        kinds: Sequence[GpuKind],
+        servers: Sequence[Server],
+        tasks: Sequence[Task],
+        *,
+        goal: Goal = "power",
+        rules: Rules | None = None,
+        period_s: float = 60.0,
+        name: str = "consolidation",
+        origin: str = "",
+        source: str = "problem",
+    ) -> ConsolidationProblem:
+        """Check everything and make the problem; a duration of 0 is that of the series.
+
+        Raises
+        ------
+        InputError: for an empty cluster or list of tasks, numbers out of range, a name given
+            twice, or a task that no GPU or no server can hold.
+        """
+        rules = rules or Rules()
+        rules.validate(source, goal)
+        if not 0 < period_s < 1e9:
+            raise InputError(source, "field period_s", period_s, "a positive time in s")
+        _check_cluster(kinds, servers, source)
+        timed = [
+            t if t.duration_s else replace(t, duration_s=period_s * t.util_percent.size)
+            for t in tasks
+        ]
+        _check_tasks(timed, source)
+        order = sorted(timed, key=lambda t: t.submit_s)  # stable: ties in the order given
+        problem = cls(
+            tuple(kinds),
+            tuple(servers),
+            tuple(order),
+            ConsolidationObjective(goal),
+            rules,
+            float(period_s),
+            name,
+            origin,
+        )
+        problem._check_fit(source)
+        return problem
+
+    def _check_fit(self, source: str) -> None:
+        if self.rules.capacity == "slot" and self.horizon * len(self) > MOST_CELLS:
+            found = NoQuote(f"{self.horizon} samples of {len(self)} tasks")
+            raise InputError(source, "field capacity", found, f"at most {MOST_CELLS} together")
+        spare = self.limit_micro - self.rows.max(axis=0, initial=0)
+        free = self.rules.gang == "free"
+        largest = int(self.gpu_memory.max())
+        for k, task in enumerate(self.tasks):
+            where = f"field tasks[{k}] ({task.name})"
+            if self.memory[k] > largest:
+                most = max(kind.memory_gb for kind in self.kinds_used)
+                raise InputError(source, f"{where}, memory_gb", task.memory_gb, f"at most {most:g}")
+            if spare[k] < 0:
+                found = NoQuote(f"a {self.rules.capacity} above {self.rules.limit_percent:g} %")
+                raise InputError(source, f"{where}, util_percent", found, "one that fits a GPU")
+            room = np.bincount(
+                self.gpu_server, self.gpu_memory >= self.memory[k], minlength=len(self.servers)
+            )
+            most_gpus = int(room.sum() if free else room.max())
+            if task.gpus > most_gpus:
+                place = "the cluster" if free else "one server"
+                expected = (
+                    f"at most {most_gpus}, as {place} has that can hold {task.memory_gb:g} GB"
+                )
+                raise InputError(source, f"{where}, gpus", task.gpus, expected)
+
+    # -- the cluster, GPU by GPU ----------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.tasks)
+
+    @cached_property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """(server, index in it) of each GPU."""
+        return tuple((i, j) for i, s in enumerate(self.servers) for j in range(len(s.gpus)))
+
+    @cached_property
+    def numbers(self) -> dict[tuple[int, int], int]:
+        """The inverse of `places`."""
+        return {place: g for g, place in enumerate(self.places)}
+
+    @cached_property
+    def gpu_server(self) -> IntArray:
+        """(G,) the server of each GPU."""
+        return np.array([i for i, _ in self.places], dtype=np.int64)
+
+    @cached_property
+    def gpu_kind(self) -> IntArray:
+        """(G,) the kind of each GPU."""
+        return np.array([k for s in self.servers for k in s.gpus], dtype=np.int64)
+
+    @cached_property
+    def gpu_memory(self) -> IntArray:
+        """(G,) c, bytes."""
+        each = np.array([memory_bytes(kind.memory_gb) for kind in self.kinds], dtype=np.int64)
+        return each[self.gpu_kind]
+
+    @property
+    def kinds_used(self) -> list[GpuKind]:
+        """The kinds that some server has."""
+        return [self.kinds[k] for k in sorted(set(self.gpu_kind.tolist()))]
+
+    # -- the tasks, as arrays -------------------------------------------------------------
+
+    @cached_property
+    def memory(self) -> IntArray:
+        """(L,) d, bytes."""
+        return np.array([memory_bytes(task.memory_gb) for task in self.tasks], dtype=np.int64)
+
+    @cached_property
+    def width(self) -> IntArray:
+        """(L,) v."""
+        return np.array([task.gpus for task in self.tasks], dtype=np.int64)
+
+    @cached_property
+    def mean_micro(self) -> IntArray:
+        """(L,) ū in millionths of a percent."""
+        return np.array(
+            [round(float(micro_percent(t.util_percent).mean())) for t in self.tasks], dtype=np.int64
+        )
+
+    @property
+    def limit_micro(self) -> int:
+        """U in millionths of a percent."""
+        return round(self.rules.limit_percent * MICRO)
+
+    @cached_property
+    def horizon(self) -> int:
+        """Samples of the longest series."""
+        return max(task.util_percent.size for task in self.tasks)
+
+    @cached_property
+    def rows(self) -> IntArray:
+        """(R, L) what each task takes of U in each capacity row, millionths of a percent."""
+        capacity = self.rules.capacity
+        if capacity == "none":
+            return np.zeros((0, len(self)), dtype=np.int64)
+        if capacity == "mean":
+            return self.mean_micro[None, :]
+        if capacity == "peak":
+            peaks = [int(micro_percent(t.util_percent).max()) for t in self.tasks]
+            return np.array(peaks, dtype=np.int64)[None, :]
+        return np.stack([self._slots(task) for task in self.tasks], axis=1)
+
+    def _slots(self, task: Task) -> IntArray:
+        """u[t] up to the horizon: the last sample goes on until the task ends."""
+        series = micro_percent(task.util_percent)
+        values = np.zeros(self.horizon, dtype=np.int64)
+        lasting = min(self.horizon, math.ceil(task.duration_s / self.period_s - 1e-9))
+        values[: series.size] = series
+        values[series.size :] = series[-1]
+        values[lasting:] = 0
+        return values
+
+    @cached_property
+    def floors_mhz(self) -> tuple[tuple[float, ...], ...]:
+        """By kind and task: the lowest clock that keeps κ (14')."""
+        return tuple(
+            tuple(kind.floor_mhz(t.kappa, t.beta) for t in self.tasks) for kind in self.kinds
+        )
+
+    def line(self, task: int, kind: int) -> PowerLine:
+        """What a GPU of this kind draws for this task."""
+        return self.tasks[task].power or self.kinds[kind].power
+
+    def watts(self, kind: int, residents: Sequence[int], mhz: float) -> float:
+        """Power of an awake GPU: the highest of its residents' lines at its clock, W."""
+        return max(self.line(ell, kind).watts(mhz) for ell in residents)
+
+    # -- parts ----------------------------------------------------------------------------
+
+    def restrict(self, solution: ConsolidationSolution) -> ConsolidationProblem:
+        """The same problem with only the tasks that `solution` runs.
+
+        Raises
+        ------
+        InputError: when it runs none.
+        """
+        served = sorted({a.task for a in solution.assignments})
+        if not served:
+            raise InputError("solution", "", NoQuote("no task that runs"), "at least one")
+        tasks = tuple(self.tasks[k] for k in served)
+        return replace(self, tasks=tasks, name=f"{self.name} (tasks run)")
+
+    # -- the referee ----------------------------------------------------------------------
+
+    def check(self, solution: ConsolidationSolution) -> list[Violation]:
+        """Every broken constraint; a task that never runs is none, see `serves_all`."""
+        if self.objective.goal == "energy":
+            from optgap.models.consolidation.timeline import check as timed_check
+
+            return timed_check(self, solution)
+        from optgap.models.consolidation.referee import check
+
+        return check(self, solution)
+
+    def evaluate(self, solution: ConsolidationSolution) -> Evaluation:
+        """Objective and metrics, recomputed from scratch."""
+        if self.objective.goal == "energy":
+            from optgap.models.consolidation.timeline import evaluate as timed_evaluate
+
+            return timed_evaluate(self, solution)
+        from optgap.models.consolidation.referee import evaluate
+
+        return evaluate(self, solution)
+
+    def serves_all(self, solution: ConsolidationSolution) -> bool:
+        """Whether every task runs."""
+        return {a.task for a in solution.assignments} == set(range(len(self)))
+
+    # -- plain data -----------------------------------------------------------------------
+
+    @property
+    def summary(self) -> str:
+        """One line: sizes, rules and the objective."""
+        goal = self.objective.described
+        return (
+            f"{len(self)} tasks ({int(self.width.sum())} GPU shares) on {len(self.places)} GPUs in "
+            f"{len(self.servers)} servers, capacity {self.rules.capacity}, gang {self.rules.gang}; "
+            f"minimise {goal.name} ({goal.unit})"
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.summary}"
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.consolidation.problem/1``."""
+        return document.written(self)
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> ConsolidationProblem:
+        """Read the JSON form.
+
+        Raises
+        ------
+        InputError: naming the field that is missing or not what it should be.
+        """
+        return document.read(fields)
+
+
+def _check_cluster(kinds: Sequence[GpuKind], servers: Sequence[Server], source: str) -> None:
+    for k, kind in enumerate(kinds):
+        kind.validate(source, f"field kinds[{k}]")
+    if not any(server.gpus for server in servers):
+        raise InputError(source, "field servers", NoQuote("no GPUs"), "at least one")
+    if sum(len(server.gpus) for server in servers) > MOST_GPUS:
+        found = NoQuote(f"more than {MOST_GPUS} GPUs")
+        raise InputError(source, "field servers", found, f"at most {MOST_GPUS}")
+    for i, server in enumerate(servers):
+        where = f"field servers[{i}]"
+        if not 0 <= server.static_w < 1e6:
+            raise InputError(source, f"{where}.static_w", server.static_w, "a power of at least 0")
+        if not server.gpus:
+            raise InputError(source, f"{where}.gpus", NoQuote("no GPUs"), "at least one")
+        for kind_number in server.gpus:
+            if not 0 <= kind_number < len(kinds):
+                raise InputError(source, f"{where}.gpus", kind_number, f"0 to {len(kinds) - 1}")
+
+
+def _check_tasks(tasks: Sequence[Task], source: str) -> None:
+    if not 1 <= len(tasks) <= MOST_TASKS:
+        found = NoQuote(f"{len(tasks)} tasks" if tasks else "no tasks")
+        raise InputError(source, "field tasks", found, f"1 to {MOST_TASKS}")
+    if sum(task.util_percent.size for task in tasks) > MOST_CELLS:
+        raise InputError(source, "field tasks", NoQuote("longer series"), f"{MOST_CELLS} samples")
+    seen: set[str] = set()
+    for k, task in enumerate(tasks):
+        if task.name in seen:
+            found = NoQuote(f"{task.name} twice")
+            raise InputError(source, f"field tasks[{k}].name", found, "each name once")
+        seen.add(task.name)
+        task.validate(source, f"field tasks[{k}] ({task.name})")

@@ -1,0 +1,89 @@
+"""Exact methods and bounds of the consolidation family, for running *every* task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from optgap.models.spec import Entry, entries
+
+if TYPE_CHECKING:
+    from optgap.models.consolidation import ConsolidationProblem
+
+HERE = "optgap.solvers.consolidation"
+POWER, ENERGY = ("power",), ("energy",)
+
+METHODS = entries(
+    Entry(
+        "exact",
+        f"{HERE}.exact:exact",
+        "search, servers by levels, then the strengthened compact model on CP-SAT",
+        kind="exact",
+        params={"workers": 0},
+        goals=POWER,
+    ),
+    Entry(
+        "columns",
+        f"{HERE}.columns:columns",
+        "set partitioning: column generation with exact pricing, dives, proven rounding",
+        kind="exact",
+        params={"dives": 20},
+        goals=POWER,
+    ),
+    Entry(
+        "printed",
+        f"{HERE}.printed:printed",
+        "Eq. 6-14 as printed, written by PuLP and solved by CBC: the reference",
+        kind="exact",
+        params={"backend": "cbc", "big_m": True},
+        goals=POWER,
+    ),
+    Entry(
+        "exhaustive",
+        f"{HERE}.exhaustive:exhaustive",
+        "every placement tried; up to 6 tasks",
+        kind="exact",
+        goals=POWER,
+    ),
+    Entry(
+        "bound-columns",
+        f"{HERE}.columns:bound_columns",
+        "linear program over what one GPU may hold, and counts by level rounded up",
+        kind="bound",
+        goals=POWER,
+    ),
+    Entry(
+        "bound-levels",
+        f"{HERE}.bounds:bound_levels",
+        "servers by counts of GPUs at each level; thousands of tasks",
+        kind="bound",
+        goals=POWER,
+    ),
+    Entry(
+        "bound-area",
+        f"{HERE}.bounds:bound_area",
+        "GPUs of each level counted in closed form; any size, loose",
+        kind="bound",
+        goals=POWER,
+    ),
+    Entry(
+        "bound-energy",
+        f"{HERE}.energy:bound_energy",
+        "energy of the work itself, and of the tasks that must be there at each time",
+        kind="bound",
+        goals=ENERGY,
+    ),
+)
+
+
+def auto(problem: ConsolidationProblem) -> str:
+    """The method for this problem."""
+    if problem.objective.goal == "energy":
+        return "bound-energy"
+    return "exact"
+
+
+def auto_bound(problem: ConsolidationProblem) -> str:
+    """The method with the best bound for this problem."""
+    if problem.objective.goal == "energy":
+        return "bound-energy"
+    return "bound-levels" if len(problem) > 600 else "bound-columns"

@@ -1,0 +1,64 @@
+"""Set partitioning over what one GPU may hold: a bound by column generation, and dives."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Termination
+from optgap.solvers.consolidation.bounds import Proof, bounded, column_bound
+from optgap.solvers.consolidation.dive import dive_to
+from optgap.solvers.consolidation.exact import outcome
+from optgap.solvers.consolidation.levels import closed_bound, counted, level_bound, levels
+from optgap.solvers.consolidation.packing import Packing, packing
+from optgap.solvers.consolidation.search import Search
+
+
+def columns(
+    problem: ConsolidationProblem, *, limits: Limits, seed: int, dives: int = 20
+) -> Outcome:
+    """Columns give the bound, rounded up level by level; search and dives the placement.
+
+    Proven where the two meet. Parameters
+    ----------
+    dives: how many are tried, each with other choices among equals.
+    """
+    pack = packing(problem)
+    search = Search(pack, seed)
+    search.build(limits)
+    search.improve(limits, min(2.0 + pack.tasks / 100, 0.2 * limits.remaining), 0.0)
+    proof = _proof(pack, search, limits, seed)
+    dive_to(pack, search, proof.watts, limits, seed, dives)
+    if search.watts > proof.watts * (1 + 1e-9):
+        # the dives may have found counts that are easier to prove
+        proof = max(proof, _proof(pack, search, limits, seed), key=lambda p: p.watts)
+    return outcome(pack, search, proof, limits.stop or Termination.COMPLETED)
+
+
+def bound_columns(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
+    """The bound alone."""
+    pack = packing(problem)
+    search = Search(pack, seed)
+    search.build(limits, tries=3)
+    search.improve(limits, min(1.0, 0.1 * limits.remaining), 0.0)
+    proof = _proof(pack, search, limits, seed)
+    return bounded(proof.watts, proof.by, limits)
+
+
+def _proof(pack: Packing, search: Search, limits: Limits, seed: int) -> Proof:
+    own = levels(pack)
+    places = search.places or []
+    tops = [max(int(own.of[ell]) for ell in tasks) for tasks in pack.contents(places).values()]
+    hoped = tuple(int(np.sum(np.array(tops) >= q)) for q in range(len(own.quanta)))
+    half = limits.within(0.4 * min(limits.remaining, 3600))
+    counts = counted(pack, own, half, hoped if places else None)
+    best = Proof(closed_bound(pack, own, counts), "contents of a GPU, rounded up by level", counts)
+    joint = column_bound(pack, search, limits.within(0.5 * min(limits.remaining, 3600)))
+    if joint > best.watts:
+        best = Proof(joint, "linear program over contents of a GPU", counts)
+    if search.watts > best.watts * (1 + 1e-9):
+        found = level_bound(pack, own, counts, limits.within(20), watts=search.watts, seed=seed)
+        if found.watts > best.watts:
+            best = Proof(found.watts, found.by, counts)
+    return best

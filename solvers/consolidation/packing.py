@@ -1,0 +1,175 @@
+"""The problem as integers and arrays: what every method here works on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from optgap.models.consolidation import (
+    Assignment,
+    Clock,
+    ConsolidationProblem,
+    ConsolidationSolution,
+)
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+QUANTUM_W = 1e-6
+"""What costs are counted in, W: 5,000 GPUs rounded down lose 5 mW."""
+
+
+@dataclass(frozen=True, eq=False)
+class Packing:
+    """Tasks as vectors, GPUs as what holds them.
+
+    A GPU of kind k whose residents are S costs max_{l∈S} (P_lk + a_lk·F), F = max_{l∈S} f_lk.
+
+    Parameters
+    ----------
+    problem: what it was made from.
+    width: (L,) v.
+    rows: (R, L) demand; row 0 is memory in bytes (over their common divisor), the others are
+        capacity rows.
+    limits: (K, R) by kind of GPU.
+    clock_mhz, static_w, slope: (K, L) f, P and a.
+    watts: (K, L) what a GPU costs that runs only this task: no set that holds it costs less.
+    gpu_kind, gpu_server: (G,).
+    server_w: (N,) static power.
+    server_gpus: (N,) how many GPUs each has.
+    """
+
+    problem: ConsolidationProblem
+    width: IntArray
+    rows: IntArray
+    limits: IntArray
+    clock_mhz: FloatArray
+    static_w: FloatArray
+    slope: FloatArray
+    watts: FloatArray
+    gpu_kind: IntArray
+    gpu_server: IntArray
+    server_w: FloatArray
+    server_gpus: IntArray
+
+    @property
+    def tasks(self) -> int:
+        return len(self.width)
+
+    @property
+    def gpus(self) -> int:
+        return len(self.gpu_kind)
+
+    @property
+    def gang(self) -> bool:
+        """Whether a task's GPUs are in one server."""
+        return self.problem.rules.gang == "server"
+
+    @cached_property
+    def nested(self) -> bool:
+        """Whether a GPU costs what its most demanding resident alone would: one line per kind."""
+        same_line = (self.static_w == self.static_w[:, :1]).all()
+        return bool(same_line and (self.slope == self.slope[:, :1]).all())
+
+    @cached_property
+    def uniform(self) -> bool:
+        """Whether all GPUs are of one kind, in equal servers."""
+        return bool(
+            len(self.limits) == 1
+            and (self.server_w == self.server_w[0]).all()
+            and (self.server_gpus == self.server_gpus[0]).all()
+        )
+
+    @cached_property
+    def least_watts(self) -> FloatArray:
+        """(L,) the same on the cheapest kind that can hold the task."""
+        fits = self.rows[0][None, :] <= self.limits[:, :1]
+        return np.asarray(np.where(fits, self.watts, np.inf).min(axis=0))
+
+    @cached_property
+    def most(self) -> IntArray:
+        """(R,) the largest limits of any kind."""
+        return np.asarray(self.limits.max(axis=0))
+
+    def cost(self, gpu: int, residents: list[int]) -> float:
+        """What a GPU with these residents costs, W."""
+        if not residents:
+            return 0.0
+        k = int(self.gpu_kind[gpu])
+        clock = float(self.clock_mhz[k, residents].max())
+        return float((self.static_w[k, residents] + self.slope[k, residents] * clock).max())
+
+    def total(self, places: list[tuple[int, ...]]) -> float:
+        """Power of a placement, W."""
+        contents = self.contents(places)
+        awake = {int(self.gpu_server[g]) for g in contents}
+        parts = [self.cost(g, tasks) for g, tasks in contents.items()]
+        return math.fsum([*parts, *(float(self.server_w[i]) for i in awake)])
+
+    @staticmethod
+    def contents(places: list[tuple[int, ...]]) -> dict[int, list[int]]:
+        """Residents by GPU."""
+        found: dict[int, list[int]] = {}
+        for task, gpus in enumerate(places):
+            for g in gpus:
+                found.setdefault(g, []).append(task)
+        return found
+
+    def solution(self, places: list[tuple[int, ...]]) -> ConsolidationSolution:
+        """With every GPU at the lowest clock that its residents bear."""
+        contents = self.contents(places)
+        clocks = [
+            Clock(g, float(self.clock_mhz[int(self.gpu_kind[g]), tasks].max()))
+            for g, tasks in contents.items()
+        ]
+        assignments = [Assignment(ell, tuple(sorted(gpus))) for ell, gpus in enumerate(places)]
+        return ConsolidationSolution.of(assignments, clocks)
+
+
+def packing(problem: ConsolidationProblem) -> Packing:
+    """The packing behind a problem; rows that another row implies are left out."""
+    used = sorted(set(problem.gpu_kind.tolist()))
+    place = {kind: k for k, kind in enumerate(used)}
+    memory_limit = {kind: int(problem.gpu_memory[problem.gpu_kind == kind][0]) for kind in used}
+    divisor = math.gcd(*(int(d) for d in problem.memory), *memory_limit.values()) or 1
+    kept = _undominated(problem.rows, problem.limit_micro)
+    rows = np.concatenate([problem.memory[None, :] // divisor, kept])
+    limits = np.array(
+        [[memory_limit[kind] // divisor, *[problem.limit_micro] * len(kept)] for kind in used],
+        dtype=np.int64,
+    )
+    tasks = range(len(problem))
+    clock = np.array([[problem.floors_mhz[kind][ell] for ell in tasks] for kind in used])
+    lines = [[problem.line(ell, kind) for ell in tasks] for kind in used]
+    static = np.array([[line.static_w for line in row] for row in lines])
+    slope = np.array([[line.slope_w_per_mhz for line in row] for row in lines])
+    return Packing(
+        problem,
+        problem.width,
+        rows,
+        limits,
+        clock,
+        static,
+        slope,
+        static + slope * clock,
+        np.array([place[kind] for kind in problem.gpu_kind.tolist()], dtype=np.int64),
+        problem.gpu_server,
+        np.array([server.static_w for server in problem.servers]),
+        np.array([len(server.gpus) for server in problem.servers], dtype=np.int64),
+    )
+
+
+def _undominated(rows: IntArray, limit: int) -> IntArray:
+    """Without rows that cannot be broken, or that stay below another row everywhere."""
+    keep: list[IntArray] = []
+    order = np.argsort(-rows.sum(axis=1), kind="stable")
+    for row in rows[order]:
+        if int(row.sum()) <= limit:
+            continue
+        if len(keep) < 200 and any((row <= other).all() for other in keep):
+            continue
+        keep.append(row)
+    return np.array(keep, dtype=np.int64).reshape(len(keep), rows.shape[1])

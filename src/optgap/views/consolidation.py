@@ -1,0 +1,154 @@
+"""A placement as a map of GPUs, or awake GPUs and power over time."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
+from optgap.models.consolidation.timeline import replay
+from optgap.plotting import COLOURS, plain
+from optgap.render import number
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FILLS = ("#8ecae6", "#ffd6a5", "#b7e4c7", "#e0bbe4", "#fdffb6", "#f4acb7", "#cfd8dc", "#d9c7a3")
+EDGE, GREY = "#555555", "#777777"
+MOST_DRAWN = 64
+"""GPUs in a map at most: those after it are only told."""
+
+
+def draw(problem: ConsolidationProblem, solution: ConsolidationSolution) -> Figure:
+    """What each awake GPU holds, or over time how many are awake and what they draw."""
+    from matplotlib.figure import Figure
+
+    if problem.objective.goal == "energy":
+        figure = Figure(figsize=(10.0, 4.6), layout="constrained")
+        timeline(problem, solution, figure.subplots())
+        return figure
+    used = min(MOST_DRAWN, len(solution.clocks))
+    figure = Figure(figsize=(10.0, 1.6 + 0.26 * max(4, used)), layout="constrained")
+    memory_map(problem, solution, figure.subplots())
+    return figure
+
+
+def memory_map(problem: ConsolidationProblem, solution: ConsolidationSolution, ax: Axes) -> Axes:
+    """One bar per awake GPU: its tasks by memory, its clock and its residents' mean sum beside."""
+    residents: dict[int, list[int]] = defaultdict(list)
+    for a in solution.assignments:
+        for g in a.gpus:
+            residents[g].append(a.task)
+    clocks = {c.gpu: c.mhz for c in solution.clocks}
+    gpus = sorted(residents)[:MOST_DRAWN]
+    most = max(problem.kinds[int(problem.gpu_kind[g])].memory_gb for g in gpus)
+    for row, g in enumerate(gpus):
+        kind = problem.kinds[int(problem.gpu_kind[g])]
+        ax.barh(row, kind.memory_gb, height=0.86, color="#f4f4f4", linewidth=0)
+        left = 0.0
+        for ell in sorted(residents[g], key=lambda ell: -problem.tasks[ell].memory_gb):
+            task = problem.tasks[ell]
+            colour = FILLS[ell % len(FILLS)]
+            ax.barh(
+                row, task.memory_gb, left=left, height=0.86, color=colour, edgecolor=EDGE,
+                linewidth=0.5,
+            )  # fmt: skip
+            if task.memory_gb > 0.012 * most * len(task.name):
+                ax.text(
+                    left + task.memory_gb / 2, row, task.name, ha="center", va="center", fontsize=6
+                )
+            left += task.memory_gb
+        means = sum(float(problem.tasks[ell].util_percent.mean()) for ell in residents[g])
+        words = f"{clocks[g]:.0f} MHz, {means:.0f} %"
+        ax.text(most * 1.01, row, words, va="center", fontsize=6.5, color=GREY)
+    names = [f"{problem.places[g][0]}.{problem.places[g][1]}" for g in gpus]
+    ax.set_yticks(range(len(gpus)), names, fontsize=6.5)
+    ax.set_ylim(len(gpus) - 0.4, -0.6)
+    ax.set_xlim(0, most * 1.14)
+    ax.set_xlabel("memory held (GB); beside it clock and sum of mean utilisations")
+    ax.set_ylabel("server.GPU")
+    found = problem.evaluate(solution)
+    words = f"{number(found.objective)} W, {found.metrics['gpus']} GPUs in "
+    words += f"{found.metrics['servers']} servers awake"
+    if len(residents) > MOST_DRAWN:
+        words += f", the first {MOST_DRAWN} drawn"
+    ax.set_title(f"{problem.name}: {words}", loc="left", fontsize=9.5)
+    plain(ax, "x")
+    return ax
+
+
+def timeline(problem: ConsolidationProblem, solution: ConsolidationSolution, ax: Axes) -> Axes:
+    """Awake GPUs over time, and their power with their servers' against the right axis."""
+    end = replay(problem, solution).end_s
+    changes: list[tuple[float, int, int, tuple[int, ...]]] = []
+    stays: dict[int, list[tuple[float, tuple[int, ...]]]] = defaultdict(list)
+    for a in solution.assignments:
+        stays[a.task].append((a.start_s, a.gpus))
+    for task, own in stays.items():
+        for k, (start, gpus) in enumerate(own):
+            until = own[k + 1][0] if k + 1 < len(own) else float(end[task])
+            if start < until:
+                changes += [(start, 1, task, gpus), (until, -1, task, gpus)]
+    times, counts, watts = _levels(problem, solution, changes)
+    hours = np.array(times) / 3600
+    unit, scale = ("kW", 1000.0) if max(watts) > 2000 else ("W", 1.0)
+    ax.step(hours, counts, where="post", color=COLOURS[0], linewidth=1.2)
+    ax.set_ylabel("GPUs awake", color=COLOURS[0])
+    ax.set_xlabel("time (h)")
+    ax.set_ylim(bottom=0)
+    ax.set_xlim(0, float(hours[-1]))
+    right = ax.twinx()
+    right.step(hours, np.array(watts) / scale, where="post", color=COLOURS[1], linewidth=0.8)
+    right.set_ylabel(f"power ({unit})", color=COLOURS[1])
+    right.set_ylim(bottom=0)
+    found = problem.evaluate(solution)
+    words = f"{number(found.objective)} J, {number(float(found.metrics['average_power_w']))} W"
+    words += f" and {number(float(found.metrics['average_gpus']))} GPUs on average"
+    ax.set_title(f"{problem.name}: {words}", loc="left", fontsize=9.5)
+    plain(ax, "both")
+    return ax
+
+
+def _levels(
+    problem: ConsolidationProblem,
+    solution: ConsolidationSolution,
+    changes: list[tuple[float, int, int, tuple[int, ...]]],
+) -> tuple[list[float], list[int], list[float]]:
+    """Awake GPUs and power after each change."""
+    events: list[tuple[float, int, int, object]] = [
+        (time, sign, task, gpus) for time, sign, task, gpus in changes
+    ]
+    events += [(c.time_s, 0, c.gpu, c.mhz) for c in solution.clocks]
+    residents: dict[int, list[int]] = defaultdict(list)
+    mhz: dict[int, float] = {}
+    drawn: dict[int, float] = {}
+    awake: dict[int, int] = defaultdict(int)
+    times, counts, watts = [0.0], [0], [0.0]
+    total, static = 0.0, 0.0
+    for time, sign, who, what in sorted(events, key=lambda event: (event[0], event[1])):
+        touched = [who] if sign == 0 else list(what)  # type: ignore[call-overload]
+        for g in touched:
+            if sign == 0:
+                mhz[g] = float(what)  # type: ignore[arg-type]
+            elif sign > 0:
+                residents[g].append(who)
+            else:
+                residents[g].remove(who)
+            server = problem.places[g][0]
+            before = drawn.pop(g, 0.0)
+            now = 0.0
+            if residents[g]:
+                kind = int(problem.gpu_kind[g])
+                now = drawn[g] = problem.watts(kind, residents[g], mhz.get(g, 0.0))
+            total += now - before
+            step = int(bool(now)) - int(bool(before))
+            was = awake[server]
+            awake[server] += step
+            static += problem.servers[server].static_w * (bool(awake[server]) - bool(was))
+        times.append(time)
+        counts.append(len(drawn))
+        watts.append(total + static)
+    return times, counts, watts
