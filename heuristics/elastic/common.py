@@ -9,7 +9,7 @@ import numpy as np
 
 from optgap.heuristics.elastic import kernels
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.elastic.problem import Ints
 from optgap.models.errors import InputError
 
 NEAR = 1e-9
@@ -40,6 +40,7 @@ class Clock:
         idle = problem.idle_w * problem.counts[None, :, None]
         self.counted_w = np.maximum(problem.power_w, idle)
         self.limit_w = problem.power_limit_w * (1 - NEAR) if capped else math.inf
+        self.fewer = np.full(problem.time_s.shape[:2], -1, dtype=np.int64)
         clocks = problem.frequencies_mhz
         index = len(clocks) - 1
         if frequency:
@@ -58,7 +59,9 @@ class Clock:
         clock = self.wanted[jobs].copy()
         if math.isfinite(self.limit_w):
             held = np.full(len(jobs), -1.0)
-            kernels.govern(of_class, count, clock, order, self.counted_w, held, self.limit_w)
+            kernels.govern(
+                of_class, count, clock, order, self.counted_w, held, self.fewer, self.limit_w
+            )
         return clock
 
     def requested(self) -> Ints:
@@ -91,6 +94,16 @@ def zeus_clocks(problem: ElasticProblem, zeus_eta: float) -> Ints:
     return np.asarray(last, dtype=np.int64)
 
 
+def previous_count(problem: ElasticProblem) -> Ints:
+    """(C, K) the next smaller count index of each class, −1 for none."""
+    allowed = np.isfinite(problem.time_s[:, :, 0])
+    fewer = np.full(allowed.shape, -1, dtype=np.int64)
+    for c, row in enumerate(allowed):
+        index = np.flatnonzero(row)
+        fewer[c, index[1:]] = index[:-1]
+    return fewer
+
+
 def next_count(problem: ElasticProblem) -> tuple[Ints, Ints]:
     """(C,) first and (C, K) following count index of each class, −1 for none."""
     allowed = np.isfinite(problem.time_s[:, :, 0])
@@ -105,8 +118,3 @@ def require(owner: str, name: str, value: Any, holds: bool, expected: str) -> No
     """Raise InputError unless `holds`."""
     if not holds:
         raise InputError(owner, name, value, expected)
-
-
-def remaining_key(remaining: Floats, speed: Floats) -> Floats:
-    """Seconds left at these speeds."""
-    return np.asarray(remaining / speed)

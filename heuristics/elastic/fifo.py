@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.heuristics.elastic import kernels
-from optgap.heuristics.elastic.common import Clock, next_count
+from optgap.heuristics.elastic.common import Clock, next_count, previous_count
 from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.problem import Ints
@@ -83,6 +83,7 @@ class Elastic:
         self.problem, self.clock = problem, clock
         self.settings = Settings(making="least")
         self.least, self.following = next_count(problem)
+        clock.fewer = previous_count(problem)
         top = int(clock.wanted[0])
         self.speed = np.where(np.isfinite(problem.time_s), 1.0 / problem.time_s, 0.0)[:, :, top]
 

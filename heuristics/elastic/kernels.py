@@ -359,11 +359,13 @@ def _winner(
 
 @compiled
 def govern(
-    of_class: Any, chosen: Any, wanted: Any, order: Any, watts: Any, locked: Any, limit: float
-) -> Any:
+    of_class: Any, chosen: Any, wanted: Any, order: Any, watts: Any, locked: Any, fewer: Any,
+    limit: float,
+) -> Any:  # fmt: skip
     """Clocks of at most a common ceiling, the highest under which the limit is kept.
 
-    Where the lowest ceiling is not enough, jobs wait, the last of `order` first. `locked`: (A,)
+    Where the lowest ceiling is not enough, jobs get fewer GPUs, the last of `order` first, and
+    in the end none. `fewer`: (C, K) the next smaller count index, −1 for none. `locked`: (A,)
     power of jobs that keep theirs, −1 for the others. Changes `chosen` and `wanted` in place.
     """
     size = len(of_class)
@@ -382,8 +384,11 @@ def govern(
     place = size - 1
     while power > limit and place >= 0:
         a = order[place]
-        if chosen[a] >= 0 and locked[a] < 0:
-            power -= watts[of_class[a], chosen[a], wanted[a]]
-            chosen[a] = -1
         place -= 1
+        while power > limit and chosen[a] >= 0 and locked[a] < 0:
+            c = of_class[a]
+            power -= watts[c, chosen[a], wanted[a]]
+            chosen[a] = fewer[c, chosen[a]]
+            if chosen[a] >= 0:
+                power += watts[c, chosen[a], wanted[a]]
     return power

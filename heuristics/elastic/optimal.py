@@ -29,8 +29,8 @@ def optimal(
 ) -> Outcome:
     """The best decision at each event, restarts and the future aside.
 
-    A job that waits counts for the longest remaining time of any, so that as many as possible
-    run. Profiles are exact and free, as in the paper's comparison with pre-profiled data.
+    A job that waits counts for twice the longest remaining time of any, so that as many as
+    possible run. Profiles are exact and free, as in the paper's comparison with pre-profiled data.
 
     Parameters
     ----------

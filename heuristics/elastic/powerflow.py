@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from optgap.heuristics.elastic import kernels
+from optgap.heuristics.elastic.common import previous_count
 from optgap.heuristics.elastic.engine import Decision, Making, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.problem import Floats, Ints
@@ -257,6 +258,7 @@ class PowerFlow:
         self.limit_w = limit_w * (1 - NEAR)
         self.strict = mode == "strict"
         self.clock_policy, self.first_gpu = clock_policy, first_gpu
+        self.fewer = previous_count(problem)
 
     def decide(self, state: State) -> Decision:
         """Phases 1 and 2 from scratch; predictions that break the limit are reined in."""
@@ -308,7 +310,14 @@ class PowerFlow:
         held = np.where(state.locked >= 0, state.locked_w, -1.0)
         order = np.arange(len(count))
         kernels.govern(
-            state.of_class, count, clock, order, self.model.counted_w, held, self.limit_w
+            state.of_class,
+            count,
+            clock,
+            order,
+            self.model.counted_w,
+            held,
+            self.fewer,
+            self.limit_w,
         )
 
     def _at_least_one(self, state: State, first: Floats, count: Ints, clock: Ints) -> None:

@@ -23,7 +23,7 @@ def regrets(
     """By how much the decisions of a schedule exceed Eq. 18 over the jobs then active, mean s.
 
     At each moment in which something starts, what every job is about to do is held against the
-    optimum of that decision: jobs that wait count for the longest remaining time of any.
+    optimum of that decision: jobs that wait count for twice the longest remaining time of any.
     """
     inside = solution.kind != Kind.PRERUN
     moments = np.unique(solution.start_s[inside])

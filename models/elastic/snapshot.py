@@ -137,9 +137,12 @@ class Solved:
 
 
 def horizon(problem: ElasticProblem, of_class: Ints, remaining: Floats) -> float:
-    """H: the longest that any of these jobs could take on any configuration, s."""
+    """H: twice the longest that any of these jobs could take on any configuration, s.
+
+    Twice, so that no job is as well off waiting as running.
+    """
     slowest = np.where(np.isfinite(problem.time_s), problem.time_s, 0.0).max(axis=(1, 2))
-    return float((remaining * slowest[of_class]).max())
+    return 2 * float((remaining * slowest[of_class]).max())
 
 
 def solve(snapshot: Snapshot, gap: float = 1e-9, most_states: int = MOST_STATES) -> Solved:

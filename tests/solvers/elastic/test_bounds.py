@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from strategies_elastic import elastic_problems, rigid, two_jobs
+
+from optgap.heuristics.elastic import POLICIES
+from optgap.models.elastic import ElasticProblem
+from optgap.models.elastic.presets import small, tiny
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.elastic import METHODS, auto, auto_bound
+from optgap.solvers.elastic.area import shortest_first
+
+BOUNDS = [name for name, entry in METHODS.items() if entry.kind == "bound"]
+
+
+def solved(problem: ElasticProblem, method: str, **params: Any) -> Outcome:
+    outcome: Outcome = METHODS[method].load()(problem, limits=Limits(60), seed=0, **params)
+    return outcome
+
+
+def bound(problem: ElasticProblem, method: str, **params: Any) -> float:
+    value = solved(problem, method, **params).bound
+    assert value is not None
+    return value
+
+
+def value(problem: ElasticProblem, outcome: Outcome) -> float:
+    assert problem.check(outcome.solution) == []
+    assert problem.serves_all(outcome.solution)
+    return problem.evaluate(outcome.solution).objective
+
+
+@settings(max_examples=20)
+@given(problem=elastic_problems(max_jobs=3, max_clocks=2, free=True))
+def test_bounds_are_below_the_optimum_and_policies_above(problem: ElasticProblem) -> None:
+    best = solved(problem, "exhaustive")
+    truth = value(problem, best)
+    slack = 1e-6 * max(1.0, truth)
+    assert best.status is Status.OPTIMAL
+    assert best.bound is not None
+    assert truth - 2 * slack <= best.bound <= truth + slack
+    for method in BOUNDS:
+        assert bound(problem, method) <= truth + slack, method
+    for name, entry in POLICIES.items():
+        found = entry.load()(problem, limits=Limits(), seed=0)
+        assert value(problem, found) >= truth - slack, name
+
+
+@settings(max_examples=10)
+@given(problem=elastic_problems(max_jobs=4))
+def test_bounds_with_restarts_are_below_every_policy(problem: ElasticProblem) -> None:
+    least = min(
+        value(problem, entry.load()(problem, limits=Limits(), seed=0))
+        for entry in POLICIES.values()
+    )
+    for method in (*BOUNDS, "exhaustive"):
+        assert bound(problem, method) <= least * (1 + 1e-6), method
+
+
+
+
+def test_the_optimum_of_rigid_jobs_on_one_gpu_is_shortest_first() -> None:
+    problem = rigid([(0, 100, 1), (0, 30, 1), (20, 5, 1)], gpus=1, per_node=1)
+    ends = shortest_first(problem.jobs.submit_s, np.array([100.0, 30.0, 5.0]))
+    assert ends.tolist() == [135, 35, 25]
+    mean = (135 + 35 + 5) / 3
+    assert value(problem, solved(problem, "exhaustive")) == pytest.approx(mean)
+    assert bound(problem, "bound-area") == pytest.approx(mean)
+    assert bound(problem, "bound-prices") == pytest.approx(mean, rel=0.02)
+
+
+@pytest.mark.parametrize(("slot", "mean"), [(100, 400), (50, 450), (25, 462.5)])
+def test_the_milp_gives_the_bounds_worked_out_before(slot: float, mean: float) -> None:
+    assert bound(two_jobs(), "bound-milp", slot_s=slot) == pytest.approx(mean, abs=0.01)
+
+
+@pytest.mark.parametrize(("slot", "mean"), [(100, 363.3), (25, 399.0), (10, 406.4)])
+def test_the_mean_time_program_gives_the_bounds_worked_out_before(
+    slot: float, mean: float
+) -> None:
+    assert bound(two_jobs(), "bound-lp", slot_s=slot) == pytest.approx(mean, abs=0.06)
+
+
+def test_prices_are_at_least_as_strong_as_the_mean_time_program() -> None:
+    problem = two_jobs()
+    assert bound(problem, "bound-prices") > bound(problem, "bound-lp", slot_s=1.0)
+    more = tiny(seed=1, size=5)
+    assert bound(more, "bound-prices") > bound(more, "bound-lp")
+
+
+def test_prices_come_within_15_percent_of_the_optimum_in_the_median() -> None:
+    gaps = []
+    for seed in range(5):
+        problem = tiny(seed=seed, size=4)
+        gaps.append(value(problem, solved(problem, "exhaustive")) / bound(problem, "bound-prices"))
+    assert min(gaps) >= 1 - 1e-6
+    assert float(np.median(gaps)) < 1.15
+
+
+def test_a_budget_of_energy_bounds_what_a_limit_on_power_does_not() -> None:
+    free = small(seed=1, size=12, cap="none")
+    fast = min(
+        (
+            free.evaluate(POLICIES["powerflow"].load()(free, limits=Limits(), seed=0, **p).solution)
+            for p in ({"profiles": "oracle"}, {"profiles": "oracle", "eta": 0.3})
+        ),
+        key=lambda e: e.metrics["energy_j"],
+    )
+    budget = float(fast.metrics["energy_j"])
+    problem = small(seed=1, size=12, cap="energy", energy_budget_mj=budget / 1e6)
+    tight = bound(problem, "bound-prices", rounds=80)
+    assert tight <= fast.objective * (1 + 1e-6)
+    assert tight >= bound(free, "bound-prices", rounds=80) * (1 - 1e-3)
+    scarce = small(seed=1, size=12, cap="energy", energy_budget_mj=0.7 * budget / 1e6)
+    assert bound(scarce, "bound-prices", rounds=80) > tight
+
+
+def test_the_method_goes_by_the_size_of_the_problem() -> None:
+    assert auto(tiny(seed=0)) == auto_bound(tiny(seed=0)) == "exhaustive"
+    assert auto(small(seed=0)) == auto_bound(small(seed=0)) == "bound-prices"
+    with pytest.raises(InputError, match="at most 6 jobs"):
+        solved(small(seed=0), "exhaustive")
+    with pytest.raises(InputError, match="variables"):
+        solved(small(seed=0), "bound-lp", slot_s=1.0)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_interrupt_is_told_and_nothing_is_called_optimal(method: str) -> None:
+    limits = Limits()
+    limits.interrupted.set()
+    outcome = METHODS[method].load()(tiny(seed=0, size=3), limits=limits, seed=0)
+    assert outcome.status is not Status.OPTIMAL
+    if method != "bound-area":  # done before anyone could stop it
+        assert outcome.termination is Termination.INTERRUPTED
+    assert outcome.bound is None or math.isfinite(outcome.bound)
