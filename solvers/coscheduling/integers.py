@@ -10,8 +10,8 @@ from optgap.models.coscheduling import CoschedulingProblem
 FINEST = 6
 LONGEST = 2**38
 """Ticks of a schedule at most."""
-LONGEST_SQUARED = 2**28
-"""The same where they are multiplied with energies."""
+ROUNDING = 1e-9
+"""Relative; numbers this near to an integer are taken for it."""
 LARGEST = 2**58
 """Of what CP-SAT adds up at most; it wants 64-bit integers."""
 
@@ -29,7 +29,8 @@ class Integers:
     costs: (P − g·P_idle)·T by (application, GPU count), rounded down.
     idle: quanta per tick of the idle node: P_idle·M, exactly or not at all.
     horizon: ticks that are enough for all jobs one after another, once all have been released.
-    least_cost, most_cost: of all jobs together, each at its cheapest and dearest.
+    jobs: how many.
+    largest_cost: of all jobs together, without the signs.
     """
 
     tick_s: float
@@ -39,14 +40,23 @@ class Integers:
     costs: dict[tuple[int, int], int]
     idle: int
     horizon: int
-    least_cost: int
-    most_cost: int
+    jobs: int
+    largest_cost: int
 
     def unit(self, goal: str) -> float:
         """What one integer of the objective is worth."""
+        return self.tick_s if goal == "makespan" else self.quantum_j
+
+    def error(self, goal: str, value: float) -> float:
+        """By how much the integers may put an objective of at most `value` too high.
+
+        A time is rounded up by at most `ROUNDING` of itself, and a cost by that or a quantum.
+        """
         if goal == "makespan":
-            return self.tick_s
-        return self.quantum_j if goal == "energy" else self.quantum_j * self.tick_s
+            return 2 * ROUNDING * value
+        costs = self.largest_cost * self.quantum_j
+        each = self.jobs * self.quantum_j + 2 * ROUNDING * costs
+        return each + 2 * ROUNDING * value
 
 
 def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
@@ -60,13 +70,11 @@ def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
     times = [m.runtime_s for m in modes.values()] + list(problem.releases)
     for digits in range(FINEST + 1):
         scaled = [t * 10**digits for t in times]
-        if all(abs(t - round(t)) <= 1e-9 * t for t in scaled):
+        if all(abs(t - round(t)) <= ROUNDING * t for t in scaled):
             per_second, exact = 10.0**digits, True
             break
-    edp = problem.objective.goal == "edp"
-    most = LONGEST_SQUARED if edp else LONGEST
-    if per_second * total > most:
-        per_second, exact = most / total, False
+    if per_second * total > LONGEST:
+        per_second, exact = LONGEST / total, False
     tick_s = 1 / per_second
     ticks = {key: _floor(m.runtime_s * per_second) for key, m in modes.items()}
     horizon = sum(
@@ -76,8 +84,6 @@ def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
     highest = max(abs(problem.cost_j(m)) for m in modes.values()) * len(problem)
     highest += problem.idle_w * problem.gpus * (total + tick_s)
     finest = highest / LARGEST
-    if edp:
-        finest *= max(1, horizon)
     idle_j = problem.idle_w * problem.gpus * tick_s
     coarsest = min(1e-3, highest * 1e-10, idle_j / 16 or math.inf)
     quantum = max(coarsest, finest)
@@ -88,8 +94,18 @@ def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
         exact = False
     costs = {key: _floor(problem.cost_j(m) / quantum) for key, m in modes.items()}
     by_app = [[costs[a, m.gpu_count] for m in problem.applications[a].modes] for a in problem.jobs]
-    least, most = sum(map(min, by_app)), sum(map(max, by_app))
-    return Integers(tick_s, exact, ticks, quantum, costs, idle, max(1, horizon), least, most)
+    largest = sum(max(map(abs, mine)) for mine in by_app)
+    return Integers(
+        tick_s,
+        exact,
+        ticks,
+        quantum,
+        costs,
+        idle,
+        max(1, horizon),
+        len(problem),
+        largest,
+    )
 
 
 def floor_of_bound(problem: CoschedulingProblem, data: Integers, value: float) -> int:
@@ -100,13 +116,11 @@ def floor_of_bound(problem: CoschedulingProblem, data: Integers, value: float) -
     goal = problem.objective.goal
     if not data.exact:
         return -(2**60)
-    lost = 2 * (len(problem) + 1)
-    if goal == "edp":
-        lost *= data.horizon
-    return math.floor(value / data.unit(goal) * (1 - 1e-6)) - lost
+    least = value - 1e-6 * abs(value) - 2 * data.error(goal, abs(value))
+    return math.floor(least / data.unit(goal)) - 2
 
 
 def _floor(value: float) -> int:
     """Down to an integer, or to the one that `value` is but for rounding."""
     near = round(value)
-    return near if abs(value - near) <= 1e-9 * max(1.0, abs(value)) else math.floor(value)
+    return near if abs(value - near) <= ROUNDING * max(1.0, abs(value)) else math.floor(value)

@@ -8,12 +8,12 @@ bound.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from optgap.models.coscheduling import CoschedulingProblem
+from optgap.models.coscheduling import CoschedulingObjective, CoschedulingProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import cpsat
@@ -22,11 +22,10 @@ from optgap.solvers.coscheduling.intervals import Intervals
 from optgap.solvers.coscheduling.lanes import Lanes, two_at_most
 from optgap.solvers.coscheduling.lists import Start, best_of, solution_of, value_of
 from optgap.solvers.coscheduling.patterns import patterns, prove
+from optgap.solvers.coscheduling.product import least_product
 
 CLOSE = 3e-7
 """Relative distance of solution and bound that counts as proof."""
-SAFETY = 1e-8
-"""Relative; taken off CP-SAT's bound, whose integers stand for floats within 1e-9."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +84,8 @@ def best_schedule(
     first: Sequence[int] = (),
 ) -> Found:
     """What `oracle` finds; the jobs of `first` run already: they start at time 0."""
+    if problem.objective.goal == "edp":
+        return _best_product(problem, limits, seed, workers, first)
     allowed = patterns(problem)
     led = _bounded(problem, allowed, limits, seed)
     best = _listed(problem, led, limits, seed, first)
@@ -98,6 +99,40 @@ def best_schedule(
     else:
         program = Intervals(problem, allowed, led.bound, first)
     return _searched(program, best, led, limits, seed, workers)
+
+
+def _best_product(
+    problem: CoschedulingProblem, limits: Limits, seed: int, workers: int, first: Sequence[int]
+) -> Found:
+    """Energy times makespan: the best schedule at any of several prices of time."""
+    best: list[Start] | None = None
+    by = ""
+
+    def solved(part: CoschedulingProblem) -> tuple[float, float, float]:
+        nonlocal best, by
+        # a search that does not end leaves time for the other prices
+        share = limits.within(max(0.2 * limits.remaining, 0.05))
+        found = best_schedule(part, share, seed, workers, first)
+        if best is None or value_of(problem, found.starts) < value_of(problem, best):
+            best = found.starts
+            limits.progress("prices of time", value_of(problem, best), None)
+        by = found.led.by
+        makespan = max(
+            start + mode.runtime_s
+            for job, count, start in found.starts
+            if (mode := problem.application(job).mode(count)) is not None
+        )
+        energy = value_of(replace(part, objective=CoschedulingObjective("energy")), found.starts)
+        return min(found.led.bound, found.value), energy, makespan
+
+    proved = least_product(problem, limits, solved)
+    area = bound_area(problem, limits=limits, seed=seed).bound or 0.0
+    assert best is not None
+    led = Bounded(max(area, proved or 0.0), f"prices of time: {by}")
+    value = value_of(problem, best)
+    proven = value <= led.bound * (1 + CLOSE)
+    termination = Termination.COMPLETED if proven else limits.stop or Termination.COMPLETED
+    return Found(best, value, led, termination, proven)
 
 
 def _searched(
@@ -132,7 +167,7 @@ def _searched(
     )
     if answer.bound is not None:
         proved = answer.bound * program.unit
-        proved -= SAFETY * abs(proved)
+        proved -= program.data.error(problem.objective.goal, value)
         if proved > led.bound:
             led = Bounded(proved, f"{program.name}, {cpsat.solver_name()}")
     proven = value <= led.bound * (1 + CLOSE)

@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass
-from itertools import pairwise
 
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.errors import InputError, NoQuote
@@ -28,14 +27,13 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Solved
 from optgap.solvers.coscheduling.area import bound_area, least_makespan
+from optgap.solvers.coscheduling.product import least_product
 
 MOST_PATTERNS = 3000
 SAFETY = 1e-7
 """Relative; taken off what a solver in floating point calls a bound."""
 MOST_RELEASES = 12
 """Releases from which on the rows are repeated."""
-SLICES = 24
-"""Ranges of the makespan that the bound on energy times makespan looks at."""
 
 
 def patterns(problem: CoschedulingProblem) -> list[tuple[int, ...]] | None:
@@ -85,14 +83,13 @@ def relaxation(
     problem: CoschedulingProblem,
     found: list[tuple[int, ...]],
     goal: str,
-    most_s: float = math.inf,
 ) -> Relaxation:
-    """The program for least energy or makespan (`goal`), with C ≤ `most_s`."""
+    """The program for least energy or makespan (`goal`)."""
     builder = LinearBuilder()
     energy = goal == "energy"
     idle = problem.idle_w * problem.gpus
     makespan = builder.variable(
-        min(least_makespan(problem) * (1 - 1e-12), most_s), most_s, idle if energy else 1.0
+        least_makespan(problem) * (1 - 1e-12), math.inf, idle if energy else 1.0
     )
     total = Counter(classes(problem))
     x: dict[tuple[Class, int], int] = {}
@@ -146,12 +143,14 @@ class Proof:
     counts: one GPU count per job, or None when no point was found.
     solver: who solved it.
     termination: why it stopped.
+    makespan_s: C of the point found, or None.
     """
 
     bound: float
     counts: list[int] | None
     solver: str
     termination: Termination
+    makespan_s: float | None = None
 
 
 def prove(
@@ -170,7 +169,9 @@ def prove(
     if answer.bound is None:
         return None
     bound = answer.bound - SAFETY * abs(answer.bound)
-    return Proof(bound, _counts(problem, program, answer), answer.solver, answer.termination)
+    makespan = None if answer.values is None else float(answer.values[program.makespan])
+    counts = _counts(problem, program, answer)
+    return Proof(bound, counts, answer.solver, answer.termination, makespan)
 
 
 def _product(
@@ -180,33 +181,33 @@ def _product(
     gap: float,
     seed: int,
 ) -> Proof | None:
-    """Energy times makespan: in each range of C at least its start times the least energy there."""
+    """Energy times makespan, from the same program at several prices of time."""
+    best: tuple[float, Proof] | None = None
 
-    def solved(program: Relaxation) -> Solved:
-        return solve(program.model, backend="highs", limits=limits, gap=gap, seed=seed)
+    def solved(part: CoschedulingProblem) -> tuple[float, float, float] | None:
+        nonlocal best
+        proof = prove(part, found, limits, gap, seed)
+        if proof is None or proof.counts is None or proof.makespan_s is None:
+            return None
+        energy = _energy(part, proof)
+        real = _energy(problem, proof) * proof.makespan_s
+        if best is None or real < best[0]:
+            best = (real, proof)
+        return proof.bound, energy, proof.makespan_s
 
-    free = solved(relaxation(problem, found, "energy"))
-    short = solved(relaxation(problem, found, "makespan"))
-    if free.bound is None or short.bound is None or free.values is None:
+    bound = least_product(problem, limits, solved)
+    if bound is None or best is None:
         return None
-    low = short.bound * (1 - SAFETY)
-    # No schedule longer than this has a better product than the relaxation's own at `high`.
-    high = max(low * 1.001, float(free.values[0]))
-    edges = [low * (high / low) ** (k / SLICES) for k in range(SLICES + 1)]
-    bound, counts, solver = high * free.bound, None, free.solver
-    termination = Termination.COMPLETED
-    for first, last in pairwise(edges):
-        program = relaxation(problem, found, "energy", last * (1 + SAFETY))
-        answer = solved(program)
-        if answer.status is Status.INFEASIBLE:
-            continue
-        known = free.bound if answer.bound is None else max(free.bound, answer.bound)
-        if limits.stop is not None:
-            termination = limits.stop
-        if first * known < bound:
-            bound = first * known
-            counts = _counts(problem, program, answer) or counts
-    return Proof(bound - SAFETY * abs(bound), counts, solver, termination)
+    termination = limits.stop or Termination.COMPLETED
+    return Proof(bound - SAFETY * abs(bound), best[1].counts, best[1].solver, termination)
+
+
+def _energy(problem: CoschedulingProblem, proof: Proof) -> float:
+    """E of the point that a program found, J."""
+    counts, makespan = proof.counts or [], proof.makespan_s or 0.0
+    modes = [problem.application(job).mode(g) for job, g in enumerate(counts)]
+    cost = math.fsum(problem.cost_j(mode) for mode in modes if mode is not None)
+    return cost + problem.idle_w * problem.gpus * makespan
 
 
 def _counts(problem: CoschedulingProblem, program: Relaxation, answer: Solved) -> list[int] | None:
@@ -233,7 +234,7 @@ def _counts(problem: CoschedulingProblem, program: Relaxation, answer: Solved) -
 def bound_patterns(
     problem: CoschedulingProblem, *, limits: Limits, seed: int, gap: float = 1e-6
 ) -> Outcome:
-    """The bound above; for energy times makespan one program per range of the makespan.
+    """The bound above; for energy times makespan one program per price of time (``product.py``).
 
     Parameters
     ----------

@@ -6,7 +6,7 @@ from itertools import product
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies_coscheduling import coscheduling_problems, three_jobs
 
@@ -23,12 +23,11 @@ ALONE = Bounded(0.0, "nothing")
 
 
 @settings(max_examples=60)
-@given(problem=coscheduling_problems(max_jobs=5))
+@given(problem=coscheduling_problems(max_jobs=5, goals=("energy", "makespan")))
 def test_without_any_other_help_it_finds_what_exhaustive_search_does(
     problem: CoschedulingProblem,
 ) -> None:
-    if not two_at_most(problem):
-        return
+    assume(two_at_most(problem))
     truth = problem.evaluate(exhaustive(problem, limits=Limits(), seed=0).solution).objective
     apart = [(j, problem.application(j).modes[0].gpu_count, 1e3 * j) for j in range(len(problem))]
     found = _searched(Lanes(problem, 0.0), apart, ALONE, Limits(60), 0, 1)
@@ -49,7 +48,9 @@ def test_sorted_lanes_take_no_longer_than_the_inequalities_say(
     jobs = [(min(g, gpus), t, lane) for g, t, lane in jobs]
     pool = [Application(f"a{k}", (Mode(g, float(t), 1.0),)) for k, (g, t, _) in enumerate(jobs)]
     problem = CoschedulingProblem.of(pool, gpus=gpus, numa=2, goal="makespan")
-    lanes = [[(g, k) for k, (g, _, lane) in enumerate(jobs) if lane == bool(side)] for side in (0, 1)]
+    lanes = [
+        [(g, k) for k, (g, _, lane) in enumerate(jobs) if lane == bool(side)] for side in (0, 1)
+    ]
     starts = two_lanes(problem, lanes[0], lanes[1])
     least = max(
         sum(t for g, t, lane in jobs if g >= (gpus + 1 - u if lane else u))
@@ -69,7 +70,7 @@ def test_three_at_a_time_or_release_times_need_the_other_model() -> None:
 
 @pytest.mark.parametrize(
     ("size", "gpus", "goal"),
-    [*product((17, 25, 60), (4, 8), ("energy",)), (17, 4, "makespan"), (17, 4, "edp")],
+    [*product((17, 25, 60), (4, 8), ("energy",)), (17, 4, "makespan"), (8, 4, "edp")],
 )
 def test_whole_queues_are_proven_optimal(size: int, gpus: int, goal: Any) -> None:
     problem = synthetic(seed=size, size=size, gpus=gpus, goal=goal)
