@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from optgap.api import choose_policy, close, execute
@@ -15,7 +15,7 @@ from optgap.models.jsonio import Fields
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.regret import Regret
 from optgap.models.result import Result, Sense, Termination, relative_gap
-from optgap.registry import Runnable, family, imported
+from optgap.registry import FamilySpec, Runnable, family, imported
 from optgap.render import Row, html_table, number, percent, text_table
 from optgap.versions import versions
 
@@ -315,7 +315,7 @@ def explain(
     policy: str | Callable[..., Any],
     methods: Methods = "auto",
     *,
-    beside: Policies = (),
+    beside: Policies = "all",
     time_limit: float | None = None,
     seed: int = 0,
     limits: Limits | None = None,
@@ -334,7 +334,7 @@ def explain(
     ----------
     policy: as for `run`.
     methods: whose bounds and solutions count, as for `compare`.
-    beside: further policies that may know a better solution; ``all`` for every one.
+    beside: further policies, any of which may know a better solution; ``()`` for none.
     time_limit: wall-clock seconds for each single run of a method or policy.
     params: the policy's own parameters.
 
@@ -350,10 +350,62 @@ def explain(
     own = execute(problem, runnable, Limits(time_limit, limits.interrupted, limits.progress), seed)
     scope, asked = _scope(problem, runnable, own)
     names = [spec.per_event] if spec.per_event else []
-    names += [str(name) for name in policy_names(problem.family, beside) if name not in names]
     table = compare(asked, names, methods, time_limit=time_limit, seed=seed, limits=limits)
+    others = [name for name in policy_names(problem.family, beside) if name not in names]
+    rival, trouble = _rival(asked, others, Limits(time_limit, limits.interrupted), seed, limits)
     regrets = _regrets(problem, own) if spec.regrets else ()
-    return _explanation(table, scope, own, regrets, spec.per_event, bool(spec.regrets))
+    known = _Known.of(table, own, rival)
+    found = _explanation(table, scope, own, known, regrets, spec)
+    return replace(found, notes=(*found.notes, *trouble))
+
+
+def _rival(
+    problem: Problem,
+    names: Sequence[str | Callable[..., Any]],
+    each: Limits,
+    seed: int,
+    limits: Limits,
+) -> tuple[Result | None, list[str]]:
+    """The best of these policies that serves everything, and what went wrong with others."""
+    best: Result | None = None
+    trouble = []
+    for name in names:
+        runnable = choose_policy(problem, name)
+        if limits.interrupted.is_set() or not runnable.treats(problem):
+            continue
+        limits.progress(runnable.label, None, None)
+        try:
+            result = execute(problem, runnable, Limits(each.time_limit, each.interrupted), seed)
+        except Exception as error:  # another policy's fault is no reason to say nothing
+            trouble.append(f"{runnable.label}: {type(error).__name__}: {error}")
+            continue
+        if result.objective is None or not (result.sense == "max" or _complete(result)):
+            continue
+        if best is None or _ahead(result.objective, _value(best.objective), result.sense):
+            best = result
+    return best, trouble
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """The best solution that anyone found for all that is asked in the scope."""
+
+    objective: float
+    by: str
+    kind: str
+
+    @classmethod
+    def of(cls, table: Comparison, own: Result, rival: Result | None) -> _Known:
+        """The best of a comparison, the policy itself, and the best of the others."""
+        best = cls(_value(own.objective), own.method, own.kind)
+        if rival is not None and _ahead(_value(rival.objective), best.objective, own.sense):
+            best = cls(_value(rival.objective), rival.method, rival.kind)
+        if table.best_known is None or table.known_by is None:
+            return best
+        if _ahead(best.objective, table.best_known, own.sense):
+            return best
+        # of equals, the method with hindsight: it says more
+        return cls(table.best_known, table.known_by, table.row(table.known_by).result.kind)
 
 
 def _scope(problem: Problem, runnable: Runnable, own: Result) -> tuple[str, Problem]:
@@ -366,7 +418,8 @@ def _scope(problem: Problem, runnable: Runnable, own: Result) -> tuple[str, Prob
     try:
         return ACCEPTED, problem.restrict(own.solution)
     except InputError as error:
-        found = NoQuote("nothing served")
+        stopped = own.termination is not Termination.COMPLETED
+        found = NoQuote("nothing served" + (f" ({own.termination})" if stopped else ""))
         raise InputError("--policy", runnable.label, found, "a policy that serves some") from error
 
 
@@ -379,25 +432,25 @@ def _explanation(
     table: Comparison,
     scope: str,
     own: Result,
+    known: _Known,
     regrets: tuple[Regret, ...],
-    per_event: str,
-    judged: bool,
+    spec: FamilySpec,
 ) -> Explanation:
-    objective = _value(own.objective)
-    known, known_by, kind = table.best_known, table.known_by, _kind_of(table, table.known_by)
+    objective, per_event = _value(own.objective), spec.per_event
     event, trouble = _event(table, per_event)
     if own.method == per_event and event is None:
         event, trouble = objective, ""
-    if known is None or _ahead(objective, known, own.sense):
-        known, known_by, kind = objective, own.method, own.kind
-    _confront(table, objective, own)
-    ends = _Ends(own.method, per_event, known_by or "", kind, own.sense)
+    _confront(table, known, own.sense)
+    ends = _Ends(own.method, per_event, known.by, known.kind, own.sense)
     if event is None:
-        steps = [ends.unproven(table, known), ends.merged(known, objective, trouble)]
+        steps = [
+            ends.unproven(table, known.objective),
+            ends.merged(known.objective, objective, trouble),
+        ]
     else:
         steps = [
-            ends.unproven(table, known),
-            ends.online(known, event, table.best_bound),
+            ends.unproven(table, known.objective),
+            ends.online(known.objective, event, table.best_bound),
             ends.heuristic(event, objective),
         ]
     return Explanation(
@@ -412,12 +465,12 @@ def _explanation(
         objective=objective,
         bound=table.best_bound,
         bound_by=table.bound_by,
-        best_known=known,
-        known_by=known_by,
+        best_known=known.objective,
+        known_by=known.by,
         per_event_objective=event,
         parts=tuple(steps),
         regrets=regrets,
-        judged=judged,
+        judged=bool(spec.regrets),
         notes=tuple(_notes(table, scope, own, regrets)),
         seed=own.seed,
         termination=_termination(table, own),
@@ -448,7 +501,7 @@ class _Ends:
     def online(self, known: float, event: float, bound: float | None) -> Part:
         proven = bound is not None and close(bound, known)
         if self.known_by == self.per_event or close(known, event):
-            because = f"nobody knows better than {self.per_event}"
+            because = f"nothing that ran knows better than {self.per_event}"
             if not proven:
                 because += "; what hindsight is worth hides in the unproven part"
         elif self.known_kind == "policy":
@@ -496,20 +549,16 @@ def _because(message: str) -> str:
     return f": {message}" if message else ""
 
 
-def _kind_of(table: Comparison, method: str | None) -> str:
-    return "" if method is None else table.row(method).result.kind
-
-
 def _ahead(a: float, b: float, sense: Sense) -> bool:
     """Whether `a` is better than `b`, rounding apart."""
     return not close(a, b) and (a < b if sense == "min" else a > b)
 
 
-def _confront(table: Comparison, objective: float, own: Result) -> None:
-    if table.best_bound is not None and _ahead(objective, table.best_bound, own.sense):
+def _confront(table: Comparison, known: _Known, sense: Sense) -> None:
+    if table.best_bound is not None and _ahead(known.objective, table.best_bound, sense):
         raise RefereeError(
-            f"{table.bound_by} proves {table.best_bound!r}, {own.method} reaches {objective!r}: "
-            "one of them is wrong"
+            f"{table.bound_by} proves {table.best_bound!r}, {known.by} reaches "
+            f"{known.objective!r}: one of them is wrong"
         )
 
 
@@ -543,7 +592,10 @@ def _loss(start: float | None, end: float | None, sense: Sense) -> float | None:
 def _signed(amount: float | None) -> str:
     if amount is None:
         return ""
-    return "0" if amount == 0 else ("+" if amount > 0 else "-") + number(abs(amount))
+    text = number(abs(amount))
+    if not any("1" <= digit <= "9" for digit in text):
+        return "0"
+    return ("+" if amount > 0 else "-") + text
 
 
 def _value(objective: float | None) -> float:

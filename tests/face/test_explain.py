@@ -228,3 +228,28 @@ def test_the_costliest_decisions_are_drawn_in_time_order() -> None:
     assert answer._repr_html_().startswith("<table>")
     assert explanation_figure(answer).axes
     assert plot_decisions(answer).get_ylabel().startswith("cost")
+
+
+def test_any_policy_may_be_the_one_that_knows_best(two_nodes: PlacementProblem) -> None:
+    alone = explain(two_nodes, "random", "loose", beside=(), seed=3)
+    assert alone.known_by == "greedy-exact"
+    answer = explain(two_nodes, "greedy-exact", "loose", beside=[pack_all])
+    assert answer.best_known == 495.0
+    if answer.per_event_objective != 495.0:
+        assert answer.known_by == "pack_all"
+        assert "online itself" in answer.part("online").because
+
+
+def pack_all(task: Any, state: Any) -> Any:
+    nodes = state.feasible(task)
+    return int(min(nodes)) if nodes.size else None
+
+
+def crash(task: Any, state: Any) -> None:
+    raise KeyError("x")
+
+
+def test_another_policys_fault_is_told_and_stops_nothing(two_nodes: PlacementProblem) -> None:
+    answer = explain(two_nodes, "fgd", beside=[crash, refuse_all])
+    assert any("crash" in note for note in answer.notes)
+    assert answer.best_known == 495.0

@@ -24,9 +24,9 @@ def command(
         str, typer.Option("--methods", metavar="M,…", help="names with commas, auto or all")
     ] = "auto",
     beside: Annotated[
-        str | None,
-        typer.Option("--beside", metavar="P,…", help="policies that may know better, or all"),
-    ] = None,
+        str,
+        typer.Option("--beside", metavar="P,…", help="policies that may know better, all or none"),
+    ] = "all",
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="how many costly decisions to show")
     ] = 10,
@@ -72,7 +72,7 @@ def command(
             problem,
             policy,
             methods,
-            beside=beside or (),
+            beside=() if beside == "none" else beside,
             time_limit=time_limit,
             seed=seed,
             limits=limits,
