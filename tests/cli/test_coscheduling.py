@@ -105,3 +105,87 @@ def test_bad_profiles_end_in_one_line(row: str, said: str, tmp_path: Path, cli: 
     assert answer.code == 2
     assert said in answer.err
     assert len(answer.err.strip().splitlines()) == 1
+
+
+LOG = "app,gpu_count,start_s,end_s\nY,4,0,104\nX,2,104,290\nZ,1,104,260\n"
+
+
+def test_a_measured_schedule_is_checked_as_it_was_and_replayed_by_the_profiles(
+    problem: Path, tmp_path: Path, cli: Cli
+) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text(LOG)
+    verdict = json.loads(cli("check", str(problem), str(log), "--json", "-").out)
+    assert verdict["feasible"]
+    assert verdict["metrics"]["makespan_s"] == 290
+    policy = f"optgap.heuristics.coscheduling.replayed:Replay(schedule={log})"
+    result = json.loads(cli("run", str(problem), "--policy", policy, "--json", "-").out)
+    assert result["metrics"]["makespan_s"] == pytest.approx(280)
+
+
+@pytest.mark.parametrize(
+    ("log", "constraint"),
+    [
+        (LOG.replace("2,104,290", "4,104,290"), "X"),
+        (LOG.replace("2,104,290", "2,90,290"), "one job per GPU"),
+    ],
+)
+def test_a_measured_schedule_that_overlaps_is_refused(
+    log: str, constraint: str, problem: Path, tmp_path: Path, cli: Cli
+) -> None:
+    (tmp_path / "log.csv").write_text(log)
+    answer = cli("check", str(problem), str(tmp_path / "log.csv"), "--strict")
+    assert answer.code == 2
+    assert constraint in answer.out
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["numa=0"], "numa"),
+        (["numa=-1"], "numa"),
+        (["gpus=0"], "gpus"),
+        (["idle_w=nan"], "idle_w"),
+        (["tau=-1"], "tau"),
+        (["goal=speed"], "goal"),
+    ],
+)
+def test_a_node_that_cannot_be_ends_in_one_line(
+    settings: list[str], said: str, tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "profiles.csv"
+    path.write_text(PROFILES)
+    out = tmp_path / "problem.json"
+    given = [part for setting in settings for part in ("--set", setting)]
+    answer = cli("generate", "coscheduling", "--profiles", str(path), *given, "-o", str(out))
+    assert answer.code == 2
+    assert said in answer.err
+    assert len(answer.err.strip().splitlines()) == 1
+    assert not out.exists()
+
+
+def test_an_empty_window_ends_in_one_line(tmp_path: Path, cli: Cli) -> None:
+    (tmp_path / "p.csv").write_text(PROFILES)
+    (tmp_path / "j.csv").write_text("app,count\nX,0\n")
+    tables = ["--profiles", str(tmp_path / "p.csv"), "--jobs", str(tmp_path / "j.csv")]
+    answer = cli("generate", "coscheduling", *tables, "-o", str(tmp_path / "problem.json"))
+    assert answer.code == 2
+    assert "no jobs" in answer.err
+
+
+def test_a_policy_is_explained_start_by_start(problem: Path, cli: Cli) -> None:
+    answer = cli("explain", str(problem), "--policy", "sequential_max_gpu", "--json", "-", "-q")
+    document = json.loads(answer.out)
+    assert document["per_event"] == "exact-window"
+    assert document["decisions"]["judged"] == 3
+    assert document["decisions"]["top"][0]["chosen"] == "on 4 GPUs"
+
+
+def test_a_stream_and_a_window_run_through_the_command_line(tmp_path: Path, cli: Cli) -> None:
+    path = str(tmp_path / "stream.json")
+    made = cli("generate", "coscheduling", "--preset", "stream", "--size", "6", "-o", path)
+    assert made.code == 0
+    answer = cli("run", path, "--policy", "exact-window(window=2)", "--json", "-", "-q")
+    result = json.loads(answer.out)
+    assert result["metrics"]["jobs_run"] == 6
+    assert result["metrics"]["plans"] > 1
