@@ -32,7 +32,7 @@ TOP = {"bert": 0.89, "deepspeech2": 0.72, "resnet50": 0.89, "other": 0.85}
 CLOCKED = 0.85
 """Share of the per-sample gradient time that goes with 1/f: ours, as the profiles with GPU
 counts have one clock."""
-SYNC_SHARE = 0.5
+SYNC_SHARE = 0.1
 """Dynamic power while gradients are exchanged as a share of that while they are computed: ours."""
 
 

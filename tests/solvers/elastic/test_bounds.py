@@ -64,8 +64,6 @@ def test_bounds_with_restarts_are_below_every_policy(problem: ElasticProblem) ->
         assert bound(problem, method) <= least * (1 + 1e-6), method
 
 
-
-
 def test_the_optimum_of_rigid_jobs_on_one_gpu_is_shortest_first() -> None:
     problem = rigid([(0, 100, 1), (0, 30, 1), (20, 5, 1)], gpus=1, per_node=1)
     ends = shortest_first(problem.jobs.submit_s, np.array([100.0, 30.0, 5.0]))
@@ -82,9 +80,7 @@ def test_the_milp_gives_the_bounds_worked_out_before(slot: float, mean: float) -
 
 
 @pytest.mark.parametrize(("slot", "mean"), [(100, 363.3), (25, 399.0), (10, 406.4)])
-def test_the_mean_time_program_gives_the_bounds_worked_out_before(
-    slot: float, mean: float
-) -> None:
+def test_the_mean_time_program_gives_the_bounds_worked_out_before(slot: float, mean: float) -> None:
     assert bound(two_jobs(), "bound-lp", slot_s=slot) == pytest.approx(mean, abs=0.06)
 
 

@@ -1,0 +1,295 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from strategies_elastic import CLOCKS, JOB_A, jobs_of, rigid, table, two_jobs
+
+from optgap.heuristics.elastic import POLICIES
+from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, Overhead, presets
+from optgap.models.elastic.csvout import series, timeline
+from optgap.models.elastic.modelfile import read_models
+from optgap.models.elastic.pools import BATCHES, classes
+from optgap.models.elastic.tables import Trained, job_class
+from optgap.models.errors import InputError
+from optgap.models.jsonio import Fields
+from optgap.models.limits import Limits
+from optgap.models.performance import EnergyModel, ThroughputModel
+
+RUN, RESTART = int(Kind.RUN), int(Kind.RESTART)
+
+
+def solution(*segments: tuple[Any, ...], **more: Any) -> ElasticSolution:
+    return ElasticSolution.of(segments, **more)  # type: ignore[arg-type]
+
+
+def broken(problem: ElasticProblem, *segments: tuple[Any, ...], **more: Any) -> list[str]:
+    return [v.constraint for v in problem.check(solution(*segments, **more))]
+
+
+# -- formulas ------------------------------------------------------------------------------
+
+EXAMPLE = Trained(
+    "example",
+    ThroughputModel(
+        {
+            "a_io_s": 0.004, "b_io_s": 2e-5, "a_grad_s": 0.006, "b_grad_s": 4e-4,
+            "k_grad_s_mhz": 1.2, "A_local_s_mhz": 6, "K_local_s_mhz": 1.5, "B_local_s": 0.002,
+            "theta_local_s": 0.004, "A_node_s_mhz": 15, "K_node_s_mhz": 3, "B_node_s": 0.004,
+            "theta_node_s": 0.010, "gamma1": 2, "gamma2": 1.5,
+        }
+    ),
+    # in GHz; both branches agree at 800 MHz
+    EnergyModel(
+        {
+            "f0_mhz": 800, "theta": 4, "beta": 0.5, "static_w": 32,
+            "grad_b_low_w": 4, "grad_a_low_w": 20, "sync_b_low_w": 10, "sync_a_low_w": 20,
+            "grad_d_high_w": 10.08 - 0.0, "grad_c_high_w": 10, "grad_b_high_w": -5,
+            "grad_a_high_w": 10, "sync_d_high_w": 6.16, "sync_c_high_w": 20,
+            "sync_b_high_w": -10, "sync_a_high_w": 20,
+        },
+        "printed",
+    ),
+)  # fmt: skip
+
+
+def test_tables_hold_the_times_and_energies_worked_out_by_hand() -> None:
+    item = job_class(EXAMPLE, 64, [600.0, 1200.0], gpus=8, gpus_per_node=4)
+    assert item.counts == (1, 2, 4, 8)
+    assert item.time_s[:, 1] == pytest.approx([0.095746, 0.053562, 0.036031, 0.067737], rel=1e-4)
+    energy = item.time_s * item.power_w
+    assert energy[:, 1] == pytest.approx([19.1059, 19.3905, 22.8090, 63.9772], rel=1e-4)
+    assert energy[:, 0] == pytest.approx([17.1617, 16.9883, 19.0135, 50.3660], rel=1e-4)
+    assert item.power_w[:, 1] == pytest.approx([199.548, 362.017, 633.039, 944.499], rel=1e-4)
+
+
+@pytest.mark.parametrize("pool", list(BATCHES))
+def test_every_pool_has_positive_times_and_powers_below_the_boards_limit(pool: str) -> None:
+    from optgap.models.elastic.pools import BOARDS
+
+    for item in classes(pool, 64, 8):
+        assert (item.time_s > 0).all()
+        assert (np.diff(item.time_s, axis=1) < 0).all(), item.label  # a higher clock is faster
+        per_gpu = item.power_w / np.array(item.counts)[:, None]
+        assert (per_gpu > 0).all()
+        assert (per_gpu <= BOARDS[pool].limit_w).all(), item.label
+
+
+# -- the door ------------------------------------------------------------------------------
+
+
+def made(**changes: Any) -> ElasticProblem:
+    given: dict[str, Any] = {"gpus": 4, "gpus_per_node": 4, "eta": 0.8, "p_max_w": 150.0}
+    given.update(changes)
+    classes_ = given.pop("classes", [table("A", *JOB_A)])
+    jobs = given.pop("jobs", jobs_of([0], [10]))
+    clocks = given.pop("clocks", CLOCKS)
+    return ElasticProblem.of(classes_, jobs, clocks, **given)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"eta": 1.5}, "from 0 to 1"),
+        ({"eta": -0.1}, "from 0 to 1"),
+        ({"gpus": 6}, "multiple"),
+        ({"gpus_per_node": 3}, "power of two"),
+        ({"clocks": [1000, 900, 1400]}, "ascending"),
+        ({"eta": 0.1}, "needs to run"),
+        ({"jobs": jobs_of([0], [0])}, "iterations"),
+        ({"jobs": jobs_of([1], [5])}, "class"),
+        ({"jobs": jobs_of([0], [5], requested=[8])}, "one of 1, 2, 4"),
+        ({"jobs": jobs_of([0], [5], submit_s=[-1.0])}, "submit_s"),
+        ({"classes": [table("A", [[1, -1, 1]], [[1, 1, 1]])]}, "time_s at 1 GPUs, 1200 MHz"),
+        ({"classes": [table("A", [[1, 1, 1]], [[1, 1, 0]])]}, "power_w at 1 GPUs, 1400 MHz"),
+        ({"cap": "energy"}, "energy_budget_j"),
+        ({"cap": "x"}, "one of power"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_with_its_place(changes: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        made(**changes)
+
+
+def test_jobs_are_sorted_with_a_note_and_batches_limit_gpus() -> None:
+    problem = made(jobs=jobs_of([0, 0], [10, 20], submit_s=[5.0, 1.0]))
+    assert problem.jobs.names == ("b", "a")
+    assert "sorted" in str(problem)
+    small = made(classes=[table("A", *JOB_A, batch=2)])
+    assert small.classes[0].counts == (1, 2)
+
+
+def test_json_there_and_back() -> None:
+    problem = presets.small(seed=1, size=7)
+    again = ElasticProblem.from_json(Fields(json.loads(json.dumps(problem.to_json())), "x"))
+    assert again.to_json() == problem.to_json()
+    outcome = POLICIES["powerflow"].load()(problem, limits=Limits(), seed=0)
+    document = json.loads(json.dumps(outcome.solution.to_json(problem)))
+    read = ElasticSolution.from_json(Fields(document, "x"), problem)
+    assert read.to_json(problem) == document
+    assert problem.evaluate(read).metrics == problem.evaluate(outcome.solution).metrics
+
+
+# -- the referee ---------------------------------------------------------------------------
+
+
+def test_two_runs_add_up_to_what_is_worked_out_by_hand() -> None:
+    problem = replace(two_jobs(), idle_w=20.0)
+    plan = solution((0, 0, 600, RUN, 2, 0, 0), (1, 0, 550, RUN, 2, 0, 1), places=[(0,), (2,)])
+    assert problem.check(plan) == []
+    found = problem.evaluate(plan)
+    assert found.objective == pytest.approx(575)
+    assert found.metrics["run_j"] == pytest.approx(600 * 190 + 550 * 230)
+    assert found.metrics["idle_j"] == pytest.approx(20 * 2 * 50)
+    assert found.metrics["peak_power_w"] == pytest.approx(420)
+    assert problem.serves_all(plan)
+
+
+def test_nodes_without_jobs_draw_nothing_when_switched_off() -> None:
+    problem = replace(two_jobs(gpus=8, per_node=4, limit_w=960), idle_w=20.0)
+    one = (0, 0, 600, RUN, 2, 0, 0)
+    on = problem.evaluate(solution(one, places=[(0,)]))
+    off = problem.evaluate(solution(one, places=[(0,)], switch_off=True))
+    assert on.metrics["idle_j"] == pytest.approx(20 * 6 * 600)
+    assert off.metrics["idle_j"] == pytest.approx(20 * 2 * 600)
+    unplaced = problem.evaluate(solution((0, 0, 600, RUN, 2, 0, -1), switch_off=True))
+    assert unplaced.metrics["idle_j"] == pytest.approx(20 * 2 * 600)
+
+
+@pytest.mark.parametrize(
+    ("segments", "more", "constraint"),
+    [
+        ([(0, 0, 600, RUN, 3, 0, -1)], {}, "GPU count"),
+        ([(0, 0, 600, RUN, 2, 3, -1)], {}, "clock"),
+        ([(0, 5, 4, RUN, 2, 0, -1)], {}, "times"),
+        ([(0, 0, 700, RUN, 2, 0, -1)], {}, "iterations"),
+        ([(0, 0, 400, RUN, 4, 0, -1), (1, 0, 10, RUN, 1, 0, -1)], {}, "GPUs"),
+        ([(0, 0, 300, RUN, 4, 2, -1)], {}, "power limit"),
+        ([(0, 0, 10, RUN, 2, 0, 0)], {"places": [(1,)]}, "place"),
+        ([(0, 0, 10, RUN, 2, 0, 0), (1, 5, 10, RUN, 1, 0, 1)], {"places": [(0,), (1,)]},
+         "one job per GPU"),
+        ([(0, 0, 10, RUN, 2, 0, -1), (0, 5, 15, RUN, 1, 0, -1)], {}, "one segment at a time"),
+    ],
+)  # fmt: skip
+def test_what_breaks_a_constraint_is_named(segments: Any, more: Any, constraint: str) -> None:
+    assert constraint in broken(two_jobs(), *segments, **more)
+
+
+def test_a_limit_that_was_passed_is_a_violation_unless_it_is_declared() -> None:
+    problem = two_jobs()
+    segments = ((0, 0, 480, RUN, 2, 2, -1), (1, 0, 475, RUN, 2, 1, -1))
+    assert broken(problem, *segments) == ["power limit"]
+    declared = solution(*segments, power_limit_w=590.0)
+    assert problem.check(declared) == []
+    assert not problem.serves_all(declared)
+    assert problem.restrict(declared).power_limit_w == pytest.approx(590)
+    assert problem.evaluate(declared).metrics["power_overshoot_w"] == pytest.approx(110)
+
+
+def test_every_start_change_and_move_is_paid_for() -> None:
+    problem = replace(rigid([(0, 100, 1)], overhead=Overhead(2, 2, 27)), idle_w=10.0)
+    run = (0, 4.0, 104.0, RUN, 1, 0, 0)
+    assert broken(problem, run, places=[(0,)]) == ["restart"]
+    paid = (0, 0.0, 4.0, RESTART, 1, -1, 0)
+    assert broken(problem, paid, run, places=[(0,)]) == []
+    halves = [(0, 4.0, 54.0, RUN, 1, 0, 0), (0, 58.0, 108.0, RUN, 1, 0, 0)]
+    gap = [paid, *halves]
+    assert broken(problem, *gap, places=[(0,)]) == ["restart"]
+    again = (0, 54.0, 58.0, RESTART, 1, -1, 1)
+    moved = [paid, halves[0], again, (0, 58.0, 108.0, RUN, 1, 0, 1)]
+    # a move of unchanged size is a forced restart, and takes 27 s more
+    assert broken(problem, *moved, places=[(0,), (1,)]) == ["restart"]
+
+
+def test_a_submission_is_not_anticipated() -> None:
+    problem = rigid([(50, 100, 1)])
+    assert broken(problem, (0, 10, 110, RUN, 1, 0, -1)) == ["submit_s"]
+
+
+def test_an_unfinished_job_is_no_violation_but_does_not_count() -> None:
+    problem = two_jobs()
+    plan = solution((0, 0, 600, RUN, 2, 0, -1))
+    assert problem.check(plan) == []
+    assert not problem.serves_all(plan)
+    assert problem.evaluate(plan).objective == pytest.approx(600)
+    assert problem.restrict(plan).jobs.names == ("a",)
+
+
+# -- files ---------------------------------------------------------------------------------
+
+
+def test_timeline_and_series_tell_the_same_story() -> None:
+    problem = two_jobs()
+    outcome = POLICIES["powerflow"].load()(problem, limits=Limits(), seed=0, profiles="oracle")
+    rows = timeline(problem, outcome.solution).splitlines()
+    assert rows[0] == "time_s,job,event,gpus,frequency_mhz"
+    assert rows[1:5] == [
+        "0.0,a,submit,0,0.0", "0.0,b,submit,0,0.0", "0.0,a,run,2,1200.0", "0.0,b,run,2,1000.0",
+    ]  # fmt: skip
+    assert sum(",complete," in row for row in rows) == 2
+    power = series(problem, outcome.solution).splitlines()
+    assert power[1].split(",")[1:4] == ["2", "4", "470.000"]
+    assert power[-1].split(",")[1:4] == ["0", "0", "0.000"]
+
+
+def test_models_come_as_tables_or_as_parameters(tmp_path: Path) -> None:
+    document = {
+        "schema": "optgap.elastic.models/1",
+        "frequencies_mhz": list(CLOCKS),
+        "models": [
+            {
+                "name": "A",
+                "tables": [{"counts": [1, 2, 4], "time_s": JOB_A[0], "power_w": JOB_A[1]}],
+            },
+            {
+                "name": "example",
+                "form": "printed",
+                "time": dict(EXAMPLE.time.parameters),
+                "energy": dict(EXAMPLE.energy.parameters),
+            },
+        ],
+    }
+    path = tmp_path / "models.json"
+    path.write_text(json.dumps(document))
+    found = read_models(path)
+    assert found.clocks is not None
+    a = found.makers["A"](64, found.clocks, 4, 4)
+    assert a.time_s[1].tolist() == list(JOB_A[0][1])
+    b = found.makers["example"](64, np.array([1200.0]), 8, 4)
+    assert b.time_s[0, 0] == pytest.approx(0.095746, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "pool"),
+    [
+        ("timestamp,duration,num_gpus,gpu_time,cluster", "2017-10-09 07:01:55,66.0,1,66.0,x", "a100"),
+        ("job_type,total_steps,arrival_s,scale_factor", "LM (batch size 20),900,6.0,2", "a100"),
+        ("job_id,submit_time,iteration,model_name,ddl,batch_size,num_gpu,duration",
+         "0,3715485,2011,vgg16,3719996,256,1,5644", "a100"),
+        ("name,time,application,num_replicas,batch_size", "cifar10-0,107,cifar10,6,2048", "t4"),
+    ],
+)  # fmt: skip
+def test_public_traces_are_known_by_their_columns(
+    header: str, row: str, pool: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text(f"{header}\n{row}\n")
+    problem = presets.from_csv(trace=path, seed=0, gpus=16, pool=pool)
+    assert len(problem) == 1
+    if "replicas" in header:
+        assert problem.jobs.requested[0] == 8
+        assert any("rounded up" in note for note in problem.notes)
+
+
+def test_the_traces_in_the_data_folder_can_be_read(data_dir: Path) -> None:
+    folder = data_dir / "profiles" / "traces"
+    names = ("adaptdl/workload-1.csv", "sia/saturn_workload-1.csv", "gavel_msr/0e4a51_seed0.csv",
+             "elasticflow/philly_103959.csv", "philly_jobs.csv.gz")  # fmt: skip
+    for name in names:
+        problem = presets.from_csv(trace=folder / name, seed=0, gpus=64, size=50)
+        assert len(problem) == 50
+        assert (np.diff(problem.jobs.submit_s) >= 0).all()
