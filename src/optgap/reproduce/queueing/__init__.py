@@ -1,0 +1,25 @@
+"""A. Mamirov, "Reducing Fragmentation and Starvation in GPU Clusters through Dynamic
+Multi-Objective Scheduling": its workload, Table II and the numbers in the text, run again.
+"""
+
+from __future__ import annotations
+
+from optgap.reproduce.report import Item
+
+PAPER = "HPS/PBS/SBS"
+SOURCE = "synthetic streams after the paper's Section IV-A"
+
+
+def _item(name: str, title: str, target: str) -> Item:
+    return Item(name, PAPER, title, f"{__name__}.{target}", stand_in=SOURCE)
+
+
+ITEMS: tuple[Item, ...] = (
+    _item("hps-workload", "Section IV-A, the workload", "workload:workload"),
+    _item("hps-impossible", "Numbers that cannot be right", "impossible:impossible"),
+    _item("hps-table2", "Table II, HPS, PBS and SBS", "tables:table2"),
+    _item("hps-static", "Section VI, the static schedulers", "tables:static"),
+    _item("hps-orderings", "Which orderings hold", "orderings:orderings"),
+    _item("hps-aging", "HPS's aging factor, as printed and repaired", "aging:aging"),
+    _item("hps-gaps", "Gaps to proven bounds (not in the paper)", "gaps:gaps"),
+)
