@@ -161,7 +161,14 @@ def _require_same_code(cell: Cell) -> None:
 def _runnable(cell: Cell, problem: Problem) -> Runnable:
     if cell.role == "policy":
         return choose_policy(problem, cell.target, cell.params)
-    return choose_method(problem, cell.target, cell.params)
+    return _one_worker(problem, choose_method(problem, cell.target, cell.params))
+
+
+def _one_worker(problem: Problem, chosen: Runnable) -> Runnable:
+    """The same on one core, where the grid does not say otherwise: cells run side by side."""
+    if "workers" not in chosen.known or "workers" in chosen.params:
+        return chosen
+    return choose_method(problem, chosen.entry.name, {**chosen.params, "workers": 1})
 
 
 def _measured(problem: Problem, result: Result, cell: Cell) -> Row:
@@ -217,9 +224,8 @@ def _bound_for_part(
         part = problem.restrict(result.solution)
     except InputError:  # nothing served at all: no problem is left
         return None, None
-    proof = execute(
-        part, choose_method(part, bounding=True), Limits(cell.time_limit), cell.seed, True
-    )
+    chosen = _one_worker(part, choose_method(part, bounding=True))
+    proof = execute(part, chosen, Limits(cell.time_limit), cell.seed, bound_only=True)
     return proof.bound, proof.bound_by
 
 
