@@ -1,0 +1,176 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+
+JOBS = """job,submit_s,model,batch,iterations,gpus
+a,0,A,64,1000,2
+b,0,B,64,500,3
+"""
+TABLES = {
+    "schema": "optgap.elastic.models/1",
+    "frequencies_mhz": [1000, 1200, 1400],
+    "models": [
+        {"name": "A", "tables": [{"counts": [1, 2, 4],
+            "time_s": [[1.0, 0.87, 0.8], [0.6, 0.52, 0.48], [0.4, 0.35, 0.325]],
+            "power_w": [[100, 135, 172], [190, 240, 300], [360, 455, 570]]}]},
+        {"name": "B", "tables": [{"counts": [1, 2, 4],
+            "time_s": [[2.0, 1.72, 1.58], [1.1, 0.95, 0.88], [0.65, 0.57, 0.53]],
+            "power_w": [[120, 166, 210], [230, 290, 362], [440, 555, 690]]}]},
+    ],
+}  # fmt: skip
+CLUSTER = [
+    *("--set", "gpus=4", "--set", "gpus_per_node=4", "--set", "eta=0.8", "--set", "p_max_w=150"),
+    *("--set", "idle_w=0", "--set", "restarts=false"),
+]
+
+
+def files(tmp_path: Path, jobs: str = JOBS, models: object = TABLES) -> list[str]:
+    (tmp_path / "jobs.csv").write_text(jobs)
+    (tmp_path / "models.json").write_text(json.dumps(models))
+    return ["--jobs", str(tmp_path / "jobs.csv"), "--models", str(tmp_path / "models.json")]
+
+
+@pytest.fixture
+def problem(tmp_path: Path, cli: Cli) -> Path:
+    out = tmp_path / "problem.json"
+    answer = cli("generate", "elastic", *files(tmp_path), *CLUSTER, "-o", str(out))
+    assert answer.code == 0, answer.err
+    assert "rounded up" in answer.out
+    return out
+
+
+def test_the_written_out_example_from_csv_to_timeline(
+    problem: Path, tmp_path: Path, cli: Cli
+) -> None:
+    out, power = tmp_path / "timeline.csv", tmp_path / "power.csv"
+    tables = ["--timeline", str(out), "--series", str(power), "--json", "-"]
+    answer = cli("run", str(problem), "--policy", "powerflow(profiles=oracle)", *tables)
+    result = json.loads(answer.out)
+    assert answer.code == 0
+    assert result["objective"] == pytest.approx(528.86, abs=0.01)
+    assert result["unit"] == "s"
+    lines = out.read_text().splitlines()
+    assert lines[0] == "time_s,job,event,gpus,frequency_mhz"
+    assert "0.0,a,run,2,1200.0" in lines
+    assert power.read_text().startswith("time_s,jobs_running,gpus_used,power_jobs_w")
+
+
+def test_solve_proves_the_optimum_and_check_accepts_it(
+    problem: Path, tmp_path: Path, cli: Cli
+) -> None:
+    result = json.loads(cli("solve", str(problem), "--json", "-", "-q").out)
+    assert result["status"] == "optimal"
+    assert result["objective"] < 528.86
+    solution = tmp_path / "solution.json"
+    solution.write_text(json.dumps(result["solution"]))
+    verdict = json.loads(cli("check", str(problem), str(solution), "--json", "-").out)
+    assert verdict["feasible"]
+    assert verdict["objective"] == pytest.approx(result["objective"])
+
+
+def test_compare_prints_the_gap_of_every_policy_at_every_eta(tmp_path: Path, cli: Cli) -> None:
+    answer = cli(
+        "compare", "elastic", "--preset", "tiny", "--set", "size=4", "--sweep", "eta=0.5,0.9",
+        "--json", "-", "-q",
+    )  # fmt: skip
+    assert answer.code == 0, answer.err
+    document = json.loads(answer.out)
+    for comparison in document.get("comparisons", document.get("items", [])):
+        gaps = [r["gap_to_bound"] for r in comparison["rows"] if r["kind"] == "policy"]
+        assert len(gaps) >= 9
+        assert all(gap is not None and gap >= 0 for gap in gaps)
+
+
+def test_a_policy_that_passes_the_limit_is_measured_against_what_it_kept(
+    problem: Path, cli: Cli
+) -> None:
+    policies = "powerflow(profiles=oracle),powerflow(profiles=oracle,mode=paper)"
+    answer = cli("compare", str(problem), "--policies", policies, "--json", "-", "-q")
+    rows = {row["method"]: row for row in json.loads(answer.out)["rows"]}
+    strict = rows["powerflow(profiles=oracle)"]
+    paper = rows["powerflow(profiles=oracle,mode=paper)"]
+    assert (strict["bound_scope"], paper["bound_scope"]) == ("all", "accepted")
+    assert paper["objective"] < strict["objective"]
+    assert paper["gap_to_bound"] >= 0
+
+
+def test_a_fit_of_energy_serves_as_models(tmp_path: Path, cli: Cli) -> None:
+    rows = ["gpus,local_batch,frequency_mhz,time_s,power_w"]
+    for n in (1, 2, 4):
+        for batch in (16, 32, 64):
+            for f in (600, 800, 1000, 1200, 1400):
+                t = 0.005 + batch * 1.1 / f + (0.01 + 0.001 * n if n > 1 else 0)
+                rows.append(f"{n},{batch},{f},{t:.6f},{40 + 0.09 * f + 5e-8 * f**3:.3f}")
+    (tmp_path / "profile.csv").write_text("\n".join(rows) + "\n")
+    fit = str(tmp_path / "fit.json")
+    fitted = cli("fit", "powerflow-energy", str(tmp_path / "profile.csv"), "-o", fit, "-q")
+    assert fitted.code == 0, fitted.err
+    (tmp_path / "jobs.csv").write_text(
+        "job,submit_s,model,batch,iterations\nx,0,model,64,2000\ny,30,model,32,900\n"
+    )
+    out = str(tmp_path / "p.json")
+    given = ["--jobs", str(tmp_path / "jobs.csv"), "--models", fit, "-o", out]
+    cluster = ["--set", "gpus=4", "--set", "gpus_per_node=4", "--set", "eta=0.8"]
+    answer = cli("generate", "elastic", *given, *cluster)
+    assert answer.code == 0, answer.err
+    assert cli("run", out, "--policy", "afs", "-q").code == 0
+
+
+@pytest.mark.parametrize(
+    ("jobs", "settings", "said"),
+    [
+        (JOBS.replace("a,0,A,64,1000", "a,0,A,64,0"), [], "column iterations"),
+        (JOBS.replace("a,0,A,64,1000,2", "a,0,A,1,1000,2"), [], "column batch"),
+        (JOBS.replace("a,0,A", "a,0,X"), [], "column model"),
+        (JOBS.replace("a,0", "a,-1"), [], "column submit_s"),
+        (JOBS, ["--set", "eta=1.2"], "from 0 to 1"),
+        (JOBS, ["--set", "eta=0.01"], "needs to run"),
+        (JOBS, ["--set", "cap=energy"], "energy_budget_mj"),
+        (JOBS, ["--set", "gpus=6"], "multiple"),
+    ],
+)
+def test_bad_input_ends_in_one_line(
+    jobs: str, settings: list[str], said: str, tmp_path: Path, cli: Cli
+) -> None:
+    out = tmp_path / "p.json"
+    base = ["--set", "gpus_per_node=4", "--set", "p_max_w=150"]
+    if not any("gpus=" in s for s in settings):
+        base += ["--set", "gpus=4"]
+    answer = cli("generate", "elastic", *files(tmp_path, jobs), *base, *settings, "-o", str(out))
+    assert answer.code == 2
+    assert said in answer.err
+    assert len(answer.err.strip().splitlines()) == 1
+    assert not out.exists()
+
+
+def test_a_negative_power_is_refused_with_its_place(tmp_path: Path, cli: Cli) -> None:
+    models = json.loads(json.dumps(TABLES))
+    models["models"][1]["tables"][0]["power_w"][2][1] = -5
+    answer = cli("generate", "elastic", *files(tmp_path, JOBS, models), *CLUSTER)
+    assert answer.code == 2
+    assert "power_w at 4 GPUs, 1200 MHz" in answer.err
+
+
+def test_jobs_out_of_order_are_sorted_with_a_notice(tmp_path: Path, cli: Cli) -> None:
+    jobs = JOBS.replace("a,0,", "a,90,")
+    out = str(tmp_path / "p.json")
+    answer = cli("generate", "elastic", *files(tmp_path, jobs), *CLUSTER, "-o", out)
+    assert answer.code == 0
+    assert "sorted" in answer.out
+
+
+def test_a_trace_stands_in_for_jobs(tmp_path: Path, cli: Cli) -> None:
+    trace = tmp_path / "trace.csv"
+    trace.write_text("name,time,application,num_replicas,batch_size\nx-0,5,ncf,3,4096\n")
+    out = str(tmp_path / "p.json")
+    pool = ["--set", "gpus=8", "--set", "pool=t4"]
+    answer = cli("generate", "elastic", "--trace", str(trace), *pool, "-o", out)
+    assert answer.code == 0
+    assert "1 GPU requests rounded up" in answer.out
+    assert cli("generate", "elastic", *pool, "--trace", "nowhere.csv").code == 2
+    neither = cli("generate", "elastic", "--models", str(trace), *pool)
+    assert "--jobs, --trace" in neither.err
