@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from optgap.comparison import ACCEPTED, Comparison
 from optgap.contract import Problem
 from optgap.gaps import compare
 from optgap.models.errors import InputError
+from optgap.models.jsonio import finite
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Termination
 from optgap.registry import families
@@ -111,8 +113,8 @@ def compare_all(
 ) -> Overview:
     """Compare every family's policies on its default preset.
 
-    Families whose default is solved exactly go first, and what they leave of the time goes to
-    the rest.
+    Families whose default is solved exactly go first, then smaller problems before larger ones:
+    what they leave of the time goes to the rest.
 
     Parameters
     ----------
@@ -133,9 +135,8 @@ def compare_all(
     failures: dict[str, str] = {}
     shares: dict[str, float] = {}
     problems = {name: _made(name, seed, failures) for name in wanted}
-    waiting = sorted(
-        (n for n in wanted if problems[n] is not None), key=lambda n: _hard(problems[n])
-    )
+    there = [name for name in wanted if problems[name] is not None]
+    waiting = sorted(there, key=lambda name: _effort(problems[name]))
     for k, name in enumerate(waiting):
         if limits.interrupted.is_set():
             break
@@ -171,9 +172,10 @@ def _made(name: str, seed: int, failures: dict[str, str]) -> Any:
         return None
 
 
-def _hard(problem: Problem) -> bool:
-    """Whether the default method does not solve the problem to its end."""
-    return choose_method(problem).entry.kind != "exact"
+def _effort(problem: Problem) -> tuple[bool, int]:
+    """Sorts problems by how long they may take: not solved to their end, then by size."""
+    exact = choose_method(problem).entry.kind == "exact"
+    return not exact, len(json.dumps(finite(problem.to_json())))
 
 
 def _told(limits: Limits, prefix: str) -> Limits:
