@@ -320,6 +320,8 @@ def tune(
 def _require_sense(search: str, trials: int) -> None:
     if search not in SEARCHES:
         raise InputError("--search", "", search, "one of " + ", ".join(SEARCHES))
+    if search == "optuna":
+        require("optuna", "optuna")
     if trials < 1:
         raise InputError("--trials", "", trials, "at least 1")
 
@@ -510,7 +512,8 @@ def _simplex(start: Any) -> Any:
 
 
 def _optuna(ask: Score, ranges: Sequence[Range], trials: int, seed: int) -> None:
-    optuna = require("optuna", "optuna")
+    import optuna
+
     optuna.logging.set_verbosity(optuna.logging.ERROR)
 
     def one(trial: Any) -> float:

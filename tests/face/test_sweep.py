@@ -548,15 +548,24 @@ def test_a_time_limit_for_the_whole_sweep_gives_a_table_to_resume(cli: Cli) -> N
     assert 0 < len(sweeping.read_rows("s.parquet")) < 24
 
 
-def test_a_missing_extra_is_one_line_that_says_what_to_install(
-    cli: Cli, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("package", "engine", "extra"),
+    [
+        ("pyarrow", ("serial",), "sweep"),
+        ("joblib", ("processes",), "sweep"),
+        ("distributed", ("dask", "--scheduler", "tcp://127.0.0.1:1"), "dask"),
+    ],
+)
+def test_a_missing_extra_is_one_line_before_anything_runs(
+    package: str, engine: tuple[str, ...], extra: str, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Path("s.toml").write_text(SLOW.replace("slow", "first"))
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    answer = cli("sweep", "s.toml", "--engine", "serial")
+    monkeypatch.setitem(sys.modules, package, None)
+    answer = cli("sweep", "s.toml", "--engine", *engine)
     assert answer.code == 2
     assert answer.err.count("\n") == 1
-    assert "pip install 'optgap[sweep]'" in answer.err
+    assert f"pip install 'optgap[{extra}]'" in answer.err
+    assert not list(Path().glob("s.parquet*"))
 
 
 def test_one_interrupt_stops_a_sweep_cleanly() -> None:

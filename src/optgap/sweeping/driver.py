@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import finite
 from optgap.models.limits import Limits
@@ -135,7 +136,9 @@ def run(
     InputError: for a table that is there without `resume`, one that cannot be read, another
         sweep that is writing there, a missing package, or a scheduler that does not answer.
     """
-    limits = limits or Limits()
+    limits, engine = limits or Limits(), engine or Engine()
+    engine.require()
+    require("pyarrow", "sweep")  # to write with: not to be missed after hours of runs
     target = Path(path)
     aside = target.with_name(target.name + ".journal")
     for there in (target, aside):
@@ -150,7 +153,7 @@ def run(
         if retry_failed:
             known = {k: row for k, row in known.items() if row["failure"] not in ("input", "fault")}
         stale = [row for key, row in before.items() if key not in spec.cells]
-        ran = _work(spec, engine or Engine(), known, journal, limits)
+        ran = _work(spec, engine, known, journal, limits)
         done = _written(spec, target, {**before, **known, **ran}, stale)
         journal.remove()
     finally:

@@ -49,6 +49,13 @@ class Engine:
         if self.jobs is not None and self.jobs < 1:
             raise InputError("--jobs", "", self.jobs, "at least 1")
 
+    def require(self) -> None:
+        """Raise InputError when the package that the engine needs is missing."""
+        if self.name == "dask":
+            require("distributed", "dask")
+        elif self.name == "processes":
+            require("joblib", "sweep")
+
     def run(self, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[Row]:
         """The rows of all cells, in the order in which they are done.
 
@@ -70,7 +77,6 @@ class Engine:
             yield from self._processes(cells, stopped)
 
     def _processes(self, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[Row]:
-        require("joblib", "sweep")
         left = {cell.key: cell for cell in cells}
         strikes: dict[str, int] = {}
         while left and not stopped():
@@ -181,12 +187,14 @@ def _cluster(address: str, cells: Sequence[Cell], stopped: Callable[[], bool]) -
     notice of workers that join later, and give up everything with the first cell that nobody
     survives.
     """
-    distributed = require("distributed", "dask")
+    import distributed
+    from distributed.comm.core import CommClosedError
+
     client = _connect(distributed, address)
     try:
         with client:
             yield from _futures(distributed, client, cells, stopped)
-    except (distributed.CancelledError, ConnectionError, distributed.comm.CommClosedError) as error:
+    except (distributed.CancelledError, ConnectionError, CommClosedError) as error:
         found = NoQuote(f"a connection that broke off ({type(error).__name__})")
         expected = "a Dask scheduler; --resume goes on"
         raise InputError("--scheduler", address, found, expected) from None
