@@ -193,7 +193,11 @@ def test_a_part_of_another_file_does_not_survive(server: Server, folder: Path) -
     assert (folder / "a/b.bin").read_bytes() == CONTENT
 
 
-@pytest.mark.parametrize("served", [CONTENT[:-1] + b"!", CONTENT + b"more", b""])
+@pytest.mark.parametrize(
+    "served",
+    [CONTENT[:-1] + b"!", CONTENT + b"more", b""],
+    ids=["another byte", "more", "nothing"],
+)
 def test_a_file_that_is_another_is_refused(server: Server, folder: Path, served: bytes) -> None:
     known = catalogue(server, plain(server))
     server.files["/b.bin"] = served
@@ -289,7 +293,11 @@ def test_an_archive_that_unpacks_to_more_than_it_says_is_refused(
     assert left_over(folder) == []
 
 
-@pytest.mark.parametrize("packed", [b"no archive", zipped({"x": b"hello"})[:-30], b"\x1f\x8b00"])
+@pytest.mark.parametrize(
+    "packed",
+    [b"no archive", zipped({"x": b"hello"})[:-30], b"\x1f\x8b00"],
+    ids=["text", "half a zip", "no gzip"],
+)
 def test_what_is_no_archive_is_bad_input(server: Server, folder: Path, packed: bytes) -> None:
     known = catalogue(server, member(server, packed, "x", "x.csv"))
     with pytest.raises(InputError):
