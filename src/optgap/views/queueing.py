@@ -86,7 +86,10 @@ def gantt(problem: QueueingProblem, solution: QueueingSolution, ax: Axes) -> Axe
         ax.bar(0, 0, color=FILLS[k % len(FILLS)], label=f"{n} GPUs" if n > 1 else "1 GPU")
         for k, n in enumerate(sizes)
     ]
-    ax.legend(handles=handles, ncols=len(handles), loc="upper right", fontsize=7, framealpha=0.9)
+    figure = ax.get_figure()
+    if figure is not None:  # below everything: the chart has no corner to spare
+        figure.legend(handles=handles, ncols=len(handles), loc="outside lower center", fontsize=8)
+    ax.set_xlim(0, float(found["makespan_s"]) / 3600 * 1.005)
     ax.set_xlabel("time (h)")
     plain(ax, "x")
     return ax

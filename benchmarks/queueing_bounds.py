@@ -1,0 +1,94 @@
+"""How good are the queueing bounds, and how long does a proof take?
+
+Prints for a dozen jobs on 2 x 8 GPUs, over seeds and per objective, seconds until CP-SAT has proven
+the optimum, and what share of it each bound reaches; then bounds, their time and the gap of every
+policy at 1,000 jobs, and the bound at 100,000.
+
+    python benchmarks/queueing_bounds.py [--quick]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+from optgap.heuristics.queueing import POLICIES
+from optgap.models.limits import Limits
+from optgap.models.queueing.presets import mixed, small
+from optgap.models.queueing.problem import Goal
+from optgap.models.result import Outcome
+from optgap.solvers.queueing import METHODS
+
+GOALS: tuple[Goal, ...] = ("mean_wait", "mean_jct", "makespan")
+BOUNDS = ("bound-relaxed", "bound-prices", "bound-area")
+SEEDS = 20
+LIMIT_S = 60.0
+
+
+def timed(method: str, problem: object) -> tuple[float, Outcome]:
+    """Seconds of one method, and what it gave."""
+    started = time.perf_counter()
+    outcome = METHODS[method].load()(problem, limits=Limits(LIMIT_S), seed=0)
+    return time.perf_counter() - started, outcome
+
+
+def dozen(seeds: int) -> None:
+    print(f"12 jobs on 2 x 8 GPUs, {seeds} seeds; median (least) share of the optimum")
+    print("objective   proven  median s   most s   " + "".join(f"{name:>18}" for name in BOUNDS))
+    for goal in GOALS:
+        seconds, proven = [], 0
+        shares: dict[str, list[float]] = {name: [] for name in BOUNDS}
+        for seed in range(seeds):
+            problem = small(seed=seed, goal=goal)
+            spent, outcome = timed("exact", problem)
+            seconds.append(spent)
+            proven += outcome.status == "optimal"
+            best = outcome.claimed or 0.0
+            for name in BOUNDS:
+                bound = timed(name, problem)[1].bound or 0.0
+                shares[name].append(bound / best if best else 1.0)
+        cells = [f"{np.median(s):.3f} ({min(s):.3f})" for s in shares.values()]
+        print(
+            f"{goal:10} {proven:4}/{seeds} {np.median(seconds):9.2f} {max(seconds):8.2f}   "
+            + "".join(f"{cell:>18}" for cell in cells)
+        )
+
+
+def thousand() -> None:
+    for goal in GOALS:
+        problem = mixed(seed=0, size=1000, goal=goal)
+        print(f"\n{problem.summary}")
+        best = 0.0
+        for name in BOUNDS[1:]:
+            seconds, outcome = timed(name, problem)
+            best = max(best, outcome.bound or 0.0)
+            print(f"{name:14} {outcome.bound or 0:12,.0f} s by {outcome.bound_by}, {seconds:.2f} s")
+        for name, entry in POLICIES.items():
+            if name == "rolling":
+                continue
+            value = entry.load()(problem, limits=Limits(), seed=0).claimed
+            print(f"{name:14} {value:12,.0f} s {100 * (value / best - 1):9.1f} % above the bound")
+
+
+def many() -> None:
+    problem = mixed(seed=0, size=100_000)
+    print(f"\n{problem.summary}")
+    for name in BOUNDS[1:]:
+        seconds, outcome = timed(name, problem)
+        print(f"{name:14} {outcome.bound or 0:12,.0f} s by {outcome.bound_by}, {seconds:.2f} s")
+    for name in ("fifo", "shortest", "hps", "easy"):
+        started = time.perf_counter()
+        outcome = POLICIES[name].load()(problem, limits=Limits(), seed=0)
+        print(f"{name:14} {outcome.claimed:12,.0f} s in {time.perf_counter() - started:.2f} s")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="five seeds, and a dozen jobs only")
+    options = parser.parse_args()
+    dozen(5 if options.quick else SEEDS)
+    if not options.quick:
+        thousand()
+        many()
