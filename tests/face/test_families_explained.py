@@ -1,0 +1,70 @@
+"""Every family says what explanations and reports need, and they come out whole."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+import optgap
+from optgap.explaining import Explanation
+from optgap.models.regret import Regret
+from optgap.registry import FAMILIES, imported
+from optgap.reporting import make
+from optgap.waterfall import explanation_figure
+
+SMALL = 6
+
+
+@cache
+def problem(name: str) -> Any:
+    """A small problem of a family, from the last of its presets that has a size."""
+    sized = [entry.name for entry in FAMILIES[name].presets.values() if "size" in entry.params]
+    if not sized:
+        pytest.skip(f"{name} has no preset with a size")
+    return optgap.generate(name, sized[-1], seed=1, size=SMALL)
+
+
+def explained(subject: Any, policy: str) -> Explanation:
+    optgap.run(subject, policy)  # compiled now, outside the limit
+    return optgap.explain(subject, policy, time_limit=2, beside=())
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_family_names_an_exact_per_event_policy_a_judge_and_a_picture(name: str) -> None:
+    spec = FAMILIES[name]
+    assert spec.per_event in spec.policies
+    assert callable(imported(spec.regrets))
+    assert callable(imported(spec.view))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_policys_gap_comes_apart_and_is_drawn(name: str) -> None:
+    subject = problem(name)
+    policy = next(p for p in FAMILIES[name].policies if p != FAMILIES[name].per_event)
+    result = optgap.run(subject, policy)
+    answer = explained(subject, policy)
+    amounts = [part.amount(answer.sense) for part in answer.parts]
+    if None not in amounts:
+        loss = answer.objective - float(answer.bound or 0)
+        total = sum(amount or 0.0 for amount in amounts)
+        expected = loss if answer.sense == "min" else -loss
+        assert total == pytest.approx(expected, abs=1e-6 * abs(answer.objective) + 1e-9)
+    for regret in answer.regrets:
+        assert isinstance(regret, Regret)
+        assert regret.cost >= 0
+    assert explanation_figure(answer).axes
+    page = make([answer, result])
+    assert [len(section.pictures) for section in page.sections] == [1, 1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FAMILIES)
+def test_the_exact_per_event_policy_is_explained_without_a_price_of_the_heuristic(
+    name: str,
+) -> None:
+    answer = explained(problem(name), FAMILIES[name].per_event)
+    amount = answer.part("heuristic").amount(answer.sense)
+    assert amount == pytest.approx(0, abs=1e-6 * abs(answer.objective) + 1e-9)
