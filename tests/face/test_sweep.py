@@ -167,6 +167,20 @@ def test_a_wrong_spec_is_refused_before_anything_runs(change: Any, expected: str
         sweeping.read_spec({**grid("fgd"), **change})
 
 
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"seeds = ", b"\xff\xfe", b"a = " + b"[" * 100_000, b"seeds = 1e400", b"grid = 3"],
+    ids=["nothing", "half", "no text", "deep", "infinite", "no table"],
+)
+def test_a_file_that_is_no_spec_is_one_line(content: bytes, cli: Cli) -> None:
+    Path("s.toml").write_bytes(content)
+    for arguments in (("sweep", "s.toml"), ("data", "list", "--catalogue", "s.toml")):
+        answer = cli(*arguments)
+        if content or arguments[0] == "sweep":
+            assert answer.code == 2
+            assert len(answer.err.splitlines()) == 1
+
+
 # -- keys --------------------------------------------------------------------------------
 
 

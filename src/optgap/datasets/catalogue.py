@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
+from optgap.tomlio import load_toml
 
 BUILT_IN = Path(__file__).with_name("catalogue.toml")
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -80,12 +80,7 @@ def catalogue(path: str | os.PathLike[str] | None = None) -> dict[str, Dataset]:
     InputError: naming the file, the field, what was found and what was expected.
     """
     source = str(path or BUILT_IN)
-    try:
-        document = tomllib.loads(Path(source).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(source, "", NoQuote(error), "TOML") from None
+    document = load_toml(source)
     fields = Fields(document, source)
     found = {name: _dataset(name, fields.object(name)) for name in document}
     _refuse_shared_paths(found, source)

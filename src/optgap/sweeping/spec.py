@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -24,6 +23,7 @@ from optgap.registry import method as find_method
 from optgap.registry import policy as find_policy
 from optgap.sweeping.cell import Cell, Instance, Role
 from optgap.sweeping.fingerprint import code
+from optgap.tomlio import load_toml
 
 MOST = 1_000_000
 """Runs in one sweep: more is a slip of the keyboard, or several sweeps."""
@@ -64,14 +64,7 @@ def load_spec(path: str | os.PathLike[str]) -> Spec:
         preset, policy, method or parameter, a problem file that cannot be read, or a grid
         that comes to nothing.
     """
-    source = str(path)
-    try:
-        document = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(source, "", NoQuote(error), "TOML") from None
-    return read_spec(document, source, Path(path).parent)
+    return read_spec(load_toml(path), str(path), Path(path).parent)
 
 
 def read_spec(document: Mapping[str, Any], source: str = "sweep", folder: Path = Path()) -> Spec:
