@@ -89,7 +89,7 @@ POLICIES = entries(
         "rolling",
         "optgap.solvers.queueing.rolling:rolling",
         "CP-SAT on the head of the queue at every event; what it starts now is started",
-        params={"head": 8, "effort": 0.05},
+        params={"head": 8, "effort": 0.02},
     ),
 )
 
