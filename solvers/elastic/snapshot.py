@@ -68,7 +68,9 @@ class Relaxation:
     """
 
     def __init__(self, choices: Choices, most: int) -> None:
-        import cvxpy as cp
+        from importlib import import_module
+
+        cp: Any = import_module("cvxpy")  # whose functions carry no types
 
         self.choices, self.most = choices, most
         self.width = int(np.diff(choices.first).max()) + 1  # the last one is to wait
@@ -78,7 +80,7 @@ class Relaxation:
         self.gpus = cp.Parameter(shape, nonneg=True)
         self.watts = cp.Parameter(shape, nonneg=True)
         here = cp.sum(self.share, axis=1) == np.ones(most)
-        self.problem = cp.Problem(
+        self.problem: Any = cp.Problem(
             cp.Minimize(cp.sum(cp.multiply(self.cost, self.share))),
             [
                 here,
@@ -125,4 +127,4 @@ def _wait(snapshot: Snapshot, scale: float) -> float:
 def _lagrangian(cost: Floats, gpus: Floats, watts: Floats, prices: Any) -> float:
     """Σ_j min_c (cost + λ·n + μ·w) − λ − μ, capacities being 1."""
     best = (cost + prices[0] * gpus + prices[1] * watts).min(axis=1)
-    return math.fsum(best.tolist()) - prices[0] - prices[1]
+    return math.fsum(best.tolist()) - float(prices[0] + prices[1])

@@ -14,6 +14,7 @@ from optgap.datasets import present_folder
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.reproduce.coscheduling import ITEMS as COSCHEDULING
+from optgap.reproduce.elastic import ITEMS as ELASTIC
 from optgap.reproduce.placement import ITEMS as PLACEMENT
 from optgap.reproduce.queueing import ITEMS as QUEUEING
 from optgap.reproduce.report import Item, Report, Row, Stopped, Study
@@ -21,7 +22,9 @@ from optgap.reproduce.report import Item, Report, Row, Stopped, Study
 if TYPE_CHECKING:
     from optgap.reproduce.grid import Curve, aggregate, loads, on_grid, savings
 
-ITEMS: dict[str, Item] = {item.name: item for item in (*PLACEMENT, *COSCHEDULING, *QUEUEING)}
+ITEMS: dict[str, Item] = {
+    item.name: item for item in (*PLACEMENT, *COSCHEDULING, *ELASTIC, *QUEUEING)
+}
 """Every item by name; nothing is imported or run before it is asked for."""
 
 SEEDS = 10
