@@ -27,15 +27,9 @@ def command(
     policies: Annotated[
         str, typer.Option("--policies", metavar="P,…", help="names with commas, or all")
     ] = "all",
-    methods: Annotated[
-        str, typer.Option("--methods", metavar="M,…", help="names with commas, auto or all")
-    ] = "auto",
-    preset: Annotated[
-        str | None, typer.Option("--preset", metavar="NAME", help="see `optgap families`")
-    ] = None,
-    size: Annotated[
-        int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")
-    ] = None,
+    methods: opt.Methods = "auto",
+    preset: opt.Preset = None,
+    size: opt.Size = None,
     sweep: Annotated[
         str | None,
         typer.Option("--sweep", metavar="KEY=V1,V2,…", help="make the preset anew for each value"),
@@ -51,15 +45,7 @@ def command(
     plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit",
-            metavar="SECONDS",
-            callback=opt.positive,
-            help="stop each single method and policy after so many seconds",
-        ),
-    ] = None,
+    time_limit: opt.RunLimit = None,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:

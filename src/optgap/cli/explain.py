@@ -20,9 +20,7 @@ def command(
     policy: Annotated[
         str, typer.Option("--policy", metavar="P", help="whose gap; see `optgap families`")
     ],
-    methods: Annotated[
-        str, typer.Option("--methods", metavar="M,…", help="names with commas, auto or all")
-    ] = "auto",
+    methods: opt.Methods = "auto",
     beside: Annotated[
         str,
         typer.Option("--beside", metavar="P,…", help="policies that may know better, all or none"),
@@ -30,12 +28,8 @@ def command(
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="how many costly decisions to show")
     ] = 10,
-    preset: Annotated[
-        str | None, typer.Option("--preset", metavar="NAME", help="see `optgap families`")
-    ] = None,
-    size: Annotated[
-        int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")
-    ] = None,
+    preset: opt.Preset = None,
+    size: opt.Size = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,15 +39,7 @@ def command(
     plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(
-            "--time-limit",
-            metavar="SECONDS",
-            callback=opt.positive,
-            help="stop each single method and policy after so many seconds",
-        ),
-    ] = None,
+    time_limit: opt.RunLimit = None,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:

@@ -48,6 +48,22 @@ TimeLimit = Annotated[
 UnusedTimeLimit = Annotated[
     float | None, typer.Option("--time-limit", metavar="SECONDS", callback=positive, hidden=True)
 ]
+RunLimit = Annotated[
+    float | None,
+    typer.Option(
+        "--time-limit",
+        metavar="SECONDS",
+        callback=positive,
+        help="stop each single method and policy after so many seconds",
+    ),
+]
+Methods = Annotated[
+    str, typer.Option("--methods", metavar="M,…", help="names with commas, auto or all")
+]
+Preset = Annotated[
+    str | None, typer.Option("--preset", metavar="NAME", help="see `optgap families`")
+]
+Size = Annotated[int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no tables and no progress")]
 Verbose = Annotated[
     bool,
