@@ -29,6 +29,7 @@ def retime(
     speed: FloatArray,
     slowdown: FloatArray,
     length: IntArray,
+    at: IntArray,
     duration: FloatArray,
     progress: FloatArray,
     rate: FloatArray,
@@ -39,10 +40,10 @@ def retime(
     for m in range(start[task], start[task + 1]):
         slowest = min(slowest, speed[m] / slowdown[place[m]])
     rate[task] = slowest
-    sample = int(progress[task] / period + SLACK)
+    # of samples that end together some are still to be turned: what counts is where each is
     goal = duration[task]
-    if sample < length[task] - 1:
-        goal = min(goal, (sample + 1) * period)
+    if at[task] < length[task] - 1:
+        goal = min(goal, (at[task] + 1) * period)
     due[task] = now + max(0.0, goal - progress[task]) / slowest
 
 
@@ -60,6 +61,7 @@ def refresh(
     speed: FloatArray,
     slowdown: FloatArray,
     length: IntArray,
+    at: IntArray,
     duration: FloatArray,
     progress: FloatArray,
     since: FloatArray,
@@ -80,7 +82,19 @@ def refresh(
         progress[task] += (now - since[task]) * rate[task]
         since[task] = now
         retime(
-            task, now, period, start, place, speed, slowdown, length, duration, progress, rate, due
+            task,
+            now,
+            period,
+            start,
+            place,
+            speed,
+            slowdown,
+            length,
+            at,
+            duration,
+            progress,
+            rate,
+            due,
         )
 
 
@@ -94,6 +108,7 @@ def advance(
     series: FloatArray,
     offset: IntArray,
     length: IntArray,
+    at: IntArray,
     duration: FloatArray,
     held: IntArray,
     many: IntArray,
@@ -124,16 +139,28 @@ def advance(
         if progress[task] >= duration[task] - SLACK * period:
             progress[task] = duration[task]
             return when, first
-        index = min(length[task] - 1, int(progress[task] / period + 1e-6))
-        progress[task] = max(progress[task], index * period)
-        sample[task] = series[offset[task] + index]
+        at[task] = min(length[task] - 1, at[task] + 1)
+        progress[task] = max(progress[task], at[task] * period)
+        sample[task] = series[offset[task] + at[task]]
         retime(
-            task, when, period, start, place, speed, slowdown, length, duration, progress, rate, due
+            task,
+            when,
+            period,
+            start,
+            place,
+            speed,
+            slowdown,
+            length,
+            at,
+            duration,
+            progress,
+            rate,
+            due,
         )
         for m in range(start[task], start[task + 1]):
             refresh(
                 place[m], when, period, exponent, held, many, sample, start, place, speed,
-                slowdown, length, duration, progress, since, rate, due, False,
+                slowdown, length, at, duration, progress, since, rate, due, False,
             )  # fmt: skip
 
 

@@ -54,6 +54,7 @@ class State:
         self.series: FloatArray = np.concatenate(series)
         self.length: IntArray = np.array([one.size for one in series], dtype=np.int64)
         self.offset: IntArray = np.concatenate([[0], np.cumsum(self.length)[:-1]]).astype(np.int64)
+        self.at: IntArray = np.zeros(tasks, dtype=np.int64)
         self.duration: FloatArray = np.array([task.duration_s for task in problem.tasks])
         self.progress: FloatArray = np.zeros(tasks)
         self.since: FloatArray = np.zeros(tasks)
@@ -151,14 +152,15 @@ class State:
             refresh(
                 g, self.time_s, self.problem.period_s, self.problem.rules.contention, self.held,
                 self.count, self.sample, self.start, self.place, self.speed, self.slowdown,
-                self.length, self.duration, self.progress, self.since, self.rate, self.due, True,
+                self.length, self.at, self.duration, self.progress, self.since, self.rate,
+                self.due, True,
             )  # fmt: skip
 
     def next_end(self, horizon: float) -> tuple[float, int]:
         """The next task that ends up to `horizon` and when; −1 for none."""
         when, k = advance(
             horizon, self.problem.period_s, self.problem.rules.contention, self.running,
-            self.present, self.series, self.offset, self.length, self.duration, self.held,
+            self.present, self.series, self.offset, self.length, self.at, self.duration, self.held,
             self.count, self.sample, self.start, self.place, self.speed, self.slowdown,
             self.progress, self.since, self.rate, self.due,
         )  # fmt: skip

@@ -55,6 +55,7 @@ class Task:
         def fail(name: str, found: object, expected: str) -> InputError:
             return InputError(source, f"{where}, {name}", found, expected)
 
+        validate_series(self.util_percent, source, f"{where}, util_percent")
         if not 0 <= self.memory_gb < 1e6:
             raise fail("memory_gb", self.memory_gb, "a size in GB of at least 0")
         if isinstance(self.gpus, bool) or not isinstance(self.gpus, int) or self.gpus < 1:
@@ -69,7 +70,6 @@ class Task:
             raise fail("beta", self.beta, "an exponent from 0 to 10")
         if self.power is not None:
             validate_line(self.power, source, f"{where}, power")
-        validate_series(self.util_percent, source, f"{where}, util_percent")
 
 
 def validate_series(series: FloatArray, source: str, where: str) -> None:

@@ -27,7 +27,7 @@ def columns(
     pack = packing(problem)
     search = Search(pack, seed)
     search.build(limits)
-    search.improve(limits, min(2.0 + pack.tasks / 100, 0.2 * limits.remaining), 0.0)
+    search.improve(limits, min(pack.tasks / 40, 0.2 * limits.remaining), _closed_form(pack, limits))
     proof = _proof(pack, search, limits, seed)
     dive_to(pack, search, proof.watts, limits, seed, dives)
     if search.watts > proof.watts * (1 + 1e-9):
@@ -41,9 +41,17 @@ def bound_columns(problem: ConsolidationProblem, *, limits: Limits, seed: int) -
     pack = packing(problem)
     search = Search(pack, seed)
     search.build(limits, tries=3)
-    search.improve(limits, min(1.0, 0.1 * limits.remaining), 0.0)
+    search.improve(
+        limits, min(1.0, pack.tasks / 100, 0.1 * limits.remaining), _closed_form(pack, limits)
+    )
     proof = _proof(pack, search, limits, seed)
     return bounded(proof.watts, proof.by, limits)
+
+
+def _closed_form(pack: Packing, limits: Limits) -> float:
+    """A bound that ends a search that has reached it."""
+    own = levels(pack)
+    return closed_bound(pack, own, counted(pack, own, limits))
 
 
 def _proof(pack: Packing, search: Search, limits: Limits, seed: int) -> Proof:

@@ -53,7 +53,7 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
 
 
 def _seconds(pack: Packing, limits: Limits) -> float:
-    own = SEARCH_S * max(0.25, min(20.0, pack.tasks / 100))
+    own = SEARCH_S * min(20.0, pack.tasks / 100)
     return min(own, SEARCH_SHARE * limits.remaining)
 
 

@@ -41,6 +41,9 @@ def opt_repack(
     if capacity not in ("", "none", "mean", "slot", "peak"):
         expected = "none, mean, slot or peak"
         raise InputError("opt_repack", "capacity", capacity, expected)
+    if problem.rules.capacity not in ("none", capacity or problem.rules.capacity):
+        expected = f"{problem.rules.capacity}, the problem's own rule"
+        raise InputError("opt_repack", "capacity", capacity, expected)
     if problem.objective.goal == "power":
         return _at_once(problem, limits, seed, capacity, event_s)
     if len(problem) > MOST_TASKS:
@@ -59,10 +62,7 @@ def _at_once(
 ) -> Outcome:
     """All tasks are present: there is one event that counts."""
     ruled = problem
-    if capacity and capacity != problem.rules.capacity:
-        if problem.rules.capacity != "none":
-            expected = f"the problem's own rule, {problem.rules.capacity}"
-            raise InputError("opt_repack", "capacity", capacity, expected)
+    if capacity:
         ruled = replace(problem, rules=replace(problem.rules, capacity=capacity))  # type: ignore[arg-type]
     found = exact(ruled, limits=limits.within(max(event_s, 20.0)), seed=seed)
     return Outcome(
@@ -131,7 +131,9 @@ class Repacker:
         for ell in present:
             task = problem.tasks[ell]
             done = state.progress_of(ell) if state.due[ell] < float("inf") else 0.0
-            first = min(task.util_percent.size - 1, int(done / problem.period_s + 1e-9))
+            # a rule of the problem's own holds for whole series, aligned slots for what is left
+            shift = int(done / problem.period_s + 1e-9) if self.capacity == "slot" else 0
+            first = min(task.util_percent.size - 1, shift)
             left = max(task.duration_s - done, 1e-6)
             tasks.append(replace(task, util_percent=task.util_percent[first:], duration_s=left))
         rules = replace(problem.rules, capacity=self.capacity)  # type: ignore[arg-type]

@@ -65,7 +65,7 @@ class Search:
             if construct(
                 order, pack.width, pack.rows, pack.limits, pack.gpu_kind, pack.gpu_server,
                 self.server_start, pack.server_w, pack.clock_mhz, pack.static_w, pack.slope,
-                self.shares, pack.gang, place, self.start,
+                self.shares, pack.gang, pack.uniform, place, self.start,
             ):  # fmt: skip
                 self._take(place)
 

@@ -55,12 +55,14 @@ def construct(
     slope: FloatArray,
     shares: FloatArray,
     gang: bool,
+    alike: bool,
     place: IntArray,
     start: IntArray,
 ) -> bool:
     """Each task in turn where it adds the least power, then where it leaves the least room.
 
     `place[start[l]:start[l+1]]` receives the GPUs of task l. Returns whether all found a place.
+    Where all servers are `alike`, the first sleeping ones stand for the others.
     """
     count = len(rows)
     gpus = len(gpu_kind)
@@ -76,12 +78,17 @@ def construct(
     added = np.zeros(gpus)
     room = np.zeros(gpus)
     chosen = np.zeros(gpus, dtype=np.int64)
+    touched = 0
     for ell in order:
         v = width[ell]
+        near = servers
+        if alike:
+            near = min(servers, touched + (1 if gang else v))
+        last = server_start[near]
         best_added, best_room, best_server = 1e300, 1e300, -1
         single, single_added, single_room = -1, 1e300, 1e300
         asleep_seen = False
-        for g in range(gpus):
+        for g in range(last):
             added[g] = 1e300
             if many[g] >= MOST_RESIDENTS:
                 continue
@@ -112,7 +119,7 @@ def construct(
                 return False
             chosen[0] = single
         elif gang:
-            for i in range(servers):
+            for i in range(near):
                 total, space, found = 0.0, 0.0, 0
                 if awake[i] == 0:
                     if asleep_seen and i > 0 and server_w[i] == server_w[i - 1]:
@@ -160,7 +167,7 @@ def construct(
         else:
             for found in range(v):
                 pick = -1
-                for g in range(gpus):
+                for g in range(last):
                     if added[g] >= 1e299:
                         continue
                     if pick < 0 or (added[g], room[g]) < (added[pick], room[pick]):
@@ -171,6 +178,7 @@ def construct(
                 added[pick] = 1e300
         for m in range(v):
             g = chosen[m]
+            touched = max(touched, gpu_server[g] + 1)
             place[start[ell] + m] = g
             held[g, many[g]] = ell
             many[g] += 1

@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+
+TASKS = "task,memory_gb,gpus,kappa\nt1,12,1,1.2\nt2,10,1,1.2\nt3,6,1,1.2\n"
+SERIES = "task,t_s,util_percent\n" + "".join(
+    f"t{k + 1},{60 * t},{u}\n"
+    for k, series in enumerate([(80, 20, 80, 20), (20, 70, 20, 70), (60, 60, 10, 10)])
+    for t, u in enumerate(series)
+)
+CLUSTER = ["--set", "servers=2", "--set", "gpus_per_server=2", "--set", "server_static_w=100"]
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> list[str]:
+    (tmp_path / "tasks.csv").write_text(TASKS)
+    (tmp_path / "series.csv").write_text(SERIES)
+    return ["--tasks", str(tmp_path / "tasks.csv"), "--series", str(tmp_path / "series.csv")]
+
+
+@pytest.fixture
+def problem(tables: list[str], tmp_path: Path, cli: Cli) -> Path:
+    out = tmp_path / "problem.json"
+    given = [*tables, *CLUSTER, "--set", "capacity=mean", "-o", str(out)]
+    assert cli("generate", "consolidation", *given).code == 0
+    return out
+
+
+def test_tables_become_a_proven_placement_that_the_referee_accepts(
+    problem: Path, tmp_path: Path, cli: Cli
+) -> None:
+    answer = cli("solve", str(problem), "--json", "-", "-q")
+    result = json.loads(answer.out)
+    assert answer.code == 0
+    assert (result["status"], result["unit"]) == ("optimal", "W")
+    assert result["objective"] == pytest.approx(345.481, abs=1e-3)
+    assert set(result["solution"]) >= {"assignments", "frequencies_mhz"}
+    path = tmp_path / "solution.json"
+    path.write_text(json.dumps(result["solution"]))
+    verdict = json.loads(cli("check", str(problem), str(path), "--json", "-").out)
+    assert verdict["feasible"]
+    result["solution"]["assignments"][0]["gpus"] = [[0, 1], [1, 0]]
+    path.write_text(json.dumps(result["solution"]))
+    verdict = json.loads(cli("check", str(problem), str(path), "--json", "-").out)
+    assert "different GPUs (7)" in [v["constraint"] for v in verdict["violations"]]
+
+
+def test_every_policy_and_method_stands_in_one_table(problem: Path, cli: Cli) -> None:
+    answer = cli("compare", str(problem), "--methods", "all", "--json", "-", "-q")
+    rows = {row["method"]: row for row in json.loads(answer.out)["rows"]}
+    assert answer.code == 0
+    exact = {name for name, row in rows.items() if row["status"] == "optimal"}
+    assert exact >= {"exact", "columns", "printed", "exhaustive"}
+    policies = [row for row in rows.values() if row["kind"] == "policy"]
+    assert len(policies) == 9
+    assert all(row["gap_to_bound"] >= 0 for row in policies)
+
+
+def test_placements_and_a_policy_of_ones_own_come_out_as_csv(
+    problem: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text("def last(task, state):\n    return len(state.count) - 1 - task\n")
+    out = tmp_path / "placements.csv"
+    answer = cli("run", str(problem), "--policy", "mine.py:last", "--placements", str(out))
+    assert answer.code == 0
+    assert out.read_text().splitlines() == [
+        "task,start_s,server,gpu_index", "t1,0.0,1,1", "t2,0.0,1,0", "t3,0.0,0,1",
+    ]  # fmt: skip
+
+
+def test_a_simulation_has_a_bound_and_an_explanation(tmp_path: Path, cli: Cli) -> None:
+    path = tmp_path / "trace.json"
+    given = ["--preset", "pai", "--size", "40", "--set", "present=8", "-o", str(path)]
+    assert cli("generate", "consolidation", *given).code == 0
+    answer = cli("compare", str(path), "--policies", "cats,hotcloud,first", "--json", "-", "-q")
+    document = json.loads(answer.out)
+    assert answer.code == 0
+    assert document["unit"] == "J"
+    assert document["best_bound"] > 0
+    assert all(row["metrics"]["average_gpus"] > 0 for row in document["rows"][1:])
+
+
+def test_fitted_models_are_given_one_after_another(
+    tables: list[str], tmp_path: Path, cli: Cli
+) -> None:
+    groups = [
+        ("linear-power", {"P_gs": {"value": 40.0}, "alpha": {"value": 0.1}}),
+        ("power-law-jct", {"beta": {"value": 0.5}}),
+    ]
+    given = []
+    for model, params in groups:
+        path = tmp_path / f"{model}.json"
+        group = {"group": "", "params": params, "validity": {}}
+        document = {"schema": "optgap.fit/1", "model": model, "groups": [group]}
+        path.write_text(json.dumps(document))
+        given += ["--model", str(path)]
+    out = tmp_path / "p.json"
+    assert cli("generate", "consolidation", *tables, *given, "-o", str(out)).code == 0
+    kind = json.loads(out.read_text())["kinds"][0]
+    assert (kind["static_w"], kind["slope_w_per_mhz"], kind["beta"]) == (40, 0.1, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("tasks", "series", "settings", "said"),
+    [
+        (TASKS + "t4,40,1,1.2\n", SERIES + "t4,0,1\n", [], "found 1 samples"),
+        (TASKS.replace("12,1", "40,1"), SERIES, [], "memory_gb: found 40.0"),
+        (TASKS.replace("12,1", "12,3"), SERIES, [], "gpus: found 3"),
+        (TASKS.replace("12,1,1.2", "12,1,0.9"), SERIES, [], "column kappa"),
+        (TASKS, SERIES.replace("80", "nan"), [], "column util_percent"),
+        (TASKS, SERIES.replace("80", "180"), [], "column util_percent"),
+        (TASKS, SERIES, ["--set", "f_min_mhz=2000"], "f_min"),
+        (TASKS, SERIES, ["--set", "capacity=most"], "one of none, mean, slot, peak"),
+        (TASKS, SERIES, ["--set", "goal=energy", "--set", "capacity=slot"], "none, mean or peak"),
+    ],
+)
+def test_bad_input_ends_in_one_line(
+    tasks: str, series: str, settings: list[str], said: str, tmp_path: Path, cli: Cli
+) -> None:
+    (tmp_path / "tasks.csv").write_text(tasks)
+    (tmp_path / "series.csv").write_text(series)
+    out = tmp_path / "p.json"
+    answer = cli(
+        "generate", "consolidation", "--tasks", str(tmp_path / "tasks.csv"),
+        "--series", str(tmp_path / "series.csv"), *CLUSTER, *settings, "-o", str(out),
+    )  # fmt: skip
+    assert answer.code == 2
+    assert said in answer.err
+    assert len(answer.err.strip().splitlines()) == 1
+    assert not out.exists()

@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from strategies_consolidation import consolidation_problems, micro
+
+from optgap.heuristics.consolidation import POLICIES
+from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
+from optgap.models.consolidation.presets import bin_packing, mixed
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.consolidation import METHODS, auto, auto_bound
+
+BOUNDS = [name for name, e in METHODS.items() if e.kind == "bound" and "power" in e.goals]
+
+
+def solved(problem: ConsolidationProblem, method: str, **params: Any) -> Outcome:
+    outcome: Outcome = METHODS[method].load()(problem, limits=Limits(20), seed=0, **params)
+    return outcome
+
+
+def value(problem: ConsolidationProblem, outcome: Outcome) -> float:
+    assert problem.check(outcome.solution) == []
+    found = problem.evaluate(outcome.solution).objective
+    if outcome.claimed is not None:
+        assert found == pytest.approx(outcome.claimed)
+    return found
+
+
+@pytest.mark.parametrize("method", ["exact", "columns", "printed", "exhaustive"])
+@pytest.mark.parametrize(
+    ("rules", "watts"),
+    [({}, 222.741), ({"capacity": "mean"}, 345.481), ({"capacity": "slot"}, 345.481)],
+)
+def test_three_tasks_take_what_was_worked_out_by_hand(
+    method: str, rules: dict[str, Any], watts: float
+) -> None:
+    problem = micro(**rules)
+    outcome = solved(problem, method)
+    assert outcome.status is Status.OPTIMAL
+    assert value(problem, outcome) == pytest.approx(watts, abs=1e-3)
+
+
+def test_a_grid_of_clocks_costs_the_next_one_up() -> None:
+    grid = tuple(135.0 + 15 * k for k in range(82))
+    problem = micro(capacity="slot", kind=GpuKind(frequencies_mhz=grid))
+    for method in ("exact", "printed"):
+        assert value(problem, solved(problem, method)) == pytest.approx(346.4)
+
+
+@settings(max_examples=15)
+@given(problem=consolidation_problems())
+def test_bounds_are_below_the_optimum_and_policies_above(problem: ConsolidationProblem) -> None:
+    truth = solved(problem, "exhaustive")
+    best = solved(problem, "exact")
+    if truth.status is Status.INFEASIBLE:
+        assert best.solution is None
+        return
+    least = value(problem, truth)
+    slack = 2e-6 * max(1.0, least)
+    for name in BOUNDS:
+        bound = solved(problem, name).bound
+        assert bound is not None
+        assert bound <= least + slack, name
+    assert best.bound is not None
+    assert best.bound <= least + slack
+    assert best.status is Status.OPTIMAL
+    assert value(problem, best) == pytest.approx(least, rel=2e-6)
+    for name, entry in POLICIES.items():
+        found = entry.load()(problem, limits=Limits(20), seed=0)
+        if found.solution is not None and problem.serves_all(found.solution):
+            assert value(problem, found) >= least - slack, name
+
+
+@settings(max_examples=10)
+@given(problem=consolidation_problems(lines=False))
+def test_all_exact_methods_agree(problem: ConsolidationProblem) -> None:
+    truth = solved(problem, "exhaustive")
+    written = solved(problem, "printed", big_m=False, backend="highs")
+    if truth.status is Status.INFEASIBLE:
+        assert written.solution is None
+        return
+    least = value(problem, truth)
+    assert value(problem, written) == pytest.approx(least, rel=2e-6)
+    dived = solved(problem, "columns", dives=2)
+    assert dived.bound is not None
+    assert dived.bound <= least * (1 + 2e-6)
+    if dived.status is Status.OPTIMAL:
+        assert value(problem, dived) == pytest.approx(least, rel=2e-6)
+
+
+@pytest.mark.parametrize("kind", ["u120", "t60"])
+def test_bin_packing_classes_are_proven(kind: str) -> None:
+    problem = bin_packing(seed=2, kind=kind)
+    outcome = solved(problem, "columns")
+    assert outcome.status is Status.OPTIMAL
+    if kind == "t60":
+        assert value(problem, outcome) == 20
+
+
+def test_mixed_tasks_are_proven_and_the_bounds_are_in_order() -> None:
+    problem = mixed(seed=2, size=24, capacity="none")
+    best = solved(problem, "exact")
+    area, level = solved(problem, "bound-area").bound, solved(problem, "bound-levels").bound
+    assert best.status is Status.OPTIMAL
+    assert best.bound is not None
+    assert area is not None
+    assert level is not None
+    assert area <= level * (1 + 1e-9) <= best.bound * (1 + 2e-6)
+
+
+def test_what_fits_nowhere_is_proven_infeasible() -> None:
+    tasks = [Task(f"t{k}", 20.0) for k in range(3)]
+    problem = ConsolidationProblem.of([GpuKind()], [Server((0, 0))], tasks)
+    for method in ("exact", "exhaustive", "printed"):
+        assert solved(problem, method).status is Status.INFEASIBLE, method
+
+
+def test_exhaustive_search_refuses_many_tasks_and_auto_goes_by_goal() -> None:
+    with pytest.raises(InputError, match="at most 6 tasks"):
+        solved(mixed(seed=0, size=7), "exhaustive")
+    assert auto(micro()) == "exact"
+    assert auto(micro(goal="energy")) == "bound-energy"
+    assert auto_bound(micro()) == "bound-columns"
+    assert auto_bound(mixed(seed=0, size=700)) == "bound-levels"
+
+
+@pytest.mark.parametrize("method", ["exact", "columns", "printed", "exhaustive", "bound-levels"])
+def test_an_interrupt_is_told_and_nothing_is_called_optimal(method: str) -> None:
+    limits = Limits()
+    limits.interrupted.set()
+    outcome = METHODS[method].load()(mixed(seed=0, size=6), limits=limits, seed=0)
+    if outcome.status is Status.OPTIMAL:  # the first placement met a closed bound
+        assert outcome.bound == pytest.approx(outcome.claimed)
+    else:
+        assert outcome.termination is Termination.INTERRUPTED
