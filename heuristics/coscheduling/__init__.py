@@ -43,7 +43,7 @@ POLICIES = entries(
         "lookahead",
         f"{HERE}.lookahead:lookahead",
         "EcoSched's score played to the end of the window, from each of the best actions",
-        params={"tau": None, "idle_weight": None, "window": 20, "breadth": 24},
+        params={"tau": 1.0, "idle_weight": None, "window": 20, "breadth": 24},
     ),
     # Uses the exact methods, which this folder must not import: it lives beside them.
     Entry(

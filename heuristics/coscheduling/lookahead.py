@@ -21,7 +21,6 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
-UNLIMITED = 1e9
 LEAST_LEFT = 0.3
 """Of its expected run time, what a running job is thought to have left at least."""
 
@@ -33,7 +32,7 @@ def lookahead(
     *,
     limits: Limits,
     seed: int,
-    tau: float | None = None,
+    tau: float = 1.0,
     idle_weight: float | None = None,
     window: int = 20,
     breadth: int = 24,
@@ -47,8 +46,8 @@ def lookahead(
 
     Parameters
     ----------
-    tau: slow-down that is tolerated; any unless given (EcoSched's own τ costs most of the
-        energy that it leaves on the table).
+    tau: slow-down that is tolerated; twice the fastest run time unless given, as EcoSched's own
+        τ costs most of the energy that it leaves on the table.
     idle_weight: λ of the score, as in ``ecosched``.
     window: how many waiting jobs are looked at, in queue order; 0 for all.
     breadth: how many actions are played to the end, those of least score.
@@ -60,11 +59,10 @@ def lookahead(
     for name, value, least in (("window", window, 0), ("breadth", breadth, 1)):
         if value < least:
             raise InputError("lookahead", name, value, f"a number of at least {least}")
-    if tau is not None and not tau >= 0:
+    if not tau >= 0:
         raise InputError("lookahead", "tau", tau, "a slow-down of at least 0")
     times = phase_one(problem, "perfect", 0.0, np.random.default_rng(seed))
-    limit = UNLIMITED if tau is None else float(tau)
-    kept = [regrets(app, limit, t) for app, t in zip(problem.applications, times, strict=True)]
+    kept = [regrets(app, tau, t) for app, t in zip(problem.applications, times, strict=True)]
     player = _Player(problem, kept, times, weight_of(problem, idle_weight))
     seen = _Seen(problem, player.modes)
 

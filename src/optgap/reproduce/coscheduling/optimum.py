@@ -86,7 +86,7 @@ def _gaps(platform: Platform, problem: CoschedulingProblem, best: Result) -> lis
     policies = (
         platform.ecosched,
         f"ecosched(tau={platform.tau})",
-        "ecosched(tau=100)",
+        "ecosched(tau=1.0)",
         f"lookahead(tau={platform.tau})",
         "lookahead",
         "exact-window",

@@ -11,7 +11,7 @@ from optgap.reproduce.report import Item, Report, Row, Study
 
 POLICIES = (
     "ecosched",
-    "ecosched(tau=100)",
+    "ecosched(tau=1.0)",
     "lookahead(tau=0.14)",
     "lookahead",
     "exact-window",
