@@ -24,3 +24,16 @@ def compiled(function: F) -> F:
         return cast(F, njit(cache=True, nogil=True)(function))
     except RuntimeError:  # no folder to keep machine code in: compile in every process
         return cast(F, njit(nogil=True)(function))
+
+
+def inner(function: F) -> F:
+    """Compile a function that only compiled functions call.
+
+    Without a way in from Python, which for functions of many arrays takes longer to compile than
+    the function itself.
+    """
+    options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    try:
+        return cast(F, njit(cache=True, **options)(function))
+    except RuntimeError:  # as above
+        return cast(F, njit(**options)(function))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from optgap.heuristics.queueing.scores import rounded
 from optgap.heuristics.queueing.tables import AHEAD, ARRIVED, NOW, Run
-from optgap.models.compiled import compiled
+from optgap.models.compiled import inner
 from optgap.models.queueing.arrays import IntArray
 from optgap.models.queueing.kernels import fits, place
 
 
-@compiled
+@inner
 def line_up(run: Run, f: int) -> None:
     """Let the jobs of family f that have arrived into its lists, as far as there is room."""
     family, jobs = run.families[f], run.jobs
@@ -27,7 +27,7 @@ def line_up(run: Run, f: int) -> None:
         family["count"] = size + 1
 
 
-@compiled
+@inner
 def drop_out(run: Run, j: int) -> None:
     """Take a job out of its family's lists, and let the next one in."""
     f = run.jobs[j]["family"]
@@ -38,7 +38,7 @@ def drop_out(run: Run, j: int) -> None:
         line_up(run, f)
 
 
-@compiled
+@inner
 def _slip_in(jobs: IntArray, rank: IntArray, size: int, j: int) -> None:
     k = size
     while k > 0 and rank[jobs[k - 1]] > rank[j]:
@@ -47,7 +47,7 @@ def _slip_in(jobs: IntArray, rank: IntArray, size: int, j: int) -> None:
     jobs[k] = j
 
 
-@compiled
+@inner
 def _slip_out(jobs: IntArray, size: int, j: int) -> bool:
     k = 0
     while k < size and jobs[k] != j:
@@ -59,7 +59,7 @@ def _slip_out(jobs: IntArray, size: int, j: int) -> bool:
     return True
 
 
-@compiled
+@inner
 def best_batch(run: Run, free: int) -> int:
     """Leave the best batch in `picks` and return its size; 0 when there is none."""
     most = min(run.rule.batch_gpus, free)
@@ -70,7 +70,7 @@ def best_batch(run: Run, free: int) -> int:
     return size
 
 
-@compiled
+@inner
 def _windows(
     run: Run, listed: IntArray, count: int, most: int, best: float, size: int
 ) -> tuple[float, int]:
@@ -98,7 +98,7 @@ def _windows(
     return best, size
 
 
-@compiled
+@inner
 def _score(run: Run, recent: tuple[int, int, int, int], length: int, most: int) -> float:
     """Eff·Sim of the last `length` jobs, rounded; -1 when the batch is not allowed."""
     jobs, unit = run.jobs, run.rule.unit
@@ -123,7 +123,7 @@ def _score(run: Run, recent: tuple[int, int, int, int], length: int, most: int) 
     return rounded(work / (gpus * longest) * similar)
 
 
-@compiled
+@inner
 def _together(run: Run, recent: tuple[int, int, int, int], length: int) -> bool:
     """Whether the jobs can be placed one after another, the largest first."""
     jobs = run.jobs
@@ -142,7 +142,7 @@ def _together(run: Run, recent: tuple[int, int, int, int], length: int) -> bool:
     return left == 0
 
 
-@compiled
+@inner
 def _earlier(recent: tuple[int, int, int, int], picks: IntArray, size: int) -> bool:
     """Whether a window's jobs, sorted, come before those of another of the same size."""
     low = -1

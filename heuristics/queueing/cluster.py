@@ -20,12 +20,12 @@ from optgap.heuristics.queueing.tables import (
     Run,
 )
 from optgap.heuristics.queueing.trees import put
-from optgap.models.compiled import compiled
+from optgap.models.compiled import inner
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.queueing.kernels import fits, place, take
 
 
-@compiled
+@inner
 def enter(run: Run, j: int) -> None:
     """Job j joins the queue."""
     jobs, classes = run.jobs, run.classes
@@ -41,7 +41,7 @@ def enter(run: Run, j: int) -> None:
         line_up(run, jobs[j]["family"])
 
 
-@compiled
+@inner
 def leave(run: Run, j: int) -> None:
     """Job j leaves the queue, to start or for good."""
     jobs, classes = run.jobs, run.classes
@@ -56,7 +56,7 @@ def leave(run: Run, j: int) -> None:
         drop_out(run, j)
 
 
-@compiled
+@inner
 def head(run: Run) -> int:
     """The job that has waited longest; there must be one."""
     jobs = run.jobs
@@ -66,7 +66,7 @@ def head(run: Run) -> int:
     return oldest
 
 
-@compiled
+@inner
 def insert(keys: FloatArray, jobs: IntArray, size: int, key: float, j: int) -> None:
     """Put a job into a list by descending key, which has `size` entries."""
     low, high = 0, size
@@ -83,7 +83,7 @@ def insert(keys: FloatArray, jobs: IntArray, size: int, key: float, j: int) -> N
     jobs[low] = j
 
 
-@compiled
+@inner
 def book(run: Run, j: int, now: float) -> None:
     """Note that job j, whose nodes are written down, runs from now on."""
     run.jobs[j]["start"] = now
@@ -93,7 +93,7 @@ def book(run: Run, j: int, now: float) -> None:
     run.tally[RUNNING] = size + 1
 
 
-@compiled
+@inner
 def begin(run: Run, j: int, now: float) -> None:
     """Start job j, which fits."""
     jobs = run.jobs
@@ -103,7 +103,7 @@ def begin(run: Run, j: int, now: float) -> None:
     book(run, j, now)
 
 
-@compiled
+@inner
 def begin_on(run: Run, j: int, node: int, now: float) -> None:
     """Start job j on one node that has room for it."""
     jobs = run.jobs
@@ -114,7 +114,7 @@ def begin_on(run: Run, j: int, node: int, now: float) -> None:
     book(run, j, now)
 
 
-@compiled
+@inner
 def release(run: Run, j: int, free: IntArray, level: IntArray) -> None:
     """Give job j's GPUs back, on the cluster itself or on a copy."""
     at = run.jobs[j]["held_at"]
@@ -122,7 +122,7 @@ def release(run: Run, j: int, free: IntArray, level: IntArray) -> None:
         take(free, level, run.held[0][h], -run.held[1][h])
 
 
-@compiled
+@inner
 def finish(run: Run) -> None:
     """End the running job that ends first."""
     last = run.tally[RUNNING] - 1
@@ -137,7 +137,7 @@ def finish(run: Run) -> None:
     run.tally[RUNNING] = last
 
 
-@compiled
+@inner
 def shadow(run: Run, n: int, now: float) -> float:
     """When n GPUs can be had at the earliest if nothing else starts, s.
 
@@ -155,7 +155,7 @@ def shadow(run: Run, n: int, now: float) -> float:
     return now
 
 
-@compiled
+@inner
 def harmless(run: Run, n: int, wanted: int) -> bool:
     """Whether, after `shadow`, a job of n GPUs placed now leaves room for `wanted` then."""
     g = run.g

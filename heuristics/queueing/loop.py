@@ -18,11 +18,11 @@ from optgap.heuristics.queueing.tables import (
     TRUE,
     Run,
 )
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, inner
 from optgap.models.queueing.kernels import node_with, tightest
 
 
-@compiled
+@inner
 def next_event(run: Run) -> float:
     """When something happens next, s; infinite for never again."""
     jobs, count, time = run.jobs, run.tally, INF
@@ -38,7 +38,7 @@ def next_event(run: Run) -> float:
     return time
 
 
-@compiled
+@inner
 def happen(run: Run, now: float) -> None:
     """Ends, arrivals and departures up to now, in this order."""
     jobs, count = run.jobs, run.tally
@@ -84,7 +84,7 @@ def advance(run: Run, events: int) -> bool:
     return True
 
 
-@compiled
+@inner
 def _begin_batch(run: Run, size: int, now: float) -> None:
     """Start a batch, the largest job first."""
     picks, jobs = run.picks, run.jobs

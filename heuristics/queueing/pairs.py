@@ -7,10 +7,10 @@ import numpy as np
 from optgap.heuristics.queueing.scores import DEPTH, rounded
 from optgap.heuristics.queueing.tables import BY_EFFICIENCY, BY_TIME, INF, Run
 from optgap.heuristics.queueing.trees import first_waiting, next_waiting
-from optgap.models.compiled import compiled
+from optgap.models.compiled import inner
 
 
-@compiled
+@inner
 def ahead_of_all(run: Run) -> int:
     """Rule 1: the most efficient job that fits if it is (1 + τ) times the next; else -1."""
     jobs, classes = run.jobs, run.classes
@@ -34,13 +34,13 @@ def ahead_of_all(run: Run) -> int:
     return first if jobs[first]["efficiency"] >= enough else -1
 
 
-@compiled
+@inner
 def _more_efficient(run: Run, a: int, b: int) -> bool:
     one, other = run.jobs[a]["efficiency"], run.jobs[b]["efficiency"]
     return one > other or (one == other and a < b)
 
 
-@compiled
+@inner
 def best_pair(run: Run, room: int) -> bool:
     """Leave the best pair in `picks`; False when there is none.
 
@@ -80,7 +80,7 @@ def best_pair(run: Run, room: int) -> bool:
     return True
 
 
-@compiled
+@inner
 def _partner(
     run: Run, a: int, c: int, best: float, first: int, second: int
 ) -> tuple[float, int, int]:

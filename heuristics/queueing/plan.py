@@ -25,7 +25,7 @@ from optgap.heuristics.queueing.tables import (
     TRUE,
     Run,
 )
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, inner
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.queueing.kernels import take
 
@@ -68,7 +68,7 @@ UNUSED, PLANNED, UPCOMING = range(3)
 """Places in `Plan.tally`: unused segments, jobs with a reservation, the next job to plan."""
 
 
-@compiled
+@inner
 def _segment(plan: Plan, time: float, free: int, after: int) -> int:
     """A segment with `after` behind it."""
     plan.tally[UNUSED] -= 1
@@ -77,7 +77,7 @@ def _segment(plan: Plan, time: float, free: int, after: int) -> int:
     return int(k)
 
 
-@compiled
+@inner
 def _split(plan: Plan, k: int, time: float) -> int:
     """The segment that starts at `time`, which lies in segment k or at its start."""
     if plan.time[k] == time:
@@ -86,7 +86,7 @@ def _split(plan: Plan, k: int, time: float) -> int:
     return int(plan.next[k])
 
 
-@compiled
+@inner
 def _hold(plan: Plan, node: int, start: float, end: float, gpus: int) -> None:
     """Take GPUs out of a node's future."""
     k = plan.first[node]
@@ -105,7 +105,7 @@ def _hold(plan: Plan, node: int, start: float, end: float, gpus: int) -> None:
         k = after
 
 
-@compiled
+@inner
 def _forget(plan: Plan, now: float) -> None:
     """Drop what lies before now."""
     for node in range(len(plan.first)):
@@ -117,7 +117,7 @@ def _forget(plan: Plan, now: float) -> None:
         plan.first[node] = k
 
 
-@compiled
+@inner
 def _earliest(
     plan: Plan, node: int, n: int, length: float, now: float, latest: float
 ) -> tuple[float, int]:
@@ -149,7 +149,7 @@ def _earliest(
     return INF, 0
 
 
-@compiled
+@inner
 def _narrow(plan: Plan, j: int, now: float) -> float:
     """Reserve one node for job j; returns its start."""
     jobs, run = plan.run.jobs, plan.run
@@ -164,7 +164,7 @@ def _narrow(plan: Plan, j: int, now: float) -> float:
     return best
 
 
-@compiled
+@inner
 def _wide(plan: Plan, j: int, now: float) -> float:
     """Reserve whole nodes, and one for what is left over, for job j; returns its start."""
     run, jobs = plan.run, plan.run.jobs
@@ -206,7 +206,7 @@ def _wide(plan: Plan, j: int, now: float) -> float:
     return time
 
 
-@compiled
+@inner
 def _reserve(plan: Plan, j: int, now: float) -> None:
     """Plan job j at the earliest."""
     wide = plan.run.jobs[j]["gpus"] > plan.run.g
@@ -216,7 +216,7 @@ def _reserve(plan: Plan, j: int, now: float) -> None:
     plan.tally[PLANNED] += 1
 
 
-@compiled
+@inner
 def _anew(plan: Plan, now: float) -> None:
     """Forget all reservations; the running jobs keep their nodes."""
     run = plan.run
@@ -237,7 +237,7 @@ def _anew(plan: Plan, now: float) -> None:
     plan.tally[UPCOMING] = run.tally[HEAD]
 
 
-@compiled
+@inner
 def _happen(plan: Plan, now: float) -> bool:
     """Ends, arrivals and departures up to now; whether anything was not as planned."""
     run, jobs, count = plan.run, plan.run.jobs, plan.run.tally
@@ -290,7 +290,7 @@ def advance_planned(plan: Plan, events: int) -> bool:
     return True
 
 
-@compiled
+@inner
 def _start(plan: Plan, j: int, now: float) -> None:
     """Start job j on the nodes reserved for it."""
     run = plan.run

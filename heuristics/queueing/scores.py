@@ -13,7 +13,7 @@ import numpy as np
 
 from optgap.heuristics.queueing.tables import BY_ARRIVAL, BY_TIME, HPS, INF, QUEUE, Rule, Run
 from optgap.heuristics.queueing.trees import first_waiting, last_waiting
-from optgap.models.compiled import compiled
+from optgap.models.compiled import inner
 
 DIGITS = 1e9
 """Scores are compared after rounding to 1e-9."""
@@ -32,14 +32,14 @@ class Scale(NamedTuple):
     resources: float
 
 
-@compiled
+@inner
 def rounded(score: float) -> float:
     """To 1e-9."""
     near: float = np.floor(score * DIGITS + 0.5)
     return near / DIGITS
 
 
-@compiled
+@inner
 def aging(rule: Rule, wait: float) -> float:
     """HPS's aging factor: as printed, or repaired to rise steadily."""
     if rule.fixed:
@@ -50,7 +50,7 @@ def aging(rule: Rule, wait: float) -> float:
     return 1.0
 
 
-@compiled
+@inner
 def score(rule: Rule, scale: Scale, n: int, estimate: float, age: float, wait: float) -> float:
     """One job's score, rounded; `age` is HPS's aging factor."""
     if rule.kind == HPS:
@@ -67,7 +67,7 @@ def score(rule: Rule, scale: Scale, n: int, estimate: float, age: float, wait: f
     )
 
 
-@compiled
+@inner
 def best_in_class(
     run: Run, scale: Scale, c: int, now: float, longest: float, best: float, best_job: int
 ) -> tuple[float, int]:
@@ -103,7 +103,7 @@ def best_in_class(
     return best, best_job
 
 
-@compiled
+@inner
 def _most_aged(rule: Rule, longest: float, shortest: float) -> float:
     """The largest aging factor of waits between two."""
     most = max(aging(rule, longest), aging(rule, shortest))
@@ -112,7 +112,7 @@ def _most_aged(rule: Rule, longest: float, shortest: float) -> float:
     return most
 
 
-@compiled
+@inner
 def adaptive_scale(run: Run) -> Scale:
     """Least and most work and GPUs of the jobs that fit, and the weights for this queue."""
     from_work, to_work, from_size, to_size = INF, -INF, INF, -INF

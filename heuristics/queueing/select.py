@@ -24,11 +24,11 @@ from optgap.heuristics.queueing.tables import (
     Run,
 )
 from optgap.heuristics.queueing.trees import first_below, first_waiting
-from optgap.models.compiled import compiled
+from optgap.models.compiled import inner
 from optgap.models.queueing.kernels import fits
 
 
-@compiled
+@inner
 def look(run: Run, everyone: bool) -> bool:
     """Note in `fit` of which GPU counts jobs wait and fit (or just wait); whether there are any."""
     classes, found = run.classes, False
@@ -42,7 +42,7 @@ def look(run: Run, everyone: bool) -> bool:
     return found
 
 
-@compiled
+@inner
 def select(run: Run, now: float) -> int:
     """Leave the jobs to start now in `picks` and return how many; 0 for none."""
     kind = run.rule.kind
@@ -65,7 +65,7 @@ def select(run: Run, now: float) -> int:
     return 1 if run.picks[0] >= 0 else 0
 
 
-@compiled
+@inner
 def _static(run: Run) -> int:
     """The first job of a fixed order among the GPU counts noted in `fit`."""
     kind, jobs, classes = run.rule.kind, run.jobs, run.classes
@@ -84,7 +84,7 @@ def _static(run: Run) -> int:
     return best
 
 
-@compiled
+@inner
 def _scored(run: Run, now: float) -> int:
     """The job with the highest score; with a reservation, only those that respect it."""
     rule, jobs, classes = run.rule, run.jobs, run.classes
@@ -105,7 +105,7 @@ def _scored(run: Run, now: float) -> int:
     return job
 
 
-@compiled
+@inner
 def _easy(run: Run, now: float) -> int:
     """The oldest job, or the next that does not delay it; -1 for none.
 
@@ -129,7 +129,7 @@ def _easy(run: Run, now: float) -> int:
     return best
 
 
-@compiled
+@inner
 def _pbs(run: Run) -> int:
     """Rules 1 to 4 and the pairs of PBS."""
     rule, jobs, classes = run.rule, run.jobs, run.classes
@@ -155,7 +155,7 @@ def _pbs(run: Run) -> int:
     return 1
 
 
-@compiled
+@inner
 def _shortest(run: Run, most: int) -> int:
     """The job of least run time among those of at most so many GPUs; -1 for none."""
     jobs, classes, best = run.jobs, run.classes, -1
@@ -169,7 +169,7 @@ def _shortest(run: Run, most: int) -> int:
     return best
 
 
-@compiled
+@inner
 def _sbs(run: Run) -> int:
     """The best batch of SBS, or the job of best efficiency for its GPUs."""
     jobs, classes = run.jobs, run.classes

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from optgap.heuristics.queueing.tables import INF, Run
-from optgap.models.compiled import compiled
+from optgap.models.compiled import inner
 
 
-@compiled
+@inner
 def put(run: Run, o: int, j: int, value: float) -> None:
     """Set job j's leaf in order o; infinity takes it out."""
     cls = run.classes[run.jobs[j]["cls"]]
@@ -19,7 +19,7 @@ def put(run: Run, o: int, j: int, value: float) -> None:
         k >>= 1
 
 
-@compiled
+@inner
 def first_below(run: Run, o: int, c: int, limit: float) -> int:
     """The first job of class c whose leaf is finite and at most `limit`; -1 for none."""
     cls = run.classes[c]
@@ -35,13 +35,13 @@ def first_below(run: Run, o: int, c: int, limit: float) -> int:
     return found
 
 
-@compiled
+@inner
 def first_waiting(run: Run, o: int, c: int) -> int:
     """The first job of class c that waits; -1 for none."""
     return first_below(run, o, c, INF)
 
 
-@compiled
+@inner
 def last_waiting(run: Run, o: int, c: int) -> int:
     """The last job of class c that waits; -1 for none."""
     cls = run.classes[c]
@@ -57,7 +57,7 @@ def last_waiting(run: Run, o: int, c: int) -> int:
     return found
 
 
-@compiled
+@inner
 def next_waiting(run: Run, o: int, c: int, at: int) -> int:
     """The first place from `at` on in class c where a job waits; -1 for none."""
     cls = run.classes[c]
