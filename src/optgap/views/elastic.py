@@ -69,6 +69,8 @@ def _jobs(problem: ElasticProblem, solution: ElasticSolution, ax: Axes) -> None:
 
 def _steps(ax: Axes, start: Any, end: Any, value: Any, colour: str, label: str) -> None:
     times, level = step_function(start, end, value, 0.0)
+    last = np.append(np.diff(times) > 1e-9, True)  # what ends and begins at once is no gap
+    times, level = times[last], level[last]
     ax.step(times / HOUR, np.maximum(level, 0), where="post", color=colour, linewidth=1.2)
     ax.set_ylabel(label)
     ax.set_ylim(bottom=0)

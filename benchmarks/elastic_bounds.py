@@ -1,0 +1,43 @@
+"""The trace bounds: strength and time of prices against the slotted programs, and on the day.
+
+python benchmarks/elastic_bounds.py
+"""
+
+from __future__ import annotations
+
+import time
+
+from optgap.models.elastic import ElasticProblem, presets
+from optgap.models.limits import Limits
+from optgap.solvers.elastic import METHODS
+
+
+def timed(problem: ElasticProblem, method: str, **params: float) -> tuple[float, float]:
+    """(bound in s, seconds)."""
+    t = time.perf_counter()
+    outcome = METHODS[method].load()(problem, limits=Limits(150), seed=0, **params)
+    return float(outcome.bound or 0.0), time.perf_counter() - t
+
+
+def main() -> None:
+    """Print bounds and times."""
+    timed(presets.tiny(seed=0), "bound-prices")
+    few = presets.small(seed=0, size=12, gpus=8, hours=0.5, scale=0.05)
+    for method, params in (
+        ("bound-prices", {}),
+        ("bound-lp", {"slot_s": 60.0}),
+        ("bound-milp", {"slot_s": 600.0}),
+        ("bound-area", {}),
+    ):
+        bound, seconds = timed(few, method, **params)
+        print(
+            f"{len(few):5d} jobs {method:13} {params or ''!s:20} {bound:10.2f} s in {seconds:.2f} s"
+        )
+    day = presets.day(seed=0)
+    for method in ("bound-prices", "bound-area"):
+        bound, seconds = timed(day, method)
+        print(f"{len(day):5d} jobs {method:13} {'':20} {bound:10.2f} s in {seconds:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import pytest
+
+from optgap import reproduce
+from optgap.reproduce.elastic import ITEMS
+from optgap.reproduce.elastic.charts import Curve, CurvesReport, chart
+from optgap.reproduce.elastic.day import best_ratio
+from optgap.reproduce.elastic.motivation import gpt2, problem_of
+from optgap.reproduce.elastic.runs import Point, at_energy, frontier, synthetic_day
+
+
+def points(*pairs: tuple[float, float]) -> list[Point]:
+    return [Point("x", 0.0, e, j, {}) for e, j in pairs]
+
+
+def test_every_item_runs_without_data_and_is_listed() -> None:
+    assert {item.name for item in ITEMS} <= set(reproduce.ITEMS)
+    assert all(item.stand_in for item in ITEMS)
+
+
+def test_equal_energy_is_read_off_the_points_that_more_energy_makes_faster() -> None:
+    found = points((10, 100), (20, 50), (15, 120))
+    assert at_energy(found, 9) is None
+    assert at_energy(found, 15) == pytest.approx(75)
+    assert at_energy(found, 30) == pytest.approx(50)
+    assert best_ratio(points((15, 150), (20, 40)), found) == pytest.approx((2.0, 0.8))
+
+
+def test_the_motivating_example_has_the_totals_that_are_stated() -> None:
+    report = reproduce.run("powerflow-motivation", seeds=1)
+    assert report.rows[0].agrees == "yes"
+    assert gpt2()[2][0] == pytest.approx(0.1328)
+    assert len(problem_of()) == 2
+
+
+def test_powerflow_uses_less_energy_the_lower_its_eta() -> None:
+    study = reproduce.study(seeds=1)
+    problem = synthetic_day(0, size=25, gpus=16, hours=1.0, scale=0.3)
+    found = frontier(study, problem, "powerflow", (0.3, 1.0))
+    assert found[0].energy_j < found[1].energy_j
+    assert found[0].jct_s > found[1].jct_s
+    assert frontier(study, problem, "powerflow", (0.3, 1.0)) is found
+
+
+def test_a_report_of_curves_draws_and_lists_them() -> None:
+    panel = chart("title", "x", "y", [Curve("a", [1, 2], [3, 4]), Curve("b", [1, 2], [1, 0], True)])
+    report = CurvesReport(ITEMS[0], "here", (), (1,), (panel,))
+    assert report.to_json()["panels"][0]["curves"][0]["label"] == "a"
+    assert report.png().startswith(b"\x89PNG")
