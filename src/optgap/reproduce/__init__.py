@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from optgap.datasets import present_folder
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
+from optgap.reproduce.consolidation import ITEMS as CONSOLIDATION
 from optgap.reproduce.coscheduling import ITEMS as COSCHEDULING
 from optgap.reproduce.elastic import ITEMS as ELASTIC
 from optgap.reproduce.placement import ITEMS as PLACEMENT
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from optgap.reproduce.grid import Curve, aggregate, loads, on_grid, savings
 
 ITEMS: dict[str, Item] = {
-    item.name: item for item in (*PLACEMENT, *COSCHEDULING, *ELASTIC, *QUEUEING)
+    item.name: item for item in (*PLACEMENT, *CONSOLIDATION, *COSCHEDULING, *ELASTIC, *QUEUEING)
 }
 """Every item by name; nothing is imported or run before it is asked for."""
 
