@@ -128,7 +128,13 @@ def _alone(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Viola
     clock = np.where(running, (solution.frequency >= 0) & (solution.frequency < clocks), True)
     timely = np.isfinite(start) & np.isfinite(end) & (end >= start)
     early = start < problem.jobs.submit_s[job] - _slack(end) if timely.all() else ~timely
-    fits = np.array([_fits(problem, solution, s) for s in range(len(job))], dtype=bool)
+    pairs = {
+        pair: _fits(problem, solution, *pair)
+        for pair in set(zip(solution.place.tolist(), n.tolist(), strict=True))
+    }
+    fits = np.array(
+        [pairs[pair] for pair in zip(solution.place.tolist(), n.tolist(), strict=True)], dtype=bool
+    )
     tests = (
         ("GPU count", ~known, n, "a count of its class"),
         ("clock", ~clock, solution.frequency, "a clock of the problem"),
@@ -142,14 +148,13 @@ def _alone(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Viola
             yield Violation(name, _where(problem, solution, int(s)), found, limit)
 
 
-def _fits(problem: ElasticProblem, solution: ElasticSolution, s: int) -> bool:
-    """Whether a stated place is one that n GPUs may have."""
-    p = int(solution.place[s])
+def _fits(problem: ElasticProblem, solution: ElasticSolution, p: int, n: int) -> bool:
+    """Whether place number p is one that n GPUs may have."""
     if p < 0:
         return True
     if p >= len(solution.places):
         return False
-    n, per = int(solution.gpus[s]), problem.gpus_per_node
+    per = problem.gpus_per_node
     size = min(n, per)
     blocks = solution.places[p]
     if len(set(blocks)) != len(blocks) or len(blocks) * size != n:
@@ -161,33 +166,40 @@ def _sequences(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[V
     """One segment at a time per job, restarts paid for, and no more work than there is."""
     order = np.lexsort((solution.start_s, solution.job))
     slack = 2 * _slack(solution.end_s)
-    last = -1
-    paid = 0.0
-    due = 0.0
+    # plain lists: a day has a hundred thousand segments
+    job, kind, gpus, place = (
+        column[order].tolist()
+        for column in (solution.job, solution.kind, solution.gpus, solution.place)
+    )
+    start, end = solution.start_s[order].tolist(), solution.end_s[order].tolist()
+    due_by = {
+        (n, moved): problem.overhead.seconds(n, moved) for n in set(gpus) for moved in (False, True)
+    }
+    paid = due = 0.0
     shown = 0
-    for s in order.tolist():
+    for s in range(len(order)):
         if shown >= MOST_SHOWN:
             return
-        fresh = last < 0 or solution.job[s] != solution.job[last]
-        if not fresh and solution.start_s[s] < solution.end_s[last] - slack:
+        fresh = s == 0 or job[s] != job[s - 1]
+        if not fresh and start[s] < end[s - 1] - slack:
             shown += 1
-            where = _where(problem, solution, s)
+            where = _where(problem, solution, int(order[s]))
             yield Violation("one segment at a time", where, "two", "one")
-        kind = int(solution.kind[s])
-        if kind == Kind.PRERUN:
-            last = s
+        if kind[s] == Kind.PRERUN:
             paid = due = 0.0
             continue
-        change = _change(solution, s, -1 if fresh or solution.kind[last] == Kind.PRERUN else last)
-        if change:
-            paid, due = 0.0, problem.overhead.seconds(int(solution.gpus[s]), change == "moved")
-        if kind == Kind.RESTART:
-            paid += solution.end_s[s] - solution.start_s[s]
-        elif solution.end_s[s] > solution.start_s[s] and paid < due - slack:
+        started = fresh or kind[s - 1] == Kind.PRERUN or gpus[s] != gpus[s - 1]
+        started = started or start[s] - end[s - 1] > slack
+        moved = not started and not _same_place(solution, place[s - 1], place[s])
+        if started or moved:
+            paid, due = 0.0, due_by[gpus[s], moved]
+        if kind[s] == Kind.RESTART:
+            paid += end[s] - start[s]
+        elif end[s] > start[s] and paid < due - slack:
             shown += 1
-            yield Violation("restart", _where(problem, solution, s), float(paid), f"{due:g} s")
+            where = _where(problem, solution, int(order[s]))
+            yield Violation("restart", where, float(paid), f"{due:g} s")
             due = 0.0
-        last = s
     done = work(problem, solution)
     over = done > problem.jobs.iterations * (1 + TOLERANCE) + 1e-9
     for j in np.flatnonzero(over)[:MOST_SHOWN]:
@@ -196,17 +208,9 @@ def _sequences(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[V
         yield Violation("iterations", f"job {name}", float(done[j]), limit)
 
 
-def _change(solution: ElasticSolution, s: int, before: int) -> str:
-    """Why a restart is due before segment s: ``start``, ``moved``, or "" for none."""
-    if before < 0 or solution.gpus[s] != solution.gpus[before]:
-        return "start"
-    gap = solution.start_s[s] - solution.end_s[before]
-    if gap > 2 * _slack(solution.end_s):
-        return "start"
-    a, b = int(solution.place[before]), int(solution.place[s])
-    if a == b or (a >= 0 and b >= 0 and set(solution.places[a]) == set(solution.places[b])):
-        return ""
-    return "moved"
+def _same_place(solution: ElasticSolution, a: int, b: int) -> bool:
+    """Whether two places are the same GPUs."""
+    return a == b or (a >= 0 and b >= 0 and set(solution.places[a]) == set(solution.places[b]))
 
 
 def _capacity(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Violation]:
