@@ -32,8 +32,9 @@ def inner(function: F) -> F:
     Without a way in from Python, which for functions of many arrays takes longer to compile than
     the function itself.
     """
+    untyped: Any = njit  # its type hints leave these two options out
     options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
     try:
-        return cast(F, njit(cache=True, **options)(function))
+        return cast(F, untyped(cache=True, **options)(function))
     except RuntimeError:  # as above
-        return cast(F, njit(**options)(function))
+        return cast(F, untyped(**options)(function))
