@@ -80,14 +80,14 @@ class Cats:
         own = state.problem.tasks[task].util_percent
         if self.pred_noise:
             own = np.clip(own + self.rng.normal(0, self.pred_noise, own.size), 0, 100)
-        means, rhos, spread = np.zeros(len(gpus)), np.zeros(len(gpus)), np.zeros(len(gpus))
+        means, rhos, mean = np.zeros(len(gpus)), np.zeros(len(gpus)), float(own.mean())
+        most = np.inf if self.literal_thresholds else self.u_max - mean + 1.0
         correlate(
             gpus, own, state.held, state.count, state.series, state.offset, state.length,
             state.progress, state.since, state.rate, state.time_s, state.problem.period_s,
-            self.from_start, means, rhos, spread,
+            self.from_start, most, means, rhos,
         )  # fmt: skip
         means[state.count[gpus] == 0] = 0.0
-        mean = float(own.mean())
         scores = self.lambda1 * rhos - self.lambda2 * np.abs(means - mean) / self.unit
         if not self.literal_thresholds:
             over = means + mean > self.u_max + self.edge * 100

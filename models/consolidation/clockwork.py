@@ -206,13 +206,14 @@ def correlate(
     now: float,
     period: float,
     from_start: bool,
+    limit: float,
     means: FloatArray,
     rhos: FloatArray,
-    peak: FloatArray,
 ) -> None:
     """Mean of each GPU's aggregate series, and its Pearson correlation with `own`.
 
-    Aggregates are cut to the shorter; 0 where one is constant or has fewer than two samples.
+    Aggregates are cut to the shorter; 0 where one is constant or has fewer than two samples, and
+    where the aggregate's mean is above `limit`: nobody asks there.
     """
     total = np.zeros(max(1, int(length.max())))
     first = np.zeros(held.shape[1], dtype=np.int64)
@@ -229,7 +230,7 @@ def correlate(
         means[c] = mean / longest
         n = min(longest, len(own))
         rhos[c] = 0.0
-        if n < 2:
+        if n < 2 or means[c] > limit:
             continue
         a = b = 0.0
         for t in range(n):
@@ -245,4 +246,3 @@ def correlate(
             bb += y * y
         if aa > 1e-12 * n and bb > 1e-12 * n:
             rhos[c] = ab / np.sqrt(aa * bb)
-        peak[c] = aa

@@ -57,11 +57,11 @@ def test_correlations_are_pearsons() -> None:
     state = State(problem)
     state.put(0, [0])
     state.put(2, [1])
-    means, rhos, spread = np.zeros(2), np.zeros(2), np.zeros(2)
+    means, rhos = np.zeros(2), np.zeros(2)
     correlate(
         np.array([0, 1]), problem.tasks[1].util_percent, state.held, state.count, state.series,
         state.offset, state.length, state.progress, state.since, state.rate, 0.0, 1.0, False,
-        means, rhos, spread,
+        100.0, means, rhos,
     )  # fmt: skip
     assert rhos.tolist() == pytest.approx([-1, 0])
     assert means.tolist() == pytest.approx([50, 35])
