@@ -21,5 +21,6 @@ ITEMS: tuple[Item, ...] = (
     _item("hps-static", "Section VI, the static schedulers", "tables:static"),
     _item("hps-orderings", "Which orderings hold", "orderings:orderings"),
     _item("hps-aging", "HPS's aging factor, as printed and repaired", "aging:aging"),
+    _item("hps-estimates", "What wrong estimates cost (not in the paper)", "estimates:estimates"),
     _item("hps-gaps", "Gaps to proven bounds (not in the paper)", "gaps:gaps"),
 )

@@ -59,10 +59,17 @@ class Spread:
 
 @dataclass(frozen=True)
 class Runs:
-    """Every policy's metrics, one value per seed; `patience` is ``const`` or ``inf``."""
+    """Every policy's metrics, one value per seed.
+
+    Parameters
+    ----------
+    patience: ``const`` or ``inf``.
+    estimate: what schedulers are told, ``exact``, ``lognormal`` or ``limits``.
+    """
 
     study: Study
     patience: str = "const"
+    estimate: str = "exact"
 
     def metric(self, policy: str, name: str) -> Values:
         """One metric of one policy over the seeds."""
@@ -73,16 +80,18 @@ class Runs:
         return Spread.of(self.metric(policy, name))
 
     def _one(self, policy: str, seed: int) -> dict[str, float]:
-        key = ("queueing", self.patience, policy, seed)
+        setting = (self.patience, self.estimate)
+        key = ("queueing", setting, policy, seed)
         if key not in self.study.shared:
             self.study.proceed(f"{NAMES[policy]}, seed {seed}, patience {self.patience}")
-            stream = ("queueing stream", self.patience, seed)
+            stream = ("queueing stream", setting, seed)
             if stream not in self.study.shared:
                 self.study.shared[stream] = mixed(
                     seed=seed,
                     size=JOBS,
                     patience=self.patience,  # type: ignore[arg-type]  # one of the two
                     patience_s=PATIENCE_S,
+                    estimate=self.estimate,  # type: ignore[arg-type]  # one of the three
                 )
             result = run(self.study.shared[stream], policy)
             self.study.shared[key] = dict(result.metrics)
