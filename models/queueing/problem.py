@@ -17,6 +17,8 @@ from optgap.models.result import Evaluation, Objective, Violation
 SCHEMA = "optgap.queueing.problem/1"
 MOST_NODES = 1_000_000
 MOST_GPUS_PER_NODE = 100_000
+MOST_GPUS = 10_000_000
+"""Of a cluster; tables with a row per number of free GPUs are kept."""
 STARVED_S = 1800.0
 """A job that waits longer counts as starved: the paper's 30 minutes."""
 Goal = Literal["mean_wait", "mean_jct", "makespan"]
@@ -105,6 +107,9 @@ class QueueingProblem:
         objective = QueueingObjective(goal)
         objective.validate(source)
         most = nodes * gpus_per_node
+        if most > MOST_GPUS:
+            found = NoQuote(f"{most} GPUs")
+            raise InputError(source, "field nodes", found, f"at most {MOST_GPUS} in all")
         too_large = np.flatnonzero(jobs.gpus > most)
         if too_large.size:
             k = int(too_large[0])

@@ -74,6 +74,7 @@ def test_bad_jobs_are_refused_by_place(change: dict[str, Any], said: str) -> Non
     [
         ({"nodes": 0}, "nodes"),
         ({"gpus_per_node": True}, "gpus_per_node"),
+        ({"nodes": 10**6, "gpus_per_node": 10**5}, "100000000000 GPUs, expected at most 10000000"),
         ({"nodes": 1, "gpus_per_node": 4}, r"job 1, gpus: found 8 GPUs, expected at most 4"),
         ({"placement": "x"}, "one of node, count"),
         ({"goal": "x"}, "one of mean_wait, mean_jct, makespan"),
