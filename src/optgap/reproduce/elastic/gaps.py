@@ -51,7 +51,16 @@ def decisions(item: Item, study: Study) -> Report:
         (f"{q} % of the decisions cost at most", f"{np.percentile(costs, q):,.1f} s")
         for q in (25, 50, 75, 90, 100)
     ]
-    rows = [Row(claim, "", ours, "", "mean over the jobs then active") for claim, ours in shares]
+    rows = [
+        Row(
+            claim,
+            "",
+            ours,
+            "",
+            "per active job; one that waits counts for 2 × the longest, which makes up most of it",
+        )
+        for claim, ours in shares
+    ]
     rows.append(Row("decisions that are optimal", "", f"{100 * np.mean(costs < 1e-3):.0f} %"))
     order = np.sort(costs)
     curve = Curve("PowerFlow, strict", order.tolist(), np.linspace(0, 100, len(order)).tolist())
