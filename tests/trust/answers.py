@@ -19,6 +19,8 @@ from optgap.registry import FAMILIES
 SMALL: dict[str, dict[str, Any]] = {
     "placement": {"preset": "small", "size": 6},
     "coscheduling": {"size": 5},
+    "consolidation": {"size": 4, "servers": 2},
+    "elastic": {"preset": "tiny", "size": 4},
     "queueing": {"preset": "small", "size": 6},
 }
 """Problems on which every exact method is done in a moment; the default preset elsewhere."""

@@ -18,6 +18,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
+from trust.samples import TABLES, wrong_tables
+
 SECONDS = 10
 MISSING = object()
 
@@ -189,10 +191,15 @@ def documents(document_path: str, problem_path: str, part: int, parts: int) -> d
     return report(counts, failures, left)
 
 
+def wrong_files(text: str) -> list[tuple[str, bytes]]:
+    """A table or a JSON document with one thing wrong."""
+    if not text.startswith("{"):
+        return wrong_tables(text)
+    return [(what, json.dumps(wrong).encode()) for what, wrong in broken(json.loads(text))]
+
+
 def tables(family_name: str, part: int, parts: int) -> dict[str, Any]:
     """Try every `parts`-th broken table of a family from number `part`."""
-    from trust.samples import TABLES, wrong_tables
-
     import optgap
     from optgap.registry import family
 
@@ -211,7 +218,7 @@ def tables(family_name: str, part: int, parts: int) -> dict[str, Any]:
             for other, whole in texts.items():
                 Path(files[other]).write_text(whole)
             use()
-            for number, (what, wrong) in enumerate(wrong_tables(text)):
+            for number, (what, wrong) in enumerate(wrong_files(text)):
                 if number % parts == part:
                     Path(files[name]).write_bytes(wrong)
                     failures += guarded(use, f"{name}: {what}", counts)

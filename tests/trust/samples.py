@@ -35,6 +35,29 @@ TABLES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
         {"nodes": "1", "gpus_per_node": "8"},
     ),
+    "consolidation": (
+        {
+            "tasks": (
+                "task,memory_gb,submit_s,gpus,duration_s,kappa,util_percent\n"
+                "a,12,0,1,100,1.2,50\nb,10,0,2,60,1.5,30\nc,6,10,1,30,1.1,40\n"
+            ),
+            "series": (
+                "task,t_s,util_percent\na,0,50\na,10,60\nb,0,20\nb,10,30\nc,0,70\nc,10,10\n"
+            ),
+        },
+        {"servers": "2", "gpus_per_server": "2", "gpu_memory_gb": "32"},
+    ),
+    "elastic": (
+        {
+            "jobs": "job,submit_s,model,batch,iterations,gpus\na,0,m,8,100,1\nb,5,m,8,50,2\n",
+            "models": (
+                '{"schema": "optgap.elastic.models/1", "frequencies_mhz": [600, 1000],'
+                ' "models": [{"name": "m", "tables": [{"batch": 8, "counts": [1, 2],'
+                ' "time_s": [[1.0, 0.7], [0.6, 0.4]], "power_w": [[80, 120], [160, 240]]}]}]}'
+            ),
+        },
+        {"gpus": "2", "gpus_per_node": "2", "eta": "0.9", "p_max_w": "150", "idle_w": "10"},
+    ),
 }
 """Per family the CSV files of ``optgap generate``, and the parameters that go with them."""
 

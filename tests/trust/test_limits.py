@@ -21,8 +21,11 @@ METHODS = [(name, method) for name, spec in FAMILIES.items() for method in spec.
 POLICIES = [(name, policy) for name, spec in FAMILIES.items() for policy in spec.policies]
 
 
-TINY: dict[str, Any] = {"placement": two_nodes_problem}
-"""For methods that take no more, where a small preset is still too large."""
+OTHER: dict[str, Callable[[], Any]] = {
+    "placement": two_nodes_problem,
+    "consolidation": lambda: optgap.generate("consolidation", "philly", size=40),
+}
+"""For methods that take less than a small preset, or another objective."""
 
 
 @cache
@@ -31,8 +34,8 @@ def problems(family: str) -> tuple[Any, ...]:
     made = [optgap.generate(family, seed=1)]
     if family in SMALL:
         made.append(optgap.generate(family, seed=1, **SMALL[family]))
-    if family in TINY:
-        made.append(TINY[family]())
+    if family in OTHER:
+        made.append(OTHER[family]())
     return tuple(made)
 
 

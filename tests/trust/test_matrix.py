@@ -22,6 +22,8 @@ from optgap.solvers.backends import BACKENDS, unusable
 STRATEGIES = {
     "placement": ("strategies", {"max_nodes": 3, "max_tasks": 5, "max_gpus": 3}),
     "coscheduling": ("strategies_coscheduling", {"max_jobs": 4}),
+    "consolidation": ("strategies_consolidation", {"max_tasks": 4}),
+    "elastic": ("strategies_elastic", {"max_jobs": 3, "free": True}),
     "queueing": ("strategies_queueing", {"max_jobs": 4}),
 }
 """Where the problems come from, and how small they are kept."""
