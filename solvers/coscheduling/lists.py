@@ -13,6 +13,8 @@ from optgap.models.limits import Limits
 
 Start = tuple[int, int, float]
 """(job, GPU count, start in s)."""
+MOST_MOVES, MOVES_TIMES_JOBS = 25_000, 1_500_000
+"""Of simulated annealing: some ten seconds."""
 
 
 def in_order(
@@ -121,6 +123,48 @@ def best_of(
         if value < least:
             best, least = starts, value
     assert best is not None
+    return best
+
+
+def annealed(
+    problem: CoschedulingProblem,
+    starts: Sequence[Start],
+    rng: np.random.Generator,
+    limits: Limits,
+    enough: float,
+    first: Sequence[int] = (),
+) -> list[Start]:
+    """The best list schedule on the way of simulated annealing over orders, from `starts`.
+
+    GPU counts stay. A move swaps two jobs of the order or puts one elsewhere; the temperature
+    falls from a third of the way to `enough`, at which the search ends.
+    """
+    counts = [0] * len(problem)
+    for job, count, _ in starts:
+        counts[job] = count
+    held = set(first)
+    ranked = sorted(starts, key=lambda item: (item[2], item[0]))
+    order = [job for job, _, _ in ranked if job not in held]
+    best, least = list(starts), value_of(problem, starts)
+    current, start = least, (least - enough) / 3
+    moves = min(MOST_MOVES, MOVES_TIMES_JOBS // len(problem))
+    for k in range(moves):
+        if least <= enough or limits.stop is not None or len(order) < 2:
+            break
+        i, j = (int(x) for x in rng.integers(len(order), size=2))
+        other = order.copy()
+        if rng.random() < 0.5:
+            other[i], other[j] = other[j], other[i]
+        else:
+            other.insert(j, other.pop(i))
+        found = greedy(problem, counts, [*first, *other])
+        value = value_of(problem, found)
+        temperature = start * (1 - k / moves)
+        worse = value - current
+        if worse <= 0 or (temperature > 0 and rng.random() < math.exp(-worse / temperature)):
+            order, current = other, value
+        if value < least:
+            best, least = found, value
     return best
 
 

@@ -20,12 +20,14 @@ from optgap.solvers.backends import cpsat
 from optgap.solvers.coscheduling.area import bound_area
 from optgap.solvers.coscheduling.intervals import Intervals
 from optgap.solvers.coscheduling.lanes import Lanes, two_at_most
-from optgap.solvers.coscheduling.lists import Start, best_of, solution_of, value_of
+from optgap.solvers.coscheduling.lists import Start, annealed, best_of, solution_of, value_of
 from optgap.solvers.coscheduling.patterns import patterns, prove
 from optgap.solvers.coscheduling.product import least_product
 
 CLOSE = 3e-7
 """Relative distance of solution and bound that counts as proof."""
+FEW = 10
+"""Up to so many jobs CP-SAT needs no better start than lists."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,13 @@ def best_schedule(
     if two_at_most(problem) and not first:
         program = Lanes(problem, led.bound)
     else:
+        if len(problem) > FEW:
+            rng, part = np.random.default_rng(seed), limits.within(0.5 * limits.remaining)
+            best = annealed(problem, best, rng, part, led.bound * (1 + CLOSE), first)
+            value = value_of(problem, best)
+            limits.progress("orders of jobs", value, led.bound)
+            if value <= led.bound * (1 + CLOSE):
+                return Found(best, value, led, Termination.COMPLETED, True)
         program = Intervals(problem, allowed, led.bound, first)
     return _searched(program, best, led, limits, seed, workers)
 
