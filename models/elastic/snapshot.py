@@ -177,7 +177,7 @@ def solve(snapshot: Snapshot, gap: float = 1e-9, most_states: int = MOST_STATES)
             return Solved(best, value, min(value, bound_now), True, states)
         if room > 1e3 * (abs(bound) + 1.0) and not found:
             return Solved(None, math.inf, math.inf, True, states)
-        room *= 4
+        room *= 2
     else:
         return Solved(best, value, min(bound, value), True, states)
     return Solved(best if found else None, value, bound, False, states)
