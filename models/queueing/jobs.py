@@ -13,8 +13,8 @@ import numpy as np
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
 
-LONGEST_S = 1e12
-"""Times are below this many seconds, so that microseconds still add up in a float."""
+SHORTEST_S, LONGEST_S = 1e-4, 1e10
+"""Seconds; the shortest time still counts when it is added to the longest in a float."""
 MOST_JOBS = 10_000_000
 
 
@@ -152,17 +152,16 @@ class Jobs:
 def _numbers(columns: Mapping[str, Any], where: Sequence[str], source: str) -> None:
     """Raise InputError for the first number out of range."""
     for name, column in columns.items():
-        least = 0.0 if name in ("arrival_s", "iterations") else 1 if name == "gpus" else None
+        least = 0.0 if name in ("arrival_s", "iterations") else 1 if name == "gpus" else SHORTEST_S
+        most = LONGEST_S if name != "iterations" else 1e18
         with np.errstate(invalid="ignore"):
-            good = column < (LONGEST_S if name != "iterations" else 1e18)
-            good &= column >= least if least is not None else column > 0
+            good = (column >= least) & (column < most)
         if name == "patience_s":
             good |= column == math.inf
         if not good.all():
             k = int(np.argmin(good))
-            expected = "a positive number" if least is None else f"at least {least:g}"
-            shown = column[k].item()
-            raise InputError(source, f"{where[k]}, {name}", shown, f"{expected}, below 1e12")
+            expected = f"at least {least:g}, below {most:g}"
+            raise InputError(source, f"{where[k]}, {name}", column[k].item(), expected)
 
 
 def _whole(values: Iterable[int], source: str) -> IntArray:

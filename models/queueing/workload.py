@@ -10,7 +10,7 @@ import numpy as np
 
 from optgap.models.errors import InputError
 from optgap.models.queueing.arrays import FloatArray, IntArray
-from optgap.models.queueing.jobs import Jobs
+from optgap.models.queueing.jobs import LONGEST_S, SHORTEST_S, Jobs
 
 Corr = Literal["none", "positive", "negative"]
 Arrivals = Literal["poisson", "all_at_zero"]
@@ -71,7 +71,7 @@ def draw(
     """
     _require("size", size, size >= 1, "at least 1 job")
     _require("load", load, 0 < load < 1000, "a positive load")
-    _require("patience_s", patience_s, 0 < patience_s < 1e12, "a positive number of seconds")
+    _require("patience_s", patience_s, SHORTEST_S <= patience_s < LONGEST_S, "seconds above 0")
     _require("sigma", sigma, 0 <= sigma <= 10, "a standard deviation from 0 to 10")
     for name, value, options in (
         ("corr", corr, Corr),
