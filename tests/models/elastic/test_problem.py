@@ -266,7 +266,8 @@ def test_models_come_as_tables_or_as_parameters(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "row", "pool"),
     [
-        ("timestamp,duration,num_gpus,gpu_time,cluster", "2017-10-09 07:01:55,66.0,1,66.0,x", "a100"),
+        ("timestamp,duration,num_gpus,gpu_time,cluster", "2017-10-09 07:01:55,66,1,66,x",
+         "a100"),
         ("job_type,total_steps,arrival_s,scale_factor", "LM (batch size 20),900,6.0,2", "a100"),
         ("job_id,submit_time,iteration,model_name,ddl,batch_size,num_gpu,duration",
          "0,3715485,2011,vgg16,3719996,256,1,5644", "a100"),
