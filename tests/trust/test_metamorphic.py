@@ -149,11 +149,11 @@ FACTORS = {"energy": (1, 1), "makespan": (1, 0), "edp": (2, 1)}
 
 
 @settings(max_examples=25)
-@given(problem=coscheduling_problems(max_jobs=4))
-def test_seconds_and_watts_in_other_units(problem: CoschedulingProblem) -> None:
+@given(problem=coscheduling_problems(max_jobs=4), watt=st.sampled_from((1000.0, 0.001)))
+def test_seconds_and_watts_in_other_units(problem: CoschedulingProblem, watt: float) -> None:
     in_time, in_power = FACTORS[problem.objective.goal]
-    other = told_in(problem, 60.0, 1000.0)
-    agree(solved(problem, "oracle"), solved(other, "oracle"), 60.0**in_time * 1000.0**in_power)
+    other = told_in(problem, 60.0, watt)
+    agree(solved(problem, "oracle"), solved(other, "oracle"), 60.0**in_time * watt**in_power)
 
 
 @settings(max_examples=25)
