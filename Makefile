@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
 
-.PHONY: help setup test fuzz lint format types compare bench docs clean
+.PHONY: help setup test fuzz lint format types compare bench bench-compare docs clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "%-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(STAMP) ## make .venv with the package, editable, and the developers' tools
 
@@ -41,8 +41,12 @@ compare: $(STAMP) ## every placement policy against a proven bound: 1,213 nodes,
 	$(BIN)/optgap compare placement --preset alibaba --sweep load=0.3,0.5,0.7,0.85 \
 	  --json out/compare.json --plot out/compare.png
 
-bench: $(STAMP) ## every benchmark, ours and the rival in one run
-	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+bench: $(STAMP) ## every family beside its rivals, 1x to 16x: out/bench.json and a table
+	@mkdir -p out
+	$(BIN)/python benchmarks/suite.py --output out/bench.json
+
+bench-compare: $(STAMP) ## changes of ratios between two files, BEFORE=... AFTER=...
+	@$(BIN)/python benchmarks/suite.py --compare $(BEFORE) $(AFTER)
 
 docs: $(STAMP) ## the site in out/site, warnings as errors
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

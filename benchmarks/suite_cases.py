@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
-LIMIT = 30.0
-"""Seconds that a rival is given where it need not come to an end."""
+LIMIT = 20.0
+"""Seconds that a solver is given where it need not come to an end."""
+
+SIZES = (1, 2, 4, 8, 16)
 
 Work = Callable[[], Any]
 """Does the job once; returns an `optgap.Result` where there is one."""
@@ -43,30 +47,41 @@ class Case:
 def cases() -> Iterator[Case]:
     """Every case, family by family."""
     yield from placement()
+    yield from consolidation()
     yield from coscheduling()
+    yield from queueing()
+    yield from elastic()
     yield from fitting()
 
 
-def solving(family: str, method: str, params: dict[str, Any], **options: Any) -> Callable[[], Work]:
-    """Prepares `optgap.solve` on a preset."""
+def solving(
+    family: str,
+    method: str,
+    params: dict[str, Any],
+    first: dict[str, Any] | None = None,
+    **options: Any,
+) -> Callable[[], Work]:
+    """Prepares `optgap.solve` on a preset; `first`: a small one that makes it compile."""
 
     def prepare() -> Work:
         import optgap
 
+        if first is not None:
+            optgap.solve(optgap.generate(family, **first), method, **options)
         problem = optgap.generate(family, **params)
         return lambda: optgap.solve(problem, method, **options)
 
     return prepare
 
 
-def running(family: str, policy: str, params: dict[str, Any]) -> Callable[[], Work]:
+def running(family: str, policy: str, params: dict[str, Any], **options: Any) -> Callable[[], Work]:
     """Prepares `optgap.run` on a preset."""
 
     def prepare() -> Work:
         import optgap
 
         problem = optgap.generate(family, **params)
-        return lambda: optgap.run(problem, policy)
+        return lambda: optgap.run(problem, policy, **options)
 
     return prepare
 
@@ -89,30 +104,156 @@ def placement() -> Iterator[Case]:
 
         return prepare
 
-    for size in (1, 2, 4, 8, 16):
+    for size in SIZES:
         params = {"preset": "alibaba", "size": 76 * size}
         ours = running("placement", "fgd", params)
-        slow = plainly(size) if size <= 2 else None
+        slow = plainly(size) if size == 1 else None
         yield Case("placement", "FGD", size, "plain Python" if slow else "", ours, slow, warm=True)
     for size in (1, 2, 4):
         params = {"preset": "small", "size": 10 * size}
         ours = solving("placement", "exact", params)
         rival = solving("placement", "milp", params, backend="cbc", time_limit=LIMIT)
         yield Case("placement", "exact power", size, "textbook MILP, CBC", ours, rival)
-    for size in (1, 2, 4, 8, 16):
+    for size in SIZES:
         params = {"preset": "alibaba", "size": 76 * size}
-        ours = solving("placement", "patterns", params)
+        ours = solving("placement", "patterns", params, time_limit=LIMIT)
         rival = solving("placement", "bound-types", params)
         yield Case("placement", "bound", size, "linear program over types", ours, rival)
 
 
+def consolidation() -> Iterator[Case]:
+    """Exact against the printed formulation on CBC; CATS' decisions against plain Python."""
+    for size in SIZES:
+        params = {"size": 8 * size, "capacity": "none"}
+        small = {"size": 8}
+        ours = solving("consolidation", "exact", params, small, time_limit=LIMIT)
+        printed = solving("consolidation", "printed", params, time_limit=LIMIT)
+        theirs = printed if size <= 4 else None
+        rival = "printed formulation, CBC" if theirs else ""
+        yield Case("consolidation", "exact", size, rival, ours, theirs)
+    for size in SIZES:
+        fast, slow = partial(cats, size, False), partial(cats, size, True)
+        yield Case("consolidation", "20 of CATS' decisions", size, "plain Python", fast, slow, True)
+
+
+def cats(size: int, plainly: bool) -> Work:
+    """Twenty decisions on a cluster that CATS has filled: 312 tasks on 128 GPUs at 1x."""
+    from consolidation_cats import Cats, State, mixed, plain
+
+    problem = mixed(seed=1, size=312 * size, servers=16 * size, capacity="none", samples=120)
+    policy, state = Cats(), State(problem)
+    ones = [k for k, task in enumerate(problem.tasks) if task.gpus == 1][-20:]
+    for task in range(ones[0]):
+        chosen = policy.decide(state, task)
+        if chosen is not None:
+            state.put(task, chosen)
+
+    def work() -> None:
+        for task in ones:
+            if plainly:
+                plain(problem, state, task)
+            else:
+                policy.decide(state, task)
+
+    return work
+
+
 def coscheduling() -> Iterator[Case]:
-    """Proven energy against the closed-form bound."""
-    for size in (1, 2, 4, 8, 16):
+    """Proven energy against the closed-form bound; makespan against PyJobShop."""
+    for size in SIZES:
         params = {"size": 12 * size}
-        ours = solving("coscheduling", "oracle", params, time_limit=LIMIT)
+        ours = solving("coscheduling", "oracle", params, {"size": 4}, time_limit=LIMIT)
         rival = solving("coscheduling", "bound-area", params)
         yield Case("coscheduling", "energy", size, "area bound alone", ours, rival)
+    for size in SIZES:
+        params = {"size": 12 * size, "goal": "makespan"}
+        small = {"size": 4, "goal": "makespan"}
+        ours = solving("coscheduling", "oracle", params, small, time_limit=LIMIT, workers=8)
+        yield Case("coscheduling", "makespan", size, "PyJobShop", ours, partial(jobshop, size))
+
+
+def jobshop(size: int) -> Work:
+    """The same queue as a job shop."""
+    if find_spec("pyjobshop") is None:
+        raise SystemExit("skipped: pip install pyjobshop")
+    from coscheduling_makespan import rival
+
+    import optgap
+
+    problem = optgap.generate("coscheduling", size=12 * size, goal="makespan")
+
+    def work() -> SimpleNamespace:
+        objective, bound, seconds = rival(problem, LIMIT)
+        stopped = "time limit" if seconds >= LIMIT else "completed"
+        gap = objective / bound - 1 if bound else None
+        return SimpleNamespace(objective=objective, bound=bound, gap=gap, termination=stopped)
+
+    return work
+
+
+def queueing() -> Iterator[Case]:
+    """Policies against a plain simulator of the rules as written; exact against enumeration."""
+    for policy in ("hps", "easy", "sbs"):
+        for size in SIZES:
+            whole = {"lookahead": 0} if policy == "sbs" else {}
+            ours = running("queueing", policy, {"size": 125 * size}, **whole)
+            slow = partial(one_by_one, policy, size) if size <= 8 else None
+            rival = "plain Python" if slow else ""
+            yield Case("queueing", policy, size, rival, ours, slow, warm=True)
+    for size in SIZES:
+        params = {"size": 5 * size, "arrivals": "all_at_zero", "nodes": 1}
+        ours = solving("queueing", "exact", params, params | {"size": 4}, time_limit=LIMIT)
+        every = (
+            solving("queueing", "exhaustive", params, params | {"size": 2}) if size == 1 else None
+        )
+        rival = "every order tried" if every else ""
+        yield Case("queueing", "exact", size, rival, ours, every)
+
+
+def one_by_one(policy: str, size: int) -> Work:
+    """A policy by lists and loops, from the tests."""
+    from slow_queueing import RULES, Slow
+
+    import optgap
+
+    problem = optgap.generate("queueing", size=125 * size)
+    rule = RULES.get(policy) or RULES[f"{policy}(lookahead=0)"]
+
+    def work() -> None:
+        Slow(problem).run(rule)
+
+    return work
+
+
+def elastic() -> Iterator[Case]:
+    """PowerFlow over a day; one decision, proven, against the same knapsack as a MILP."""
+    for size in SIZES:
+        params = {"preset": "day", "size": 119 * size, "gpus": 16 * size}
+        ours = running("elastic", "powerflow", params)
+        yield Case("elastic", "PowerFlow, a day", size, "", ours, warm=True)
+    for size in SIZES:
+        ours, milp = partial(decision, size, False), partial(decision, size, True)
+        rival = "MILP, HiGHS" if size <= 8 else ""
+        theirs = milp if rival else None
+        yield Case("elastic", "one decision", size, rival, ours, theirs, warm=True)
+
+
+def decision(size: int, by_milp: bool) -> Work:
+    """Jobs at random stages, each at one of 8 GPU counts and 30 clocks."""
+    from elastic_snapshot import GAP, Limits, milp, snapshot, solve
+
+    item = snapshot(30 * size, 32 * size)
+
+    def work() -> SimpleNamespace:
+        found = milp(item, limits=Limits(LIMIT), gap=GAP) if by_milp else solve(item, GAP)
+        return SimpleNamespace(
+            objective=found.objective,
+            bound=found.bound,
+            gap=found.gap,
+            termination="completed" if found.proven else "time limit",
+        )
+
+    return work
 
 
 def fitting() -> Iterator[Case]:
