@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from optgap.models.consolidation import ConsolidationProblem
 
 HERE = "optgap.solvers.consolidation"
+MOST_SEARCHED = 600
+"""Tasks up to which placements are searched for one move at a time."""
 POWER, ENERGY = ("power",), ("energy",)
 
 METHODS = entries(
@@ -19,6 +21,14 @@ METHODS = entries(
         "search, servers by levels, then the strengthened compact model on CP-SAT",
         kind="exact",
         params={"workers": 0},
+        goals=POWER,
+    ),
+    Entry(
+        "filling",
+        f"{HERE}.filling:filling",
+        "GPUs filled by the best set of tasks, dearest level first; thousands of tasks, bounded",
+        kind="exact",
+        params={"tries": 60},
         goals=POWER,
     ),
     Entry(
@@ -79,11 +89,12 @@ def auto(problem: ConsolidationProblem) -> str:
     """The method for this problem."""
     if problem.objective.goal == "energy":
         return "bound-energy"
-    return "exact"
+    alike = len(set(problem.servers)) == 1 and len(set(problem.servers[0].gpus)) == 1
+    return "filling" if alike and len(problem) > MOST_SEARCHED else "exact"
 
 
 def auto_bound(problem: ConsolidationProblem) -> str:
     """The method with the best bound for this problem."""
     if problem.objective.goal == "energy":
         return "bound-energy"
-    return "bound-levels" if len(problem) > 600 else "bound-columns"
+    return "bound-levels" if len(problem) > MOST_SEARCHED else "bound-columns"

@@ -69,10 +69,17 @@ def test_bounds_are_below_the_optimum_and_policies_above(problem: ConsolidationP
     assert best.bound <= least + slack
     assert best.status is Status.OPTIMAL
     assert value(problem, best) == pytest.approx(least, rel=2e-6)
+    filled = solved(problem, "filling", tries=4)
+    assert filled.bound is not None
+    assert filled.bound <= least + slack
+    if filled.solution is not None:
+        found = value(problem, filled)
+        assert found >= least - slack
+        assert filled.status is not Status.OPTIMAL or found <= least + slack
     for name, entry in POLICIES.items():
-        found = entry.load()(problem, limits=Limits(20), seed=0)
-        if found.solution is not None and problem.serves_all(found.solution):
-            assert value(problem, found) >= least - slack, name
+        made = entry.load()(problem, limits=Limits(20), seed=0)
+        if made.solution is not None and problem.serves_all(made.solution):
+            assert value(problem, made) >= least - slack, name
 
 
 @settings(max_examples=10)
@@ -112,6 +119,25 @@ def test_mixed_tasks_are_proven_and_the_bounds_are_in_order() -> None:
     assert area <= level * (1 + 1e-9) <= best.bound * (1 + 2e-6)
 
 
+@pytest.mark.parametrize(("capacity", "most"), [("none", 0.001), ("mean", 0.006)])
+def test_thousands_of_tasks_are_placed_close_to_the_bound(capacity: str, most: float) -> None:
+    problem = mixed(seed=0, size=3000, capacity=capacity)  # type: ignore[arg-type]
+    outcome = solved(problem, "filling", tries=12)
+    assert outcome.bound is not None
+    assert value(problem, outcome) <= outcome.bound * (1 + most)
+
+
+def test_filling_has_an_answer_where_servers_differ_or_are_few() -> None:
+    tasks = [Task(f"t{k}", d) for k, d in enumerate((9.0, 7.0, 6.0, 5.0, 5.0))]
+    apart = ConsolidationProblem.of(
+        [GpuKind(memory_gb=16.0)], [Server((0,)), Server((0, 0))], tasks
+    )
+    outcome = solved(apart, "filling")
+    assert value(apart, outcome) == pytest.approx(2 * 122.7406, abs=1e-3)
+    full = ConsolidationProblem.of([GpuKind(memory_gb=10.0)], [Server((0, 0))], tasks)
+    assert solved(full, "filling").solution is None
+
+
 def test_what_fits_nowhere_is_proven_infeasible() -> None:
     tasks = [Task(f"t{k}", 20.0) for k in range(3)]
     problem = ConsolidationProblem.of([GpuKind()], [Server((0, 0))], tasks)
@@ -126,9 +152,12 @@ def test_exhaustive_search_refuses_many_tasks_and_auto_goes_by_goal() -> None:
     assert auto(micro(goal="energy")) == "bound-energy"
     assert auto_bound(micro()) == "bound-columns"
     assert auto_bound(mixed(seed=0, size=700)) == "bound-levels"
+    assert auto(mixed(seed=0, size=700)) == "filling"
 
 
-@pytest.mark.parametrize("method", ["exact", "columns", "printed", "exhaustive", "bound-levels"])
+@pytest.mark.parametrize(
+    "method", ["exact", "filling", "columns", "printed", "exhaustive", "bound-levels"]
+)
 def test_an_interrupt_is_told_and_nothing_is_called_optimal(method: str) -> None:
     limits = Limits()
     limits.interrupted.set()
