@@ -86,6 +86,12 @@ POLICIES = entries(
         "optimal",
         f"{HERE}.optimal:optimal",
         "the exact optimum of Eq. 18-19 at every event, with what is known then",
+        params={"objective": "jct", "switch_off": True, "gap": 1e-4},
+    ),
+    Entry(
+        "optimal-slowdown",
+        f"{HERE}.optimal:optimal_slowdown",
+        "the same, of slowdowns instead of times: not the longest job first",
         params={"switch_off": True, "gap": 1e-4},
     ),
 )

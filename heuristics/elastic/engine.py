@@ -26,6 +26,8 @@ place all jobs anew, or let it wait."""
 
 SAME = 1e-9
 """Relative: events this close are one."""
+PAUSE_S = 1.0
+"""A job that goes on elsewhere, on as many GPUs, after a shorter pause than this has been moved."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,6 +236,8 @@ class Simulation:
         self.begun = np.zeros(size)  # start of the segment now open
         self.ready = np.zeros(size)  # end of the restart
         self.held_from = np.zeros(size)
+        self.last_end = np.full(size, -np.inf)  # of the last segment, and what it held
+        self.last_held = np.full((size, 2), -1, dtype=np.int64)
         self.held_s = np.zeros(size)
         self.window_end = np.full(size, np.inf)
         self.finish = np.full(size, np.inf)
@@ -357,6 +361,8 @@ class Simulation:
             return
         n, place = int(self.problem.counts[k]), int(self.place[job])
         start, ready = float(self.begun[job]), float(self.ready[job])
+        if end > start:
+            self.last_end[job], self.last_held[job] = end, (k, place)
         if start < ready:
             stop = min(ready, end)
             if stop > start:
@@ -471,8 +477,11 @@ class Simulation:
         """A job starts on its new GPUs."""
         job = int(self.active[a])
         k = int(decision.count[a])
+        place = self.cluster.place(job)
+        if self.now - self.last_end[job] < PAUSE_S:
+            moved = moved or (self.last_held[job, 0] == k and self.last_held[job, 1] != place)
         self.count[job], self.clock[job] = k, decision.clock[a]
-        self.place[job] = self.cluster.place(job)
+        self.place[job] = place
         self.begun[job] = self.held_from[job] = self.now
         cost = self.problem.overhead.seconds(int(self.problem.counts[k]), moved)
         self.ready[job] = self.now + cost
@@ -498,10 +507,11 @@ class Simulation:
 
     def _windows(self, changed: Ints) -> None:
         """Start profiling where a job is on a count that is new to it, if the limit allows."""
-        if self.settings.profile_s <= 0:
-            return
         jobs = self.active
         running = jobs[self.count[jobs] >= 0]
+        if self.settings.profile_s <= 0:  # a window without length: known from now on
+            self.profiled[running, self.count[running]] = True
+            return
         fresh = running[
             ~self.profiled[running, self.count[running]] & np.isinf(self.window_end[running])
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.heuristics.elastic import kernels
+from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.common import Clock, next_count, previous_count
 from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem
@@ -13,6 +14,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
 
+@within_budget
 def fifo(
     problem: ElasticProblem,
     *,
@@ -60,6 +62,7 @@ class Fifo:
         return Decision(count, clock, order)
 
 
+@within_budget
 def afs(
     problem: ElasticProblem,
     *,
@@ -115,6 +118,7 @@ class Afs(Elastic):
         return count, np.argsort(length, kind="stable")
 
 
+@within_budget
 def elastic_fifo(
     problem: ElasticProblem,
     *,
@@ -128,6 +132,7 @@ def elastic_fifo(
     return simulate(problem, RoundRobin(problem, clock, by_length=False), limits)
 
 
+@within_budget
 def elastic_srtf(
     problem: ElasticProblem,
     *,

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.common import Clock, require
 from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem
@@ -13,6 +14,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
 
+@within_budget
 def gandiva(
     problem: ElasticProblem,
     *,
@@ -34,6 +36,7 @@ def gandiva(
     return simulate(problem, policy, limits)
 
 
+@within_budget
 def gandiva_zeus(
     problem: ElasticProblem,
     *,

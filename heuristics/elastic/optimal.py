@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import math
+from typing import Literal, get_args
 
 import numpy as np
 
+from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Ints
+from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.elastic.snapshot import Choices, Snapshot, Solved, horizon, solve
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+
+Weighing = Literal["jct", "slowdown"]
 
 NEAR = 1e-9
 MOST_STATES = 60_000
 """Of one decision; one that needs more is taken as far as it is proven, and counted."""
 
 
+@within_budget
 def optimal(
     problem: ElasticProblem,
     *,
     limits: Limits,
     seed: int,
+    objective: Weighing = "jct",
     switch_off: bool = True,
     gap: float = 1e-4,
 ) -> Outcome:
@@ -34,12 +40,18 @@ def optimal(
 
     Parameters
     ----------
+    objective: ``jct``: Σ remaining time, Eq. 18 as printed, which gives most to the jobs that have
+        longest to go; ``slowdown``: each remaining time over the least that the job could have,
+        in which the work left cancels as it does in PowerFlow's priorities.
     switch_off: nodes without jobs are switched off.
     gap: relative gap at which a decision counts as proven.
     """
     if not 0 <= gap < 1:
         raise InputError("optimal", "gap", gap, "a number from 0 to 1")
-    policy = Optimal(problem, switch_off, gap)
+    if objective not in get_args(Weighing):
+        shown = "one of " + ", ".join(get_args(Weighing))
+        raise InputError("optimal", "objective", objective, shown)
+    policy = Optimal(problem, switch_off, gap, objective)
     outcome = simulate(problem, policy, limits)
     info = {**outcome.info, "unproven_decisions": policy.unproven}
     return Outcome(
@@ -47,20 +59,47 @@ def optimal(
     )
 
 
+def optimal_slowdown(
+    problem: ElasticProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    switch_off: bool = True,
+    gap: float = 1e-4,
+) -> Outcome:
+    """`optimal` with ``objective=slowdown``; the same parameters."""
+    return optimal(
+        problem, limits=limits, seed=seed, objective="slowdown", switch_off=switch_off, gap=gap
+    )
+
+
 class Optimal:
     """The snapshot optimum as a policy of the engine."""
 
-    def __init__(self, problem: ElasticProblem, switch_off: bool, gap: float) -> None:
-        self.problem, self.gap = problem, gap
+    def __init__(
+        self,
+        problem: ElasticProblem,
+        switch_off: bool,
+        gap: float,
+        objective: Weighing = "jct",
+    ) -> None:
+        self.problem, self.gap, self.objective = problem, gap, objective
         self.settings = Settings(making="least", switch_off=switch_off)
         self.choices = Choices.of(problem)
         self.limit_w = problem.power_limit_w * (1 - NEAR)
         self.unproven = 0
+        # (C,) least time per iteration
+        self.fastest = np.where(np.isfinite(problem.time_s), problem.time_s, np.inf).min(
+            axis=(1, 2)
+        )
 
     def decide(self, state: State) -> Decision:
         """Solve the decision; a proof that takes too long is not waited for."""
+        weight = state.remaining
+        if self.objective == "slowdown":
+            weight = 1 / self.fastest[state.of_class]
         solved = decision(
-            self.choices, state.problem, state.of_class, state.remaining, self.limit_w, self.gap
+            self.choices, state.problem, state.of_class, weight, self.limit_w, self.gap
         )
         self.unproven += not solved.proven
         if solved.chosen is None:
@@ -72,7 +111,7 @@ def decision(
     choices: Choices,
     problem: ElasticProblem,
     of_class: Ints,
-    remaining: np.ndarray,
+    remaining: Floats,
     limit_w: float,
     gap: float,
 ) -> Solved:
@@ -90,4 +129,4 @@ def configurations(choices: Choices, chosen: Ints) -> tuple[Ints, Ints]:
     return count, np.where(runs, choices.clock[chosen], 0)
 
 
-__all__ = ["Optimal", "configurations", "decision", "optimal"]
+__all__ = ["Optimal", "configurations", "decision", "optimal", "optimal_slowdown"]

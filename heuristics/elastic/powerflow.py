@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from optgap.heuristics.elastic import kernels
+from optgap.heuristics.elastic.budget import within_budget_by_eta
 from optgap.heuristics.elastic.common import previous_count
 from optgap.heuristics.elastic.engine import Decision, Making, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem
@@ -25,6 +26,7 @@ NEAR = 1e-9
 """The limit is kept with this much to spare, relative, against rounding."""
 
 
+@within_budget_by_eta
 def powerflow(
     problem: ElasticProblem,
     *,

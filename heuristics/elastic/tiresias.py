@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.common import Clock, require
 from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem
@@ -19,6 +20,7 @@ QUANTUM_GPU_S = 3250.0
 """Δ of the Gittins index."""
 
 
+@within_budget
 def tiresias(
     problem: ElasticProblem,
     *,
@@ -54,6 +56,7 @@ def tiresias(
                 gittins)  # fmt: skip
 
 
+@within_budget
 def tiresias_zeus(
     problem: ElasticProblem,
     *,

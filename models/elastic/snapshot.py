@@ -19,6 +19,8 @@ from optgap.models.elastic.problem import ElasticProblem, Floats, Ints
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 MOST_STATES = 400_000
+GROWTH = 1.6
+"""Of the room from one round to the next: the last one costs most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +179,9 @@ def solve(snapshot: Snapshot, gap: float = 1e-9, most_states: int = MOST_STATES)
             return Solved(best, value, min(value, bound_now), True, states)
         if room > 1e3 * (abs(bound) + 1.0) and not found:
             return Solved(None, math.inf, math.inf, True, states)
-        room *= 2
+        room *= GROWTH
+        if found:  # what is known is within this much
+            room = min(room, (value - bound) * (1 + 1e-9))
     else:
         return Solved(best, value, min(bound, value), True, states)
     return Solved(best if found else None, value, bound, False, states)
@@ -239,7 +243,7 @@ def _best_gpu_price(
             high = min(high, price)
         else:
             low = max(low, price)
-        if step > 1 and high - low < 1e-10 * high:
+        if step > 1 and high - low < 1e-8 * high:
             break
     return found, bound, value
 
@@ -322,7 +326,7 @@ def _prices(
             bound, found[0], found[1] = at_a, price_a, math.exp(a)
         if at_b > bound:
             bound, found[0], found[1] = at_b, price_b, math.exp(b)
-        if value - bound <= 1e-9 * abs(value) or high - low < 1e-8:
+        if value - bound <= 1e-9 * abs(value) or high - low < 1e-6:
             break
         if at_a < at_b:
             low, a, price_a, at_a = a, b, price_b, at_b
@@ -404,6 +408,42 @@ def _improve(
 
 
 @compiled
+def _other_prices(gpu_price: float, power_price: float, limit: float) -> Any:
+    """(Q, 2) prices around the best ones: states that use too much or too little fail at them."""
+    steps = np.array([0.6, 0.8, 0.92, 1.08, 1.25, 1.6])
+    prices = np.empty((3 * len(steps), 2))
+    for i in range(len(steps)):
+        prices[3 * i] = gpu_price * steps[i], power_price
+        prices[3 * i + 1] = gpu_price, power_price * steps[i]
+        prices[3 * i + 2] = gpu_price * steps[i], power_price / steps[i]
+    if limit >= 1e300:
+        prices[:, 1] = 0.0
+    return prices
+
+
+@compiled
+def _suffixes(
+    of_class: Any, remaining: Any, first: Any, time_s: Any, gpus: Any, watts: Any, wait_s: float,
+    order: Any, prices: Any, capacity: int, limit: float,
+) -> Any:  # fmt: skip
+    """(Q, A+1) least that the jobs from a position on add at each price, less what is there."""
+    size = len(order)
+    found = np.zeros((len(prices), size + 1))
+    for q in range(len(prices)):
+        found[q, size] = -prices[q, 0] * capacity
+        if prices[q, 1] > 0:
+            found[q, size] -= prices[q, 1] * limit
+        for i in range(size - 1, -1, -1):
+            j = order[i]
+            least = wait_s
+            for z in range(first[of_class[j]], first[of_class[j] + 1]):
+                full = remaining[j] * time_s[z] + prices[q, 0] * gpus[z] + prices[q, 1] * watts[z]
+                least = min(least, full)
+            found[q, i] = found[q, i + 1] + least
+    return found
+
+
+@compiled
 def _core(
     of_class: Any, remaining: Any, first: Any, time_s: Any, gpus: Any, watts: Any,
     gpu_price: float, power_price: float, bound: float, room: float, capacity: int, limit: float,
@@ -433,6 +473,12 @@ def _core(
             full = remaining[j] * time_s[z] + gpu_price * gpus[z] + power_price * watts[z]
             options[j] += full - reduced_min[j] <= room
     order = np.argsort(options, kind="mergesort")
+    away = _other_prices(gpu_price, power_price, limit)
+    suffix = _suffixes(
+        of_class, remaining, first, time_s, gpus, watts, wait_s, order, away, capacity, limit
+    )
+    ceiling = bound + room + 1e-9 * (abs(bound) + room)
+    passed = 0.0  # Σ reduced_min of the jobs dealt with
     used = np.zeros(1, np.int64)
     power = np.zeros(1)
     extra = np.zeros(1)
@@ -441,6 +487,7 @@ def _core(
     widest = 1
     for i in range(size):
         j = order[i]
+        passed += reduced_min[j]
         total = len(used) * options[j]
         if total > 8 * most:
             return best, np.inf, False, widest
@@ -461,6 +508,16 @@ def _core(
                 continue
             for s in range(len(used)):
                 if extra[s] + more > room or used[s] + n > capacity or power[s] + w > limit:
+                    continue
+                spent = passed + extra[s] + more
+                spent -= gpu_price * (used[s] + n) + power_price * (power[s] + w)
+                hopeless = False
+                for q in range(len(away)):
+                    least = spent + away[q, 0] * (used[s] + n) + away[q, 1] * (power[s] + w)
+                    if least + suffix[q, i + 1] > ceiling:
+                        hopeless = True
+                        break
+                if hopeless:
                     continue
                 new_used[m], new_power[m] = used[s] + n, power[s] + w
                 new_extra[m], parent[m], pick[m] = extra[s] + more, s, choice
