@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -194,6 +195,7 @@ def solve(model: LinearModel, *, backend: str, limits: Limits, **options: Any) -
     return solved
 
 
+@cache
 def _version(package: str) -> str:
     try:
         return version(package)
