@@ -88,8 +88,8 @@ POLICIES = entries(
     Entry(
         "rolling",
         "optgap.solvers.queueing.rolling:rolling",
-        "CP-SAT on the head of the queue at every event; what it starts now is started",
-        params={"head": 8, "effort": 0.02},
+        "the head of the queue scheduled exactly at every event; what starts now is started",
+        params={"head": 8, "effort": 0.02, "solver": "auto"},
     ),
 )
 

@@ -1,21 +1,31 @@
-"""The head of the queue scheduled by CP-SAT at every event, and only what starts now started."""
+"""The head of the queue scheduled exactly at every event, and only what starts now started."""
 
 from __future__ import annotations
 
 import heapq
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
+from optgap.models.queueing.arrays import IntArray
 from optgap.models.queueing.packing import Cluster
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import cpsat
+from optgap.solvers.queueing.branching import best_plan
 from optgap.solvers.queueing.lists import Held
+
+Solver = Literal["auto", "branch", "cp-sat"]
+FEW = 10
+"""Heads of up to so many jobs are planned by branch and bound."""
+MOST = 16
+"""Jobs that branch and bound is allowed to plan at all."""
+PACE = 2_500_000
+"""Partial plans that count as a second of effort; looking at one takes about 1 µs."""
 
 COARSE_S = 10**9
 """Longest horizon of a plan, s: what lies beyond is as good as never."""
@@ -32,8 +42,23 @@ class _State:
     ends: list[tuple[float, int]] = field(default_factory=list)
     start: dict[int, float] = field(default_factory=dict)
     held: dict[int, Held] = field(default_factory=dict)
+    settled: object = None
     solved: int = 0
     proven: int = 0
+
+    def sight(self, jobs: list[int]) -> object:
+        """What a plan for these jobs depends on, as long as no running job overruns."""
+        return tuple(jobs), len(self.start), len(self.ends)
+
+    def stands(self, jobs: list[int]) -> bool:
+        """Whether the last plan was for these jobs and the running ones, and starts none yet.
+
+        Time that passes alone changes no plan: whatever starts next does so when a job ends.
+        """
+        if self.settled != self.sight(jobs):
+            return False
+        estimate = self.problem.jobs.estimate_s
+        return all(self.start[job] + estimate[job] > self.now for _, job in self.ends)
 
     def begin(self, job: int) -> None:
         """Start a job that fits."""
@@ -74,18 +99,20 @@ def rolling(
     seed: int,
     head: int = 8,
     effort: float = 0.02,
+    solver: Solver = "auto",
 ) -> Outcome:
     """At every event the first waiting jobs are scheduled for the problem's own objective.
 
     Running jobs keep their GPUs until their estimated ends; jobs that the plan starts now are
     started. Where the plan is not proven best within `effort`, the best one found is used. Where
-    all of them fit at once, they are started without a plan.
+    all of them fit at once, or none does, there is no plan.
 
     Parameters
     ----------
     head: how many waiting jobs are planned, by arrival; 0 for all.
-    effort: of one plan at most, in CP-SAT's deterministic time, so that runs can be repeated;
-        0.02 are some 10 ms for most plans and 0.2 s for the hardest.
+    effort: of one plan at most, so that runs can be repeated: seconds of CP-SAT's deterministic
+        time, or `PACE` partial plans each.
+    solver: ``branch`` and bound, ``cp-sat``, or ``auto``: the former for up to `FEW` jobs.
 
     Raises
     ------
@@ -95,6 +122,11 @@ def rolling(
         raise InputError("rolling", "head", head, "a number of jobs, or 0 for all")
     if not 0 < effort < 1e6:
         raise InputError("rolling", "effort", effort, "a positive number of seconds")
+    if solver not in ("auto", "branch", "cp-sat"):
+        raise InputError("rolling", "solver", solver, "auto, branch or cp-sat")
+    if solver == "branch" and not 1 <= head <= MOST:
+        raise InputError("rolling", "head", head, f"1 to {MOST} jobs with solver=branch")
+    planner = _Planner(limits, seed, effort, solver)
     state, arrived = _State(problem, Cluster(problem)), 0
     termination = Termination.COMPLETED
     while (now := state.next_event(arrived)) < math.inf:
@@ -104,25 +136,48 @@ def rolling(
         state.now = now
         arrived = state.happen(arrived)
         limits.progress(f"rolling: {len(state.start)} of {len(problem)} jobs", None, None)
-        while state.waiting and _decide(state, head, effort, limits, seed):
+        while state.waiting and _decide(state, head, planner):
             pass
     return _outcome(state, termination)
 
 
-def _decide(state: _State, head: int, effort: float, limits: Limits, seed: int) -> bool:
+@dataclass(frozen=True)
+class _Planner:
+    """How plans are made; parameters as for `rolling`."""
+
+    limits: Limits
+    seed: int
+    effort: float
+    solver: Solver
+
+    def plan(self, plan: Plan) -> tuple[IntArray | None, bool]:
+        """Starts, None for none found, and whether they are proven best."""
+        if self.solver == "branch" or (self.solver == "auto" and len(plan.jobs) <= FEW):
+            return branched(plan, max(1000, int(self.effort * PACE)))
+        return programmed(plan, self.effort, self.limits, self.seed)
+
+
+def _decide(state: _State, head: int, planner: _Planner) -> bool:
     """Start what is to start now; whether to look again because all of the head has started."""
     gpus = state.problem.jobs.gpus
     jobs = state.waiting[:head] if head else list(state.waiting)
-    if not any(state.cluster.fits(int(gpus[job])) for job in jobs):
+    if not any(state.cluster.fits(int(gpus[job])) for job in jobs) or state.stands(jobs):
         return False
+    chosen = jobs
     if not _all_fit(state, jobs):
+        starts, proven = planner.plan(plan_of(state, jobs))
         state.solved += 1
-        jobs = _planned(state, jobs, effort, limits, seed)
+        state.proven += proven
+        now = [True] + [False] * (len(jobs) - 1) if starts is None else starts == 0
+        chosen = [job for job, soon in zip(jobs, now, strict=True) if soon]
     before = len(state.start)
-    for job in sorted(jobs, key=lambda job: (-gpus[job], job)):
+    for job in sorted(chosen, key=lambda job: (-gpus[job], job)):
         if state.cluster.fits(int(gpus[job])):
             state.begin(job)
-    return len(state.start) > before
+    started = len(state.start) - before
+    if started == len(chosen):  # as planned; the rest of the plan is for later
+        state.settled = state.sight([job for job in jobs if job not in state.start])
+    return started > 0
 
 
 def _all_fit(state: _State, jobs: list[int]) -> bool:
@@ -138,35 +193,93 @@ def _all_fit(state: _State, jobs: list[int]) -> bool:
     return len(fitting) == len(jobs)
 
 
-def _planned(state: _State, jobs: list[int], effort: float, limits: Limits, seed: int) -> list[int]:
-    """Those of the jobs that the best plan found starts now."""
+@dataclass(frozen=True)
+class Plan:
+    """Jobs to schedule beside running ones, in whole seconds from now.
+
+    Parameters
+    ----------
+    jobs: length, GPUs, whole nodes and the first second to start at, per job, shape (J, 4).
+    busy: end, GPUs and whole nodes per running job, shape (R, 3).
+    gpus, nodes: of the cluster.
+    makespan: the goal is the last end rather than the sum of starts.
+    """
+
+    jobs: IntArray
+    busy: IntArray
+    gpus: int
+    nodes: int
+    makespan: bool
+
+    def cost(self, starts: IntArray) -> int:
+        """What the plan is to make small: Σ start, or the last end and then Σ start."""
+        last = int((starts + self.jobs[:, 0]).max()) if self.makespan else 0
+        return int(starts.sum()) + (len(starts) + 1) * last
+
+
+def plan_of(state: _State, jobs: list[int]) -> Plan:
+    """What is to be planned now; whoever fits nowhere for fragments starts after the next end."""
+    stream, (nodes, g) = state.problem.jobs, state.problem.shape
+    running = [job for _, job in state.ends]
+    until = [state.start[job] + float(stream.estimate_s[job]) - state.now for job in running]
+    ends = [max(1, math.ceil(t)) for t in until]
+    soon = min(ends, default=0)
+
+    def width(job: int) -> tuple[int, int]:
+        n = int(stream.gpus[job])
+        return n, n // g + (2 * (n % g) > g)
+
+    rows = []
+    for job in jobs:
+        length = max(1, math.ceil(stream.estimate_s[job]))
+        ready = 0 if state.cluster.fits(int(stream.gpus[job])) else soon
+        rows.append((length, *width(job), ready))
+    busy = [(end, *width(job)) for end, job in zip(ends, running, strict=True)]
+    return Plan(
+        np.array(rows, dtype=np.int64),
+        np.array(busy, dtype=np.int64).reshape(-1, 3),
+        state.problem.gpus,
+        nodes,
+        state.problem.objective.goal == "makespan",
+    )
+
+
+def branched(plan: Plan, most: int) -> tuple[IntArray, bool]:
+    """Starts of the best plan by branch and bound, and whether it is proven."""
+    busy = plan.busy[np.argsort(plan.busy[:, 0], kind="stable")]
+    freed = np.cumsum(busy[:, 1:], axis=0)
+    held = busy[:, 1:].sum(axis=0)
+    profile = np.vstack([[plan.gpus, plan.nodes] - held, [plan.gpus, plan.nodes] - held + freed])
+    ends = np.concatenate([[0], busy[:, 0]])
+    starts, _, looked = best_plan(plan.jobs, profile, ends, plan.makespan, most)
+    return starts, looked < most
+
+
+def programmed(
+    plan: Plan, effort: float, limits: Limits, seed: int
+) -> tuple[IntArray | None, bool]:
+    """Starts of the best plan that CP-SAT finds, None for none, and whether it is proven."""
     from ortools.sat.python import cp_model
 
     program = cp_model.CpModel()
-    stream, g = state.problem.jobs, state.problem.shape[1]
-    lengths = {job: max(1, math.ceil(stream.estimate_s[job])) for job in jobs}
-    busy = [
-        (max(1, math.ceil(state.start[job] + float(stream.estimate_s[job]) - state.now)), job)
-        for _, job in state.ends
+    lengths, demands = plan.jobs[:, 0].tolist(), plan.jobs[:, 1].tolist()
+    ends = plan.busy[:, 0].tolist()
+    horizon = min(COARSE_S, max(ends, default=0) + sum(lengths))
+    starts = [program.new_int_var(ready, horizon, "") for ready in plan.jobs[:, 3].tolist()]
+    intervals = [
+        program.new_fixed_size_interval_var(start, length, "")
+        for start, length in zip(starts, lengths, strict=True)
     ]
-    horizon = min(COARSE_S, max((end for end, _ in busy), default=0) + sum(lengths.values()))
-    starts = {job: program.new_int_var(0, horizon, "") for job in jobs}
-    intervals = [program.new_fixed_size_interval_var(starts[j], lengths[j], "") for j in jobs]
-    intervals += [program.new_fixed_size_interval_var(0, end, "") for end, _ in busy]
-    everyone = [*jobs, *(job for _, job in busy)]
-    demands = [int(stream.gpus[job]) for job in everyone]
-    program.add_cumulative(intervals, demands, state.problem.gpus)
-    whole = [n // g + (2 * (n % g) > g) for n in demands]
-    program.add_cumulative(intervals, whole, state.problem.shape[0])
-    for job in jobs:
-        if not state.cluster.fits(int(stream.gpus[job])):  # fragmented: not before one ends
-            program.add(starts[job] >= min((end for end, _ in busy), default=0))
-    total = sum(starts.values())
-    if state.problem.objective.goal == "makespan":
-        last = program.new_int_var(0, horizon, "")
-        for job in jobs:
-            program.add(starts[job] + lengths[job] <= last)
-        program.minimize(last * (len(jobs) + 1) + total)
+    intervals += [program.new_fixed_size_interval_var(0, end, "") for end in ends]
+    program.add_cumulative(intervals, demands + plan.busy[:, 1].tolist(), plan.gpus)
+    whole = plan.jobs[:, 2].tolist() + plan.busy[:, 2].tolist()
+    program.add_cumulative(intervals, whole, plan.nodes)
+    total = sum(starts)
+    if plan.makespan:
+        last = program.new_int_var(0, 2 * horizon, "")
+        for start, length in zip(starts, lengths, strict=True):
+            program.add(start + length <= last)
+        program.minimize(last * (len(starts) + 1) + total)
     else:
         program.minimize(total)
 
@@ -177,10 +290,10 @@ def _planned(state: _State, jobs: list[int], effort: float, limits: Limits, seed
         parameters.cp_model_probing_level = 0
 
     answer = cpsat.run(program, limits, workers=1, seed=seed, settings=settings)
-    state.proven += answer.status == cp_model.OPTIMAL
     if answer.status not in (cp_model.OPTIMAL, cp_model.FEASIBLE):
-        return jobs[:1]
-    return [job for job in jobs if answer.solver.value(starts[job]) == 0]
+        return None, False
+    found = np.array([answer.solver.value(start) for start in starts], dtype=np.int64)
+    return found, answer.status == cp_model.OPTIMAL
 
 
 def _outcome(state: _State, termination: Termination) -> Outcome:
