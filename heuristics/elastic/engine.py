@@ -236,8 +236,8 @@ class Simulation:
         self.begun = np.zeros(size)  # start of the segment now open
         self.ready = np.zeros(size)  # end of the restart
         self.held_from = np.zeros(size)
-        self.last_end = np.full(size, -np.inf)  # of the last segment, and what it held
-        self.last_held = np.full((size, 2), -1, dtype=np.int64)
+        self.last_end = [-math.inf] * size  # of the last segment, and what it held
+        self.last_held = [(-1, -1)] * size
         self.held_s = np.zeros(size)
         self.window_end = np.full(size, np.inf)
         self.finish = np.full(size, np.inf)
@@ -479,7 +479,8 @@ class Simulation:
         k = int(decision.count[a])
         place = self.cluster.place(job)
         if self.now - self.last_end[job] < PAUSE_S:
-            moved = moved or (self.last_held[job, 0] == k and self.last_held[job, 1] != place)
+            before = self.last_held[job]
+            moved = moved or (before[0] == k and before[1] != place)
         self.count[job], self.clock[job] = k, decision.clock[a]
         self.place[job] = place
         self.begun[job] = self.held_from[job] = self.now

@@ -69,14 +69,15 @@ class NodeSet:
             self.places = [(nodes[0] * per + first,) for first in range(0, per, size)]
         self.jobs: list[int] = []
         self.slot: dict[int, int] = {}
-
-    @property
-    def slots(self) -> int:
-        return len(self.places)
+        self.shown: list[int] = []  # what `running` said last
+        self.slots = len(self.places)
 
     def running(self) -> list[int]:
         """The jobs that run now; each keeps its slot while it does."""
         now = self.jobs[: self.slots]
+        if now == self.shown:
+            return now
+        self.shown = now
         self.slot = {job: s for job, s in self.slot.items() if job in now}
         free = [s for s in range(self.slots) if s not in self.slot.values()]
         for job in now:
@@ -96,7 +97,7 @@ class Gandiva:
     def __init__(self, problem: ElasticProblem, clock: Clock, quantum_s: float) -> None:
         self.problem, self.clock, self.quantum_s = problem, clock, quantum_s
         self.settings = Settings(making="none")
-        self.wanted = clock.requested()
+        self.wanted = clock.requested().tolist()
         self.per = problem.gpus_per_node
         self.free = list(range(problem.nodes))
         self.sets: dict[int, list[NodeSet]] = {}
@@ -126,7 +127,7 @@ class Gandiva:
         return self._decision(state, jobs)
 
     def _decision(self, state: State, jobs: list[int]) -> Decision:
-        count = np.full(len(jobs), -1, dtype=np.int64)
+        counts = [-1] * len(jobs)
         places: list[tuple[int, ...]] = [()] * len(jobs)
         position = {job: a for a, job in enumerate(jobs)}
         order: list[int] = []
@@ -136,13 +137,14 @@ class Gandiva:
                 crowded = crowded or len(item.jobs) > item.slots
                 for job in item.running():
                     a = position[job]
-                    count[a], places[a] = self.wanted[job], item.places[item.slot[job]]
+                    counts[a], places[a] = self.wanted[job], item.places[item.slot[job]]
                     order.append(a)
-        rest = [a for a in range(len(jobs)) if count[a] < 0]
+        rest = [a for a, k in enumerate(counts) if k < 0]
+        count = np.array(counts, dtype=np.int64)
         ranked = np.array(sorted(order) + rest, dtype=np.int64)
         clock = self.clock.settle(state.of_class, state.jobs, count, ranked)
         # jobs that the limit holds back take their turn with the next slice, too
-        held_back = any(count[a] < 0 for a in order)
+        held_back = bool((count[order] < 0).any())
         wake = (self.turn + 1) * self.quantum_s if crowded or held_back else math.inf
         return Decision(count, clock, ranked, wake, places)
 

@@ -299,62 +299,65 @@ def afs(
     """
     size = len(of_class)
     chosen = np.full(size, -1, np.int64)
-    out = np.zeros(size, np.bool_)
+    # what the comparisons ask of each job; only the winner's changes
+    length, single = np.empty(size), np.empty(size)
+    gain_short, gain_long = np.empty(size), np.empty(size)
+    more = np.empty(size, np.int64)
+    for j in range(size):
+        single[j] = remaining[j] / speed[of_class[j], least[of_class[j]]]
+        _ask(j, of_class, chosen, remaining, counts, following, least, speed, length, gain_short,
+             gain_long, more)  # fmt: skip
+    left = np.arange(size)
     free = gpus
     while free > 0:
-        s = -1
-        for j in range(size):
-            if out[j]:
-                continue
-            c = of_class[j]
-            k = chosen[j]
-            after = least[c] if k < 0 else following[c, k]
-            if after < 0:
-                out[j] = True
-                continue
-            more = counts[after] - (counts[k] if k >= 0 else 0)
-            if more > free or (k >= 0 and not speed[c, after] > speed[c, k]):
-                out[j] = True  # for good: fewer GPUs are free from here on
-                continue
-            s = j if s < 0 else _winner(s, j, of_class, chosen, remaining, following, least, speed)
+        s, kept = -1, 0
+        for i in range(len(left)):
+            j = left[i]
+            if more[j] > free:
+                continue  # out of it for good: fewer GPUs are free from here on
+            left[kept] = j
+            kept += 1
+            if s < 0:
+                s = j
+            elif chosen[s] < 0 and chosen[j] < 0:
+                if single[j] < single[s]:
+                    s = j
+            elif length[j] < length[s]:  # j is the shorter, s the longer
+                if not gain_long[s] > gain_short[j]:
+                    s = j
+            elif gain_long[j] > gain_short[s]:
+                s = j
+        left = left[:kept]
         if s < 0:
             break
+        free -= more[s]
         c, k = of_class[s], chosen[s]
-        after = least[c] if k < 0 else following[c, k]
-        free -= counts[after] - (counts[k] if k >= 0 else 0)
-        chosen[s] = after
+        chosen[s] = least[c] if k < 0 else following[c, k]
+        _ask(s, of_class, chosen, remaining, counts, following, least, speed, length, gain_short,
+             gain_long, more)  # fmt: skip
     return chosen
 
 
 @compiled
-def _winner(
-    s: int,
-    j: int,
-    of_class: Any,
-    chosen: Any,
-    remaining: Any,
-    following: Any,
-    least: Any,
-    speed: Any,
-) -> int:
-    """Who of s and j makes better use of the next GPUs; s where they are equal."""
-    cs, cj, ks, kj = of_class[s], of_class[j], chosen[s], chosen[j]
-    if ks < 0 and kj < 0:
-        mine = remaining[s] / speed[cs, least[cs]]
-        other = remaining[j] / speed[cj, least[cj]]
-        return j if other < mine else s
-    mine = np.inf if ks < 0 else remaining[s] / speed[cs, ks]
-    other = np.inf if kj < 0 else remaining[j] / speed[cj, kj]
-    short, long = (j, s) if other < mine else (s, j)
-    c, k = of_class[long], chosen[long]
+def _ask(
+    j: int, of_class: Any, chosen: Any, remaining: Any, counts: Any, following: Any, least: Any,
+    speed: Any, length: Any, gain_short: Any, gain_long: Any, more: Any,
+) -> None:  # fmt: skip
+    """Length at the share of now, gain of the next step as the shorter and as the longer job, and
+    the GPUs of that step; more than there are where the job is at its fastest."""
+    c, k = of_class[j], chosen[j]
     if k < 0:
-        gain_long = 1.0
-    else:
-        new = speed[c, following[c, k]]
-        gain_long = (new - speed[c, k]) / new
-    c, k = of_class[short], chosen[short]
-    gain_short = (speed[c, following[c, k]] - speed[c, k]) / speed[c, k]
-    return long if gain_long > gain_short else short
+        length[j], gain_long[j], gain_short[j] = np.inf, 1.0, np.inf
+        more[j] = counts[least[c]]
+        return
+    length[j] = remaining[j] / speed[c, k]
+    after = following[c, k]
+    if after < 0 or not speed[c, after] > speed[c, k]:
+        more[j] = np.iinfo(np.int64).max
+        return
+    new, old = speed[c, after], speed[c, k]
+    gain_long[j], gain_short[j] = (new - old) / new, (new - old) / old
+    more[j] = counts[after] - counts[k]
 
 
 @compiled

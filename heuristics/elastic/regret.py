@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
+from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
 from optgap.heuristics.elastic.optimal import configurations, decision
+from optgap.heuristics.elastic.powerflow import Known, PowerFlow
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.elastic.referee import rates
 from optgap.models.elastic.snapshot import Choices, horizon
+from optgap.models.limits import Limits
 from optgap.models.regret import Regret
 
 MOST_EVENTS = 400
@@ -38,6 +42,69 @@ def regrets(
     ]
 
 
+@dataclass(frozen=True)
+class Gap:
+    """One decision of Algorithm 1 beside the optimum of Eq. 18-19.
+
+    Parameters
+    ----------
+    jobs: how many are active.
+    jct: Σ remaining time over the least possible, less 1.
+    slowdown: the same with each time over the least that the job could have.
+    proven: whether both optima are.
+    """
+
+    jobs: int
+    jct: float
+    slowdown: float
+    proven: bool
+
+
+class _Judged(PowerFlow):
+    """PowerFlow, strict and with known profiles; every decision is held against the optima."""
+
+    def __init__(self, problem: ElasticProblem, limits: Limits, gap: float) -> None:
+        settings = Settings(making="least", switch_off=True)
+        limit = problem.power_limit_w
+        super().__init__(problem, settings, Known(problem), limit, "strict", "fixed", "energy")
+        self.limits, self.gap = limits, gap
+        self.choices = Choices.of(problem)
+        times = np.where(np.isfinite(problem.time_s), problem.time_s, np.inf)
+        self.fastest = times.min(axis=(1, 2))
+        self.found: list[Gap] = []
+
+    def decide(self, state: State) -> Decision:
+        answer = super().decide(state)
+        if self.limits.stop is None:
+            self.found.append(self._judge(state, answer))
+        return answer
+
+    def _judge(self, state: State, answer: Decision) -> Gap:
+        problem, c = state.problem, state.of_class
+        gaps, proven = [], True
+        for weight in (state.remaining, 1 / self.fastest[c]):
+            wait = horizon(problem, c, weight)
+            runs = answer.count >= 0
+            times = np.where(runs, weight * problem.time_s[c, answer.count, answer.clock], wait)
+            value = math.fsum(times.tolist())
+            best = decision(self.choices, problem, c, weight, self.limit_w, self.gap)
+            gaps.append(value / best.objective - 1)
+            proven &= best.proven
+        return Gap(len(c), gaps[0], gaps[1], proven)
+
+
+def snapshot_gaps(problem: ElasticProblem, limits: Limits, gap: float = 1e-3) -> list[Gap]:
+    """The gap of Algorithm 1 (strict, known profiles) at every event of a problem.
+
+    Parameters
+    ----------
+    gap: relative, to which the optima are proven.
+    """
+    judged = _Judged(problem, limits, gap)
+    simulate(problem, judged, Limits())
+    return judged.found
+
+
 def _regret(
     problem: ElasticProblem,
     solution: ElasticSolution,
@@ -51,7 +118,10 @@ def _regret(
         minlength=len(problem),
     )
     remaining = problem.jobs.iterations - done
-    active = (problem.jobs.submit_s <= t) & (remaining > 1e-6 * problem.jobs.iterations)
+    begins = problem.jobs.submit_s.copy()  # a job cannot run before the end of its pre-run
+    before = solution.kind == Kind.PRERUN
+    np.maximum.at(begins, solution.job[before], solution.end_s[before])
+    active = (begins <= t) & (remaining > 1e-6 * problem.jobs.iterations)
     jobs = np.flatnonzero(active)
     if not len(jobs):
         return None

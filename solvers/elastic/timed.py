@@ -100,11 +100,26 @@ class Slots:
 
 
 def _configurations(problem: ElasticProblem, c: int) -> tuple[Floats, Ints, Floats]:
-    """(T_iter, n, P) of the configurations that no other beats in work, GPU-s and J at once."""
+    """(T_iter, n, P) of the configurations that no other beats in work, GPU-s and J at once, nor
+    any mixture of others and idling in work, GPUs and power: shares of a slot can be mixed."""
     k, f = np.nonzero(np.isfinite(problem.time_s[c]))
     t, n, w = problem.time_s[c, k, f], problem.counts[k], problem.power_w[c, k, f]
     keep = undominated(t, t * n, t * w)
+    keep = keep[_corners(1 / t[keep], n[keep], w[keep])]
     return t[keep], n[keep], w[keep]
+
+
+def _corners(*axes: Floats | Ints) -> Ints:
+    """Indices of the corners of the convex hull of points and the origin; all, where it is flat."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    points = np.stack([axis / np.max(axis) for axis in axes], axis=1)
+    try:
+        hull = ConvexHull(np.vstack([points, np.zeros(len(axes))]))
+    except QhullError:
+        return np.arange(len(points))
+    corners = np.sort(hull.vertices)
+    return np.asarray(corners[corners < len(points)], dtype=np.int64)
 
 
 def horizon(problem: ElasticProblem) -> float:
