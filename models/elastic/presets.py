@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -78,39 +79,52 @@ PRESETS = entries(
 )
 
 
-def small(*, seed: int, **params: Any) -> ElasticProblem:
-    """A few hours on a few nodes; see `drawn`."""
-    return drawn("small", PRESETS["small"], seed, params)
-
-
-def day(*, seed: int, **params: Any) -> ElasticProblem:
-    """A whole day; see `drawn`."""
-    return drawn("day", PRESETS["day"], seed, params)
-
-
-def large(*, seed: int, **params: Any) -> ElasticProblem:
-    """Ten times the day; see `drawn`."""
-    return drawn("large", PRESETS["large"], seed, params)
-
-
-def drawn(name: str, entry: Entry, seed: int, given: dict[str, Any]) -> ElasticProblem:
+def drawn(
+    name: str,
+    *,
+    seed: int,
+    size: int,
+    gpus: int,
+    gpus_per_node: int = 8,
+    hours: float,
+    scale: float = 1.0,
+    eta: float = 0.6,
+    cap: str = "power",
+    energy_budget_mj: float = 0.0,
+    pool: str = "a100",
+    restarts: bool = True,
+) -> ElasticProblem:
     """A problem from a pool of models and a workload drawn from published statistics.
 
-    Parameters (of every preset but ``tiny``)
-    -----------------------------------------
+    Parameters
+    ----------
+    name: what the problem is called, with its size and seed.
     size: jobs; hours: the span they arrive in; scale: factor on their durations.
     gpus, gpus_per_node: the cluster.
     eta, cap, energy_budget_mj: the limit.
     pool: ``a100``, ``t4`` (fitted) or ``v100`` (synthetic).
     restarts: whether a (re)start costs time.
     """
-    p = {**entry.params, **given}
-    _sizes(p["size"], p["hours"], p["scale"])
-    _multiple(p["gpus"], p["gpus_per_node"])
-    classes = pools.classes(p["pool"], p["gpus"], p["gpus_per_node"])
+    _sizes(size, hours, scale)
+    _multiple(gpus, gpus_per_node)
+    classes = pools.classes(pool, gpus, gpus_per_node)
     rng = np.random.default_rng(seed)
-    jobs = workload.jobs(classes, rng, p["size"], 3600 * p["hours"], duration_scale=p["scale"])
-    return _problem(classes, jobs, p, f"{name}, {p['size']} jobs, seed {seed}", "synthetic jobs")
+    jobs = workload.jobs(classes, rng, size, 3600 * hours, duration_scale=scale)
+    given = {
+        "gpus": gpus,
+        "gpus_per_node": gpus_per_node,
+        "eta": eta,
+        "cap": cap,
+        "energy_budget_mj": energy_budget_mj,
+        "pool": pool,
+        "restarts": restarts,
+    }
+    return _problem(classes, jobs, given, f"{name}, {size} jobs, seed {seed}", "synthetic jobs")
+
+
+small = partial(drawn, "small", size=48, gpus=32, hours=2.0, scale=0.5)
+day = partial(drawn, "day", size=1901, gpus=256, hours=24.0)
+large = partial(drawn, "large", size=20_000, gpus=4096, hours=18.0)
 
 
 def tiny(
