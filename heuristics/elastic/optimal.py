@@ -114,12 +114,13 @@ def decision(
     remaining: Floats,
     limit_w: float,
     gap: float,
+    near: float = 0.0,
 ) -> Solved:
-    """The optimum of one decision, jobs that wait at the horizon."""
+    """The optimum of one decision, jobs that wait at the horizon; `near` as in `solve`."""
     wait = horizon(problem, of_class, remaining)
     limit = limit_w if math.isfinite(limit_w) else math.inf
     snapshot = Snapshot(choices, of_class, remaining, problem.gpus, limit, wait)
-    return solve(snapshot, gap, MOST_STATES)
+    return solve(snapshot, gap, MOST_STATES, near)
 
 
 def configurations(choices: Choices, chosen: Ints) -> tuple[Ints, Ints]:

@@ -19,6 +19,8 @@ from optgap.models.elastic.problem import ElasticProblem, Floats, Ints
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 MOST_STATES = 400_000
+AROUND = 1.5
+"""How far from a hint the price of power is looked for, at first."""
 GROWTH = 1.6
 """Of the room from one round to the next: the last one costs most."""
 
@@ -131,6 +133,7 @@ class Solved:
     bound: float
     proven: bool
     states: int = 0
+    power_price: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -147,12 +150,23 @@ def horizon(problem: ElasticProblem, of_class: Ints, remaining: Floats) -> float
     return 2 * float((remaining * slowest[of_class]).max())
 
 
-def solve(snapshot: Snapshot, gap: float = 1e-9, most_states: int = MOST_STATES) -> Solved:
-    """The optimum with proof, up to a relative gap."""
+def solve(
+    snapshot: Snapshot, gap: float = 1e-9, most_states: int = MOST_STATES, near: float = 0.0
+) -> Solved:
+    """The optimum with proof, up to a relative gap.
+
+    Parameters
+    ----------
+    near: the price of power of a decision like this one (`Solved.power_price`), to begin with.
+    """
     c = snapshot.choices
     limit = min(snapshot.limit_w, 1e300)
     arrays = (snapshot.of_class, snapshot.remaining, c.first, c.time_s, c.gpus, c.watts)
-    price, bound, best, value = _prices(*arrays, snapshot.gpus, limit, snapshot.wait_s)
+    ends = (snapshot.gpus, limit, snapshot.wait_s, gap)
+    price, bound, best, value = _prices(*arrays, *ends, near)
+    inside = near * 1.05 / AROUND < price[1] < near * AROUND / 1.05
+    if near > 0 and not inside and not value - bound <= gap * abs(value):  # it is somewhere else
+        price, bound, best, value = _prices(*arrays, *ends, 0.0)
     found = math.isfinite(value)
     if found:
         value = _improve(*arrays, best, snapshot.gpus, limit, snapshot.wait_s)
@@ -173,18 +187,18 @@ def solve(snapshot: Snapshot, gap: float = 1e-9, most_states: int = MOST_STATES)
             best, found = chosen, True
             value = snapshot.objective(best)
             floor = max(bound, value * (1 - 1e-12))
-            return Solved(best, value, floor, True, states)
+            return Solved(best, value, floor, True, states, price[1])
         bound_now = bound + room
         if found and value - bound_now <= gap * abs(value):
-            return Solved(best, value, min(value, bound_now), True, states)
+            return Solved(best, value, min(value, bound_now), True, states, price[1])
         if room > 1e3 * (abs(bound) + 1.0) and not found:
             return Solved(None, math.inf, math.inf, True, states)
         room *= GROWTH
         if found:  # what is known is within this much
             room = min(room, (value - bound) * (1 + 1e-9))
     else:
-        return Solved(best, value, min(bound, value), True, states)
-    return Solved(best if found else None, value, bound, False, states)
+        return Solved(best, value, min(bound, value), True, states, price[1])
+    return Solved(best if found else None, value, bound, False, states, price[1])
 
 
 @compiled
@@ -251,9 +265,12 @@ def _best_gpu_price(
 @compiled
 def _prices(
     of_class: Any, remaining: Any, first: Any, time_s: Any, gpus: Any, watts: Any,
-    capacity: int, limit: float, wait_s: float,
+    capacity: int, limit: float, wait_s: float, gap: float, near: float,
 ) -> Any:  # fmt: skip
-    """Prices of a near-best Lagrangian bound, that bound, and the best feasible choice seen."""
+    """Prices of a near-best Lagrangian bound, that bound, and the best feasible choice seen.
+
+    gap: relative, at which to stop; near: prices to look around, 0 where there are none.
+    """
     size = len(of_class)
     best = np.full(size, -1, np.int64)
     value = np.inf
@@ -289,6 +306,8 @@ def _prices(
     if limit >= 1e300:
         return found, bound, best, value
     low, high = math.log(top / least_w * 1e-10), math.log(top / least_w)
+    if near > 0:
+        low, high = math.log(near / AROUND), math.log(near * AROUND)
     a = high - GOLDEN * (high - low)
     b = low + GOLDEN * (high - low)
     price_a, at_a, value = _best_gpu_price(
@@ -326,7 +345,7 @@ def _prices(
             bound, found[0], found[1] = at_a, price_a, math.exp(a)
         if at_b > bound:
             bound, found[0], found[1] = at_b, price_b, math.exp(b)
-        if value - bound <= 1e-9 * abs(value) or high - low < 1e-6:
+        if value - bound <= max(gap, 1e-9) * abs(value) or high - low < 1e-6:
             break
         if at_a < at_b:
             low, a, price_a, at_a = a, b, price_b, at_b
