@@ -13,14 +13,17 @@ from optgap.solvers.backends import cpsat
 from optgap.solvers.consolidation.bounds import Proof, prove
 from optgap.solvers.consolidation.compact import Compact, fits
 from optgap.solvers.consolidation.dive import dive_to
-from optgap.solvers.consolidation.levels import levels, server_limit
+from optgap.solvers.consolidation.levels import closed_bound, counted, levels, server_limit
 from optgap.solvers.consolidation.packing import QUANTUM_W, Packing, packing
 from optgap.solvers.consolidation.search import Search
+from optgap.solvers.consolidation.squeeze import applies, squeeze_to
 
 CLOSE = 1e-7
 """Relative: what rounding costs to QUANTUM_W may leave between equal numbers."""
 SEARCH_SHARE, SEARCH_S = 0.25, 2.0
 """Of the time limit, and seconds per hundred tasks, spent on annealing before any proof."""
+QUICK_S, SQUEEZE_S = 0.4, 1.5
+"""Seconds per hundred tasks on given counts of GPUs by level: at once, and after a first proof."""
 
 
 def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
@@ -34,8 +37,12 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     pack = packing(problem)
     search = Search(pack, seed)
     search.build(limits)
-    proof = prove(pack, search, limits, seed, quick=True)
+    proof = _squeeze(pack, search, limits, QUICK_S, seed)
+    if not _closed(search, proof):
+        proof = prove(pack, search, limits, seed, quick=True)
     limits.progress("search", search.watts, proof.watts)
+    if not _closed(search, proof) and limits.stop is None:
+        _squeeze(pack, search, limits, SQUEEZE_S, seed)
     if not _closed(search, proof):
         search.improve(limits, _seconds(pack, limits), proof.watts)
         limits.progress("search", search.watts, proof.watts)
@@ -50,6 +57,24 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     if impossible:
         return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
     return outcome(pack, search, proof, termination)
+
+
+def _squeeze(pack: Packing, search: Search, limits: Limits, seconds: float, seed: int) -> Proof:
+    """Placements with given counts of GPUs by level, the cheapest counts first; the closed bound.
+
+    Parameters
+    ----------
+    seconds: per hundred tasks.
+    """
+    own = levels(pack)
+    counts = counted(pack, own, limits)
+    proof = Proof(closed_bound(pack, own, counts), "GPUs counted by level", counts)
+    open_gap = not _closed(search, proof) and limits.stop is None
+    if search.best is not None and open_gap and applies(pack, own):
+        share = min(seconds * pack.tasks / 100, SEARCH_SHARE * limits.remaining)
+        squeeze_to(pack, own, counts, search, limits.within(share), seed)
+        limits.progress("counts by level", search.watts, proof.watts)
+    return proof
 
 
 def _seconds(pack: Packing, limits: Limits) -> float:

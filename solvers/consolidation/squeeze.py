@@ -1,0 +1,150 @@
+"""Counts of GPUs by level in order of cost, and a search for a placement that keeps them.
+
+With equal GPUs and servers the power of a placement is fixed by how many GPUs cost each level or
+more. So the cheapest counts that a bound allows are tried first: where tasks fit, the placement is
+proven; where none is found, the next counts are tried.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.levels import Levels, closed_bound
+from optgap.solvers.consolidation.packing import IntArray, Packing
+from optgap.solvers.consolidation.search import Search
+from optgap.solvers.consolidation.squeeze_kernels import spread, squeeze
+
+STEPS = 800
+"""Of one attempt, per GPU share; attempts that find nothing are followed by longer ones."""
+ATTEMPTS = 2
+MOST_VECTORS = 4000
+MOST_STEPS, LONGEST = 2_000_000, 256.0
+CLOSE = 1e-7
+"""Relative: what rounding costs to a quantum may leave between equal numbers."""
+HEATS = (0.005, 0.06)
+COLD = 2e-4
+
+
+def applies(pack: Packing, own: Levels) -> bool:
+    """Whether counts by level fix the power, and every task fits a server."""
+    narrow = not pack.gang or int(pack.width.max()) <= int(pack.server_gpus[0])
+    return pack.uniform and pack.nested and own.exact and narrow
+
+
+def squeeze_to(
+    pack: Packing,
+    own: Levels,
+    counts: tuple[int, ...],
+    search: Search,
+    limits: Limits,
+    seed: int,
+) -> None:
+    """Offer to `search` what is found, from the cheapest counts on, until it is no better."""
+    rng = np.random.default_rng(seed)
+    attempt = _Attempts(pack, own, search, rng, limits)
+    floor = closed_bound(pack, own, counts)
+    found = attempt(counts)
+    rest = len(counts)
+    for more in range(1, pack.gpus):
+        if found is not None or limits.stop is not None:
+            break
+        trial = tuple(min(pack.gpus, count + more) for count in counts)
+        if closed_bound(pack, own, trial) >= search.watts * (1 - CLOSE):
+            break
+        found = attempt(trial)
+    while found is not None and rest and limits.stop is None:
+        # one GPU less of one level, the dearest saving first, until none can be spared
+        rest = 0
+        for trial in _fewer(pack, own, found, counts):
+            if attempt(trial) is not None:
+                found, rest = trial, 1
+                break
+    while limits.stop is None and search.watts > floor * (1 + CLOSE) and attempt.longer < LONGEST:
+        for watts, vector in _vectors(pack, own, counts):
+            if watts >= search.watts * (1 - CLOSE) or limits.stop is not None:
+                break
+            if attempt(vector) is not None:
+                break
+        attempt.longer *= 2.0
+
+
+def _fewer(
+    pack: Packing, own: Levels, vector: tuple[int, ...], counts: tuple[int, ...]
+) -> list[tuple[int, ...]]:
+    """One GPU less of a level each, cheapest first."""
+    found = []
+    for q, count in enumerate(vector):
+        above = vector[q + 1] if q + 1 < len(vector) else 0
+        if count > max(counts[q], above):
+            found.append((*vector[:q], count - 1, *vector[q + 1 :]))
+    return sorted(found, key=lambda one: closed_bound(pack, own, one))
+
+
+def _order(pack: Packing, own: Levels) -> IntArray:
+    """Dearest first, wide before narrow, large before small."""
+    sizes = (pack.rows / np.maximum(pack.limits[0], 1)[:, None]).sum(axis=0)
+    return np.lexsort((-sizes, -pack.width, -own.of)).astype(np.int64)
+
+
+def _vectors(
+    pack: Packing, own: Levels, counts: tuple[int, ...]
+) -> Iterator[tuple[float, tuple[int, ...]]]:
+    """Counts no smaller than `counts` that fall with the level, cheapest first."""
+    heap = [(closed_bound(pack, own, counts), counts)]
+    seen = {counts}
+    for _ in range(MOST_VECTORS):
+        if not heap:
+            return
+        watts, vector = heapq.heappop(heap)
+        yield watts, vector
+        for q in range(len(vector)):
+            if vector[q] >= (pack.gpus if q == 0 else vector[q - 1]):
+                continue
+            more = (*vector[:q], vector[q] + 1, *vector[q + 1 :])
+            if more not in seen:
+                seen.add(more)
+                heapq.heappush(heap, (closed_bound(pack, own, more), more))
+
+
+class _Attempts:
+    """Looks for placements with given counts, and offers what it finds."""
+
+    def __init__(
+        self, pack: Packing, own: Levels, search: Search, rng: np.random.Generator, limits: Limits
+    ) -> None:
+        self.pack, self.own, self.search, self.rng, self.limits = pack, own, search, rng, limits
+        self.order = _order(pack, own)
+        self.owner: IntArray = np.repeat(np.arange(pack.tasks), pack.width).astype(np.int64)
+        self.longer = 1.0
+
+    def __call__(self, vector: tuple[int, ...]) -> tuple[int, ...] | None:
+        """The counts where a placement was found, dear GPUs on the first servers; else None."""
+        pack, start = self.pack, self.search.start
+        width, limit = int(pack.server_gpus[0]), pack.limits[0]
+        cap: IntArray = np.full(-(-vector[0] // width) * width, -1, dtype=np.int64)
+        for q, count in enumerate(vector):
+            cap[:count] = q
+        place = np.zeros(len(self.owner), dtype=np.int64)
+        level = self.own.of.astype(np.int64)
+        if not spread(self.order, start, pack.rows, limit, level, cap, width, pack.gang, place):
+            return None
+        steps = min(MOST_STEPS, int(STEPS * self.longer * len(self.owner)))
+        for _ in range(ATTEMPTS):
+            hot = float(np.exp(self.rng.uniform(*np.log(HEATS))))
+            trial = place.copy()
+            left = squeeze(
+                start, self.owner, pack.rows, limit, level, cap, width, pack.gang, trial,
+                steps, hot, COLD, self.rng,
+            )  # fmt: skip
+            if left == 0.0:
+                flat, ends = trial.tolist(), start.tolist()
+                self.search.offer([tuple(flat[a:b]) for a, b in itertools.pairwise(ends)])
+                return vector
+            if self.limits.stop is not None:
+                break
+        return None
