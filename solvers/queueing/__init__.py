@@ -30,6 +30,13 @@ METHODS = entries(
         kind="exact",
     ),
     Entry(
+        "offline",
+        f"{HERE}.offline:offline",
+        "annealed lists with hindsight: a good schedule of up to 20,000 jobs, unproven",
+        kind="offline",
+        params={"moves": 100_000},
+    ),
+    Entry(
         "bound-relaxed",
         f"{HERE}.exact:bound_relaxed",
         "CP-SAT with nodes ignored; some dozens of jobs, tight",
