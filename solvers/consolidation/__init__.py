@@ -27,7 +27,7 @@ METHODS = entries(
         "filling",
         f"{HERE}.filling:filling",
         "GPUs filled by the best set of tasks, dearest level first; thousands of tasks, bounded",
-        kind="exact",
+        kind="offline",
         params={"tries": 60},
         goals=POWER,
     ),
