@@ -13,7 +13,7 @@ import numpy as np
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
 
-SHORTEST_S, LONGEST_S = 1e-5, 1e10
+SHORTEST_S, LONGEST_S = 1e-6, 4e9
 """Seconds; the shortest time still counts when it is added to the longest in a float."""
 MOST_JOBS = 10_000_000
 
