@@ -63,7 +63,7 @@ class Gap:
 class _Judged(PowerFlow):
     """PowerFlow, strict and with known profiles; every decision is held against the optima."""
 
-    def __init__(self, problem: ElasticProblem, limits: Limits, gap: float) -> None:
+    def __init__(self, problem: ElasticProblem, limits: Limits, gap: float, every: int) -> None:
         settings = Settings(making="least", switch_off=True)
         limit = problem.power_limit_w
         super().__init__(problem, settings, Known(problem), limit, "strict", "fixed", "energy")
@@ -73,10 +73,12 @@ class _Judged(PowerFlow):
         self.fastest = times.min(axis=(1, 2))
         self.found: list[Gap] = []
         self.near = [0.0, 0.0]
+        self.every, self.event = every, 0
 
     def decide(self, state: State) -> Decision:
         answer = super().decide(state)
-        if self.limits.stop is None:
+        self.event += 1
+        if self.event % self.every == 0 and self.limits.stop is None:
             self.found.append(self._judge(state, answer))
         return answer
 
@@ -95,14 +97,17 @@ class _Judged(PowerFlow):
         return Gap(len(c), gaps[0], gaps[1], proven)
 
 
-def snapshot_gaps(problem: ElasticProblem, limits: Limits, gap: float = 1e-3) -> list[Gap]:
+def snapshot_gaps(
+    problem: ElasticProblem, limits: Limits, gap: float = 1e-3, every: int = 1
+) -> list[Gap]:
     """The gap of Algorithm 1 (strict, known profiles) at every event of a problem.
 
     Parameters
     ----------
     gap: relative, to which the optima are proven.
+    every: one event in so many is judged.
     """
-    judged = _Judged(problem, limits, gap)
+    judged = _Judged(problem, limits, gap, every)
     simulate(problem, judged, Limits())
     return judged.found
 
