@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 EXPECTED_LENGTH = 400
 """What is expected may list names that a file chose, however long."""
 
