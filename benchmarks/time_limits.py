@@ -20,7 +20,19 @@ from optgap.registry import FAMILIES
 
 HARD: dict[str, list[dict[str, Any]]] = {
     "placement": [{"preset": "alibaba"}, {"preset": "small", "size": 44}],
+    "consolidation": [
+        {"size": 2000},
+        {"size": 128},
+        {"size": 4, "servers": 2},
+        {"preset": "philly", "size": 500},
+    ],
     "coscheduling": [{"size": 200}, {"size": 40}, {"size": 6}],
+    "elastic": [{"preset": "day"}, {"preset": "small"}, {"preset": "tiny"}],
+    "queueing": [
+        {"preset": "paper"},
+        {"preset": "small", "size": 40},
+        {"preset": "small", "size": 6},
+    ],
 }
 """Problems by family, the largest first; otherwise the default preset."""
 
