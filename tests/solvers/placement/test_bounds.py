@@ -45,7 +45,7 @@ def assert_not_better(problem: PlacementProblem, result: Result, best: float) ->
         assert result.objective >= best - tolerance(best)
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(placement_problems(max_nodes=3, max_tasks=4, max_gpus=3))
 def test_bounds_and_solutions_enclose_the_optimum(problem: PlacementProblem) -> None:
     best = optimum(problem)
