@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -117,6 +118,7 @@ def _spans(solution: ConsolidationSolution, end: FloatArray) -> list[Span]:
     return spans
 
 
+@lru_cache(maxsize=1)  # `check` and `evaluate` ask for the same one in turn
 def replay(problem: ConsolidationProblem, solution: ConsolidationSolution) -> Replay:
     """Run a schedule: where, when and at which clocks is given, how fast follows."""
     tasks = len(problem)
