@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -224,67 +225,33 @@ def cats_testbed(
     )
 
 
-def pai(
-    *,
-    seed: int,
-    size: int = 5000,
-    present: float = 150.0,
-    servers: int = 0,
-    gpus_per_server: int = 8,
-    gpu_memory_gb: float = 32.0,
-    server_static_w: float = 0.0,
-    capacity: Capacity = "none",
-    gang: Gang = "server",
-    contention: float = 1.0,
-    waiting: bool = False,
-    series: str = "synthetic",
-    data: str = "",
-) -> ConsolidationProblem:
-    """Tasks as in PAI; parameters and errors as for `over_time`."""
-    rules = Rules(capacity, gang=gang, contention=contention, waiting=waiting)
-    cluster = (servers, gpus_per_server, gpu_memory_gb, server_static_w)
-    return over_time("PAI", PAI, seed, size, present, cluster, rules, series, data)
-
-
-def philly(
-    *,
-    seed: int,
-    size: int = 2000,
-    present: float = 60.0,
-    servers: int = 0,
-    gpus_per_server: int = 8,
-    gpu_memory_gb: float = 32.0,
-    server_static_w: float = 0.0,
-    capacity: Capacity = "none",
-    gang: Gang = "server",
-    contention: float = 1.0,
-    waiting: bool = False,
-    series: str = "synthetic",
-    data: str = "",
-) -> ConsolidationProblem:
-    """Tasks as in Philly; parameters and errors as for `over_time`."""
-    rules = Rules(capacity, gang=gang, contention=contention, waiting=waiting)
-    cluster = (servers, gpus_per_server, gpu_memory_gb, server_static_w)
-    return over_time("Philly", PHILLY, seed, size, present, cluster, rules, series, data)
-
-
 def over_time(
     title: str,
     workload: Workload,
+    *,
     seed: int,
     size: int,
     present: float,
-    cluster: tuple[int, int, float, float],
-    rules: Rules,
-    series: str,
-    data: str,
+    servers: int = 0,
+    gpus_per_server: int = 8,
+    gpu_memory_gb: float = 32.0,
+    server_static_w: float = 0.0,
+    capacity: Capacity = "none",
+    gang: Gang = "server",
+    contention: float = 1.0,
+    waiting: bool = False,
+    series: str = "synthetic",
+    data: str = "",
 ) -> ConsolidationProblem:
     """Tasks that arrive over time.
 
     Parameters
     ----------
+    title, workload: what the problem is called, and what its tasks are drawn from.
     present: how many are there at a time, on average.
-    cluster: servers (0 for enough), GPUs in each, GB of each, W of an awake server.
+    servers, gpus_per_server, gpu_memory_gb, server_static_w: 0 servers for enough of them; W of
+        an awake server.
+    capacity, gang, contention, waiting: the rules.
     series: ``synthetic``, or ``philly`` or ``genai`` for recorded ones out of `data`.
     data: the folder with the public files; by default the one that ``OPTGAP_DATA`` names.
 
@@ -292,7 +259,7 @@ def over_time(
     ------
     InputError: for sizes out of range, or recorded series that are not there.
     """
-    servers, width, memory_gb, static_w = cluster
+    width = gpus_per_server
     if not 1 <= size <= MOST_TASKS:
         raise InputError("size", "", size, f"1 to {MOST_TASKS} tasks")
     if not 0 < present <= MOST_TASKS or servers < 0 or width < 1:
@@ -304,15 +271,19 @@ def over_time(
     tasks = draw(workload, size, rng, present=present, period_s=60.0, most_gpus=width, pool=pool)
     count = servers or -(-_most_wanted(tasks) // width) + 4
     return ConsolidationProblem.of(
-        [GpuKind(memory_gb=memory_gb)],
-        [Server((0,) * width, static_w)] * count,
+        [GpuKind(memory_gb=gpu_memory_gb)],
+        [Server((0,) * width, server_static_w)] * count,
         tasks,
         goal="energy",
-        rules=rules,
+        rules=Rules(capacity, gang=gang, contention=contention, waiting=waiting),
         period_s=60.0,
         name=f"{title}, {size} tasks, seed {seed}",
         origin="synthetic" if pool is None else f"synthetic, with recorded series of {series}",
     )
+
+
+pai = partial(over_time, "PAI", PAI, size=5000, present=150.0)
+philly = partial(over_time, "Philly", PHILLY, size=2000, present=60.0)
 
 
 def _most_wanted(tasks: list[Task]) -> int:
