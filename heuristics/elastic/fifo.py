@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 import numpy as np
 
 from optgap.heuristics.elastic import kernels
@@ -79,7 +81,7 @@ def afs(
     return simulate(problem, Afs(problem, Clock(problem, "afs", frequency, capped)), limits)
 
 
-class Elastic:
+class Elastic(ABC):
     """What elastic schedulers at a common clock share."""
 
     def __init__(self, problem: ElasticProblem, clock: Clock) -> None:
@@ -90,9 +92,9 @@ class Elastic:
         top = int(clock.wanted[0])
         self.speed = np.where(np.isfinite(problem.time_s), 1.0 / problem.time_s, 0.0)[:, :, top]
 
+    @abstractmethod
     def shares(self, state: State) -> tuple[Ints, Ints]:
         """(A,) count index, and the order in which jobs keep what they have under the limit."""
-        raise NotImplementedError
 
     def decide(self, state: State) -> Decision:
         """From scratch at every event."""
