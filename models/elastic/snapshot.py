@@ -286,22 +286,10 @@ def _prices(
     least_w = np.inf
     for z in range(len(watts)):
         least_w = min(least_w, watts[z])
+    jobs = (of_class, remaining, first, time_s, gpus, watts)
+    limits = (capacity, limit, wait_s, top, best)
     found = np.zeros(2)
-    gpu_price, bound, value = _best_gpu_price(
-        of_class,
-        remaining,
-        first,
-        time_s,
-        gpus,
-        watts,
-        0.0,
-        capacity,
-        limit,
-        wait_s,
-        top,
-        best,
-        value,
-    )
+    gpu_price, bound, value = _best_gpu_price(*jobs, 0.0, *limits, value)
     found[0] = gpu_price
     if limit >= 1e300:
         return found, bound, best, value
@@ -310,36 +298,8 @@ def _prices(
         low, high = math.log(near / AROUND), math.log(near * AROUND)
     a = high - GOLDEN * (high - low)
     b = low + GOLDEN * (high - low)
-    price_a, at_a, value = _best_gpu_price(
-        of_class,
-        remaining,
-        first,
-        time_s,
-        gpus,
-        watts,
-        math.exp(a),
-        capacity,
-        limit,
-        wait_s,
-        top,
-        best,
-        value,
-    )
-    price_b, at_b, value = _best_gpu_price(
-        of_class,
-        remaining,
-        first,
-        time_s,
-        gpus,
-        watts,
-        math.exp(b),
-        capacity,
-        limit,
-        wait_s,
-        top,
-        best,
-        value,
-    )
+    price_a, at_a, value = _best_gpu_price(*jobs, math.exp(a), *limits, value)
+    price_b, at_b, value = _best_gpu_price(*jobs, math.exp(b), *limits, value)
     for _ in range(40):
         if at_a > bound:
             bound, found[0], found[1] = at_a, price_a, math.exp(a)
@@ -350,39 +310,11 @@ def _prices(
         if at_a < at_b:
             low, a, price_a, at_a = a, b, price_b, at_b
             b = low + GOLDEN * (high - low)
-            price_b, at_b, value = _best_gpu_price(
-                of_class,
-                remaining,
-                first,
-                time_s,
-                gpus,
-                watts,
-                math.exp(b),
-                capacity,
-                limit,
-                wait_s,
-                top,
-                best,
-                value,
-            )
+            price_b, at_b, value = _best_gpu_price(*jobs, math.exp(b), *limits, value)
         else:
             high, b, price_b, at_b = b, a, price_a, at_a
             a = high - GOLDEN * (high - low)
-            price_a, at_a, value = _best_gpu_price(
-                of_class,
-                remaining,
-                first,
-                time_s,
-                gpus,
-                watts,
-                math.exp(a),
-                capacity,
-                limit,
-                wait_s,
-                top,
-                best,
-                value,
-            )
+            price_a, at_a, value = _best_gpu_price(*jobs, math.exp(a), *limits, value)
     return found, bound, best, value
 
 
