@@ -76,8 +76,19 @@ def documents(name: str) -> dict[str, dict[str, Any]]:
                 "title": name,
                 "y_label": name,
                 "curves": [{"label": name, "load": [0, 0.5, 1], "mean": [1, None, 3], "std": []}],
-            }
+            },
+            {
+                "title": name,
+                "x_label": name,
+                "y_label": name,
+                "curves": [{"label": name, "x": [60], "y": [2.5]}],
+            },
+            {
+                "title": name,
+                "schedule": [{"app": name, "start_s": 0.0, "end_s": 9.5, "gpu_index": [0, 2]}],
+            },
         ],
+        "cached": {"computed": name, "seconds": 1.5},
     }
     return {
         "reproduce": {"schema": "optgap.reproduce/1", "items": [item]},

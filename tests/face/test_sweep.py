@@ -215,7 +215,8 @@ def test_another_version_or_an_edit_makes_other_keys(
         fingerprint.code.cache_clear()
         with monkeypatch.context() as patch:
             for name, value in changed.items():
-                patch.setattr(fingerprint, name, value)
+                where = optgap.fingerprint if name == "versions" else fingerprint
+                patch.setattr(where, name, value)
             found = keys(grid("fgd"))
         fingerprint.code.cache_clear()
         return found

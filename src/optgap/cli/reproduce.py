@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,6 +17,7 @@ from optgap.reproduce.report import SCHEMA
 if TYPE_CHECKING:
     from optgap.cli.work import Output
     from optgap.models.limits import Limits
+    from optgap.reproduce import Cache
 
 
 def command(
@@ -32,6 +34,12 @@ def command(
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="DIR", help="one PNG per figure, in this folder")
     ] = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="neither take a kept result nor keep this one")
+    ] = False,
+    refresh: Annotated[
+        bool, typer.Option("--refresh", help="run anew what has been kept, and keep it")
+    ] = False,
     json: opt.JsonFile = None,
     seed: Annotated[
         int, typer.Option("--seed", metavar="N", min=0, help="the first seed", show_default=True)
@@ -41,18 +49,24 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output, interruptible
+    from optgap.reproduce import Cache
 
     opt.require_writable(json)
-    folder = _folder(plot)
+    if no_cache and refresh:
+        raise InputError("--refresh", "", NoQuote("--no-cache, too"), "one of the two")
     out = Output(json, quiet)
     chosen = list(ITEMS.values()) if name in ("list", "all") else [find(name)]
     if name == "list":
         return _list(chosen, study(seeds, seed, data), out)
+    folder = _folder(plot)
+    cache = None if no_cache else Cache(refresh=refresh)
 
     def work(limits: Limits) -> tuple[list[Report], bool]:
-        return _run(chosen, study(seeds, seed, data, limits), skip=name == "all")
+        return _run(chosen, study(seeds, seed, data, limits), cache, skip=name == "all")
 
     reports, stopped = interruptible(work, time_limit, quiet)
+    for notice in cache.notices if cache else ():
+        print(f"optgap: {notice}", file=sys.stderr)
     _deliver(reports, [item for item in chosen if item.name not in _names(reports)], out)
     if folder is not None:
         _draw(reports, folder)
@@ -84,7 +98,9 @@ def _list(items: list[Item], given: Study, out: Output) -> int:
     return DONE
 
 
-def _run(items: list[Item], given: Study, skip: bool) -> tuple[list[Report], bool]:
+def _run(
+    items: list[Item], given: Study, cache: Cache | None, skip: bool
+) -> tuple[list[Report], bool]:
     """The reports that were finished, and whether the limits ended the work before all were.
 
     With `skip`, items that cannot be run here are left out.
@@ -94,7 +110,7 @@ def _run(items: list[Item], given: Study, skip: bool) -> tuple[list[Report], boo
         if skip and not item.runnable(given.data):
             continue
         try:
-            reports.append(item.run(given))
+            reports.append(item.run(given) if cache is None else cache.run(item, given))
         except Stopped:
             return reports, True
     return reports, False

@@ -1,4 +1,4 @@
-"""Which folder the data is in."""
+"""Which folder the data is in, and which one results are kept in."""
 
 from __future__ import annotations
 
@@ -9,16 +9,27 @@ from pathlib import Path
 from optgap.models.errors import InputError, NoQuote
 
 VARIABLE = "OPTGAP_DATA"
+CACHE_VARIABLE = "OPTGAP_CACHE"
 
 
 def home() -> Path:
     """The folder of the user's that downloads go to when nobody names another."""
+    return _caches() / "data"
+
+
+def cache_folder() -> Path:
+    """The folder of results that are kept: what ``OPTGAP_CACHE`` names, or one of the user's."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named) if named else _caches() / "results"
+
+
+def _caches() -> Path:
     # the same places that platformdirs gives, without importing it to show a path
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "optgap/data"
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData/Local")) / "optgap"
     if sys.platform == "darwin":
-        return Path.home() / "Library/Caches/optgap/data"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "optgap" / "data"
+        return Path.home() / "Library/Caches/optgap"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "optgap"
 
 
 def data_folder(given: str | os.PathLike[str] | None = None) -> Path:

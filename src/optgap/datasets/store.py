@@ -170,7 +170,7 @@ def _obtain(group: Sequence[File], folder: Path, limits: Limits, label: str) -> 
                 half = parts / f"{file.sha256}.member"
                 try:
                     extract(whole, url, file.archive.member, half, file.bytes)
-                    if _sha256(half) != file.sha256:
+                    if sha256(half) != file.sha256:
                         found = NoQuote("a file with another SHA-256")
                         raise InputError(url, file.archive.member, found, file.sha256)
                     (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
@@ -200,9 +200,10 @@ def _state(file: File, folder: Path) -> State:
         return State.MISSING
     if place.stat().st_size != file.bytes:
         return State.WRONG
-    return State.RIGHT if _sha256(place) == file.sha256 else State.WRONG
+    return State.RIGHT if sha256(place) == file.sha256 else State.WRONG
 
 
-def _sha256(place: Path) -> str:
+def sha256(place: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
     with open(place, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

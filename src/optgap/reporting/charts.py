@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from optgap.plotting import COLOURS, GREY, plain
@@ -14,6 +14,8 @@ LONGEST = 40
 """Characters of a name beside a chart."""
 MOST_LINES = 12
 """Curves in one chart of a fit."""
+FEW_POINTS = 12
+"""Points of a curve that are marked."""
 
 
 def spread(groups: Mapping[str, Sequence[float]], label: str) -> Figure:
@@ -87,7 +89,7 @@ def fitted(curves: Sequence[tuple[str, Any, Any]], x_label: str, y_label: str) -
 
 
 def curves(panel: Mapping[str, Any]) -> Figure:
-    """One panel of a reproduced figure, over load."""
+    """One panel of a reproduced figure: over load, or over what its ``x_label`` names."""
     from matplotlib.figure import Figure
 
     from optgap.plotting import end_labels
@@ -96,22 +98,56 @@ def curves(panel: Mapping[str, Any]) -> Figure:
     ax = figure.subplots()
     ends = []
     for k, curve in enumerate(panel["curves"]):
-        points = [
-            (100 * x, y)
-            for x, y in zip(curve["load"], curve["mean"], strict=False)
-            if x is not None and y is not None
-        ]
+        points = [(x, y) for x, y in _points(curve) if x is not None and y is not None]
         if not points:
             continue
         xs, ys = zip(*points, strict=True)
         colour = COLOURS[k % len(COLOURS)]
-        ax.plot(xs, ys, color=colour, linestyle="-" if k < len(COLOURS) else "--")
+        dots = "o" if len(points) <= FEW_POINTS else ""  # a curve of one point is a mark
+        ax.plot(xs, ys, color=colour, linestyle="-" if k < len(COLOURS) else "--", marker=dots)
         ends.append((float(ys[-1]), float(xs[-1]), _cut(str(curve["label"])), colour))
     ax.set_title(_cut(str(panel.get("title", "")), 2 * LONGEST), loc="left", fontsize=10)
     ax.set_ylabel(_cut(str(panel.get("y_label", ""))))
-    ax.set_xlabel("GPU demand arrived (% of the cluster's GPUs)")
+    ax.set_xlabel(_cut(str(panel.get("x_label", "GPU demand arrived (% of the cluster's GPUs)"))))
     plain(ax, "both")
     end_labels(ends, ax)
+    return figure
+
+
+def _points(curve: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
+    if "x" in curve:
+        return zip(curve["x"], curve["y"], strict=False)
+    loads = (None if x is None else 100 * x for x in curve["load"])
+    return zip(loads, curve["mean"], strict=False)
+
+
+def schedule(panel: Mapping[str, Any]) -> Figure:
+    """A schedule of one node: a line per GPU, a colour per application."""
+    from matplotlib.figure import Figure
+
+    from optgap.views.coscheduling import EDGE, FILLS
+
+    runs = panel["schedule"]
+    gpus = 1 + max(max(run["gpu_index"], default=0) for run in runs)
+    apps = list(dict.fromkeys(str(run["app"]) for run in runs))
+    figure = Figure(figsize=(8.0, 1.6 + 0.4 * gpus), layout="constrained")
+    ax = figure.subplots()
+    for app in apps:
+        boxes = [run for run in runs if str(run["app"]) == app]
+        places = [g for run in boxes for g in run["gpu_index"]]
+        starts = [run["start_s"] for run in boxes for _ in run["gpu_index"]]
+        lasts = [run["end_s"] - run["start_s"] for run in boxes for _ in run["gpu_index"]]
+        colour = FILLS[apps.index(app) % len(FILLS)]
+        ax.barh(places, lasts, left=starts, height=0.96, color=colour, edgecolor=EDGE,
+                linewidth=0.6, label=_cut(app))  # fmt: skip
+    ax.set_yticks(range(gpus), [f"GPU {g}" for g in range(gpus)])
+    ax.set_ylim(gpus - 0.45, -0.55)
+    ax.set_xlim(left=0)
+    ax.set_xlabel("time (s)")
+    ax.set_title(_cut(str(panel.get("title", "")), 2 * LONGEST), loc="left", fontsize=10)
+    if len(apps) <= len(FILLS):
+        ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    plain(ax, "x")
     return figure
 
 

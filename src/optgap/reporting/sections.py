@@ -461,6 +461,18 @@ def _curves(fields: Fields, prefix: str) -> Iterator[Picture]:
     yield picture(partial(charts.fitted, found, *labels), text, f"{prefix}-fit")
 
 
+def _panel_chart(panel: Fields) -> Callable[[Mapping[str, Any]], Any]:
+    """What draws a panel: curves over load or over something else, or a schedule."""
+    if "schedule" in panel.document:
+        for run in panel.objects("schedule"):
+            run.text("app"), run.number("start_s"), run.number("end_s"), run.integers("gpu_index")
+        return charts.schedule
+    for curve in panel.objects("curves"):
+        x, y = ("x", "y") if "x" in curve.document else ("load", "mean")
+        curve.text("label"), curve.array(x), curve.array(y)
+    return charts.curves
+
+
 def _reproduced(
     fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
 ) -> Iterator[Section]:
@@ -472,19 +484,26 @@ def _reproduced(
         panels = part.objects("panels") if "panels" in part.document else []
         pictures = []
         for j, panel in enumerate(panels):
-            for curve in panel.objects("curves"):
-                curve.text("label"), curve.array("load"), curve.array("mean")
-            draw = partial(charts.curves, panel.document)
             text = panel.text("title", "") or part.text("title")
+            draw = partial(_panel_chart(panel), panel.document)
             pictures.append(picture(draw, text, f"{prefix}-{k}-{j}"))
         header = ("statement", "paper", "ours", "agrees", "note")
         yield _section(
             f"{part.text('name')}: {part.text('title')}",
             lines=[part.text("paper", "")],
-            facts=[("run from", part.text("source"))] if "source" in part.document else [],
+            facts=_run_from(part),
             pictures=pictures,
             grids=[worded("The paper's statements beside ours", header, rows)] if rows else [],
         )
+
+
+def _run_from(part: Fields) -> list[tuple[str, str]]:
+    facts = [("run from", part.text("source"))] if "source" in part.document else []
+    if part.document.get("cached") is not None:
+        cached = part.object("cached")
+        took = duration(cached.number("seconds"))
+        facts.append(("computed", f"{cached.text('computed')}, in {took}; kept since"))
+    return facts
 
 
 def _verdict(

@@ -21,6 +21,7 @@ from optgap.reproduce.queueing import ITEMS as QUEUEING
 from optgap.reproduce.report import Item, Report, Row, Stopped, Study
 
 if TYPE_CHECKING:
+    from optgap.reproduce.cache import Cache
     from optgap.reproduce.grid import Curve, aggregate, loads, on_grid, savings
 
 ITEMS: dict[str, Item] = {
@@ -35,6 +36,7 @@ __all__ = [
     "FIRST_SEED",
     "ITEMS",
     "SEEDS",
+    "Cache",
     "Curve",
     "Item",
     "Report",
@@ -94,20 +96,28 @@ def run(
     seeds: int = SEEDS,
     first_seed: int = FIRST_SEED,
     data: str | os.PathLike[str] | None = None,
+    cache: Cache | None = None,
 ) -> Report:
     """Run one item; parameters as for `study`.
+
+    Parameters
+    ----------
+    cache: ``Cache()`` takes a report that was kept for the same inputs and versions, and keeps
+        this one; the command line does so, this function only when it is asked to.
 
     Raises
     ------
     InputError: for an unknown name, or when it needs data that is not there.
     """
-    return find(name).run(study(seeds, first_seed, data))
+    item, given = find(name), study(seeds, first_seed, data)
+    return item.run(given) if cache is None else cache.run(item, given)
 
 
-_FROM_GRID = ("Curve", "aggregate", "loads", "on_grid", "savings")
+_LATER = dict.fromkeys(("Curve", "aggregate", "loads", "on_grid", "savings"), "grid")
+_LATER["Cache"] = "cache"
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _FROM_GRID:
+    if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("optgap.reproduce.grid"), name)
+    return getattr(import_module(f"optgap.reproduce.{_LATER[name]}"), name)

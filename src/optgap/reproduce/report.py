@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -13,7 +13,7 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
 from optgap.render import Row as Cells
-from optgap.render import html_table, text_table
+from optgap.render import duration, html_table, text_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -129,6 +129,18 @@ class Row:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """When a kept report was computed, in words, and how long it took, in seconds."""
+
+    computed: str
+    seconds: float
+
+    def __str__(self) -> str:
+        took = duration(self.seconds)
+        return f"from the cache: computed {self.computed} in {took}, when its timings were taken"
+
+
 @dataclass(frozen=True)
 class Report:
     """What running one item gave.
@@ -138,6 +150,7 @@ class Report:
     source: what it was run from, in words.
     seeds: the seeds; none where nothing was run.
     panels: what its picture shows, top to bottom.
+    cached: when it was computed, for one that was kept; None for one that was run just now.
     """
 
     item: Item
@@ -145,15 +158,17 @@ class Report:
     rows: tuple[Row, ...]
     seeds: tuple[int, ...] = ()
     panels: tuple[Panel, ...] = ()
+    cached: Cached | None = None
 
     @property
     def head(self) -> str:
-        """One line: which item, from what."""
+        """Which item, from what; on a second line when it was computed, if not just now."""
         runs = ""
         if self.seeds:
             first, last = self.seeds[0], self.seeds[-1]
             runs = f", seed {first}" if first == last else f", seeds {first} to {last}"
-        return f"{self.item.name}: {self.item.title} ({self.item.paper}; {self.source}{runs})"
+        text = f"{self.item.name}: {self.item.title} ({self.item.paper}; {self.source}{runs})"
+        return text if self.cached is None else f"{text}\n{self.cached}"
 
     def table(self) -> tuple[Cells, list[Cells]]:
         """Header and rows, as text."""
@@ -191,6 +206,7 @@ class Report:
                 for row in self.rows
             ],
             "panels": [panel.to_json() for panel in self.panels],
+            "cached": None if self.cached is None else asdict(self.cached),
         }
 
     def draw(self, figure: Figure | None = None) -> Figure:
