@@ -1,0 +1,188 @@
+"""The README's every command, in a clean environment, away from the tree.
+
+    python tests/release/readme.py --python python3.12
+
+makes a wheel of what is committed, installs it as a user would into an environment of its own,
+and runs in an empty folder, without data, all that README.md tells its reader to type: the lines
+of its ``sh`` blocks, its Python, and every complete ``optgap …`` in its text and tables. ``make``
+lines run in a fresh clone. Exits with 1 when one of them fails, or a link or picture leads nowhere.
+`make release-check` does it for each Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
+INLINE = re.compile(r"`((?:optgap|pip install|make) [^`]+)`")
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+LIMIT_S = 1800
+"""For one command; a busy machine is slow."""
+
+NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,G2\nn1,64000,262144,2,G2\n"
+TASKS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\nt0,4000,8192,1,500\nt1,4000,8192,1,1000\n"
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that the README has its reader do."""
+
+    kind: str
+    text: str
+
+
+def steps(markdown: str) -> Iterator[Step]:
+    """What is to be typed, from top to bottom."""
+    place = 0
+    for fence in FENCE.finditer(markdown):
+        yield from _inline(markdown[place : fence.start()])
+        place = fence.end()
+        kind, code = fence.groups()
+        if kind == "sh":
+            yield from (Step("sh", line) for line in _lines(code))
+        elif kind == "python":
+            yield Step("python", code)
+    yield from _inline(markdown[place:])
+
+
+def _lines(code: str) -> Iterator[str]:
+    for line in code.replace("\\\n", " ").splitlines():
+        words = shlex.split(line, comments=True)
+        if words:
+            yield shlex.join(words)
+
+
+def _inline(text: str) -> Iterator[Step]:
+    for command in INLINE.findall(text):
+        words = shlex.split(command)
+        # a command that is only named, `optgap solve`, is asked for its help
+        named = words[0] == "optgap" and len(words) == 2 and words[1] in ("solve", "bound", "fit")
+        yield Step("sh", shlex.join([*words, "--help"] if named else words))
+
+
+class Reader:
+    """Somebody with one Python and nothing else of ours.
+
+    Parameters
+    ----------
+    python: the interpreter to make the environment with.
+    place: an empty folder for all of it.
+    """
+
+    def __init__(self, python: str, place: Path) -> None:
+        self.python = python
+        self.here = place / "here"
+        self.clone = place / "clone"
+        self.wheels = place / "wheels"
+        self.bin = place / "venv" / "bin"
+        self.here.mkdir()
+        self.environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith(("OPTGAP", "PYTHON"))},
+            "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
+            "XDG_CACHE_HOME": str(place / "cache"),
+            "PIP_CACHE_DIR": os.environ.get("PIP_CACHE_DIR", str(Path.home() / ".cache" / "pip")),
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        }
+        # `make` is to find no environment of ours either
+        self.environment.pop("VIRTUAL_ENV", None)
+
+    def settle(self) -> None:
+        """Make clone, wheel, environment, and the files that the README leaves to others."""
+        call = self._checked
+        call(["git", "clone", "--quiet", str(ROOT), str(self.clone)])
+        call([self.python, "-m", "venv", str(self.bin.parent)])
+        pip = [str(self.bin / "python"), "-m", "pip", "wheel", "--quiet", "--no-deps"]
+        call([*pip, "--wheel-dir", str(self.wheels), str(self.clone)])
+        grids = FENCE.findall((ROOT / "docs" / "sweep.md").read_text())
+        (self.here / "grid.toml").write_text(next(code for kind, code in grids if kind == "toml"))
+        (self.here / "NODES.csv").write_text(NODES)
+        (self.here / "TASKS.csv").write_text(TASKS)
+
+    def do(self, step: Step) -> subprocess.CompletedProcess[str]:
+        """Take one step."""
+        if step.kind == "python":
+            return self._run([str(self.bin / "python"), "-c", step.text], self.here)
+        words = shlex.split(step.text)
+        if words[0] == "make":
+            return self._run([*words, f"PYTHON={self.python}"], self.clone)
+        if words[:2] == ["pip", "install"]:
+            (wheel,) = self.wheels.glob("*.whl")
+            words = ["pip", "install", "--quiet", *(_of_wheel(word, wheel) for word in words[2:])]
+        return self._run([str(self.bin / words[0]), *words[1:]], self.here)
+
+    def _run(self, command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            cwd=folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+
+    def _checked(self, command: list[str]) -> None:
+        done = self._run(command, self.here.parent)
+        if done.returncode:
+            raise SystemExit(f"{shlex.join(command)}\n{done.stdout}{done.stderr}")
+
+
+def _of_wheel(word: str, wheel: Path) -> str:
+    """``.`` and ``.[extra]`` as the wheel; all else as it is."""
+    found = re.fullmatch(r"\.(\[[\w,]+\])?", word)
+    return word if found is None else f"{wheel}{found[1] or ''}"
+
+
+def broken_links(markdown: str) -> list[str]:
+    """Links to files that are not there, and pictures that are none."""
+    wrong = []
+    for target in LINK.findall(markdown):
+        path = ROOT / target
+        if "://" in target:
+            continue
+        if not path.exists():
+            wrong.append(f"{target}: no such file")
+        elif path.suffix == ".png" and not path.read_bytes().startswith(b"\x89PNG"):
+            wrong.append(f"{target}: no PNG")
+    return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--no-make", action="store_true", help="leave out what needs a checkout")
+    given = parser.parse_args()
+    markdown = README.read_text()
+    failed = broken_links(markdown)
+    print(*failed, sep="\n", end="\n" if failed else "")
+    with tempfile.TemporaryDirectory(prefix="optgap-readme-") as place:
+        reader = Reader(given.python, Path(place))
+        reader.settle()
+        for step in dict.fromkeys(steps(markdown)):
+            if given.no_make and step.text.startswith("make "):
+                continue
+            started = time.monotonic()
+            done = reader.do(step)
+            shown = step.text.strip().splitlines()[0]
+            print(f"{done.returncode:3d} {time.monotonic() - started:7.1f} s  {shown}", flush=True)
+            if done.returncode:
+                failed.append(shown)
+                print(done.stdout[-2000:], done.stderr[-2000:], sep="\n", flush=True)
+    print(f"{given.python}: {len(failed)} failed" if failed else f"{given.python}: all done")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
