@@ -49,8 +49,12 @@ def consolidation_problems(
     max_tasks: int = 4,
     lines: bool = True,
     even: bool | None = None,
+    scaled: bool = False,
 ) -> ConsolidationProblem:
-    """A few tasks on a small cluster; with `even`, of one kind of GPU in equal servers."""
+    """A few tasks on a small cluster; with `even`, of one kind of GPU in equal servers.
+
+    Over time GPUs perhaps take a while to wake; with `scaled` power perhaps follows utilisation.
+    """
     even = draw(st.booleans()) if even is None else even
     steps = draw(st.sampled_from(((), (), (300.0, 900.0, 1350.0))))
     floor = steps[0] if steps else 135.0
@@ -74,6 +78,8 @@ def consolidation_problems(
             gang=draw(st.sampled_from(("server", "free"))),
             contention=draw(st.sampled_from((1.0, 0.6))),
             waiting=draw(st.booleans()),
+            wake_s=draw(st.sampled_from((0.0, 0.0, 7.0, 100.0))) if goal == "energy" else 0.0,
+            util_scaled=scaled and draw(st.booleans()),
         ),
         name="random",
         origin="synthetic",

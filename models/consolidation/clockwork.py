@@ -28,6 +28,7 @@ def retime(
     place: IntArray,
     speed: FloatArray,
     slowdown: FloatArray,
+    ready: FloatArray,
     length: IntArray,
     at: IntArray,
     duration: FloatArray,
@@ -35,10 +36,17 @@ def retime(
     rate: FloatArray,
     due: FloatArray,
 ) -> None:
-    """Set a task's rate, the slowest of its GPUs', and when its sample or itself ends."""
-    slowest = 1e300
+    """Set a task's rate, the slowest of its GPUs', and when its sample or itself ends.
+
+    While one of its GPUs wakes the rate is 0, and what it is due for is that GPU.
+    """
+    slowest, awake = 1e300, now
     for m in range(start[task], start[task + 1]):
         slowest = min(slowest, speed[m] / slowdown[place[m]])
+        awake = max(awake, ready[place[m]])
+    if awake > now:
+        rate[task], due[task] = 0.0, awake
+        return
     rate[task] = slowest
     # of samples that end together some are still to be turned: what counts is where each is
     goal = duration[task]
@@ -60,6 +68,7 @@ def refresh(
     place: IntArray,
     speed: FloatArray,
     slowdown: FloatArray,
+    ready: FloatArray,
     length: IntArray,
     at: IntArray,
     duration: FloatArray,
@@ -89,6 +98,7 @@ def refresh(
             place,
             speed,
             slowdown,
+            ready,
             length,
             at,
             duration,
@@ -117,6 +127,7 @@ def advance(
     place: IntArray,
     speed: FloatArray,
     slowdown: FloatArray,
+    ready: FloatArray,
     progress: FloatArray,
     since: FloatArray,
     rate: FloatArray,
@@ -136,6 +147,12 @@ def advance(
         task = running[first]
         progress[task] += (when - since[task]) * rate[task]
         since[task] = when
+        if rate[task] == 0.0:  # what it waited for is awake
+            retime(
+                task, when, period, start, place, speed, slowdown, ready, length, at, duration,
+                progress, rate, due,
+            )  # fmt: skip
+            continue
         if progress[task] >= duration[task] - SLACK * period:
             progress[task] = duration[task]
             return when, first
@@ -150,6 +167,7 @@ def advance(
             place,
             speed,
             slowdown,
+            ready,
             length,
             at,
             duration,
@@ -160,7 +178,7 @@ def advance(
         for m in range(start[task], start[task + 1]):
             refresh(
                 place[m], when, period, exponent, held, many, sample, start, place, speed,
-                slowdown, length, at, duration, progress, since, rate, due, False,
+                slowdown, ready, length, at, duration, progress, since, rate, due, False,
             )  # fmt: skip
 
 

@@ -73,6 +73,8 @@ def from_csv(
     period_s: float = 0.0,
     contention: float = 1.0,
     waiting: bool = True,
+    wake_s: float = 0.0,
+    util_scaled: bool = False,
     series_rule: str = "strict",
 ) -> ConsolidationProblem:
     """A problem from a table of tasks, with utilisation by sample and fitted models if given.
@@ -96,10 +98,11 @@ def from_csv(
     period = period_s or 60.0
     if series is not None:
         read, period = _with_series(read, series, period_s, series_rule == "strict")
-    if capacity != "none":
+    if capacity != "none" or util_scaled:
         for task in read:
             if np.isnan(task.util_percent[0]):
-                expected = f"its util_percent or series, for capacity {capacity}"
+                needs = f"capacity {capacity}" if capacity != "none" else "util_scaled"
+                expected = f"its util_percent or series, for {needs}"
                 raise InputError(str(tasks), f"task {task.name}", NoQuote("nothing"), expected)
     known = [_known(task) for task in read]
     files = [model] if isinstance(model, str) else list(model)
@@ -109,7 +112,7 @@ def from_csv(
         [Server((0,) * gpus_per_server, server_static_w)] * min(servers, 1_000_000),
         known,
         goal=goal,
-        rules=Rules(capacity, limit_percent, gang, contention, waiting),
+        rules=Rules(capacity, limit_percent, gang, contention, waiting, wake_s, util_scaled),
         period_s=period,
         name=os.path.splitext(os.path.basename(os.fspath(tasks)))[0],
         origin=", ".join(os.path.basename(os.fspath(p)) for p in (tasks, series) if p is not None),

@@ -31,6 +31,8 @@ def written(problem: ConsolidationProblem) -> dict[str, Any]:
         "gang": rules.gang,
         "contention": rules.contention,
         "waiting": rules.waiting,
+        "wake_s": rules.wake_s,
+        "util_scaled": rules.util_scaled,
         "period_s": problem.period_s,
         "kinds": [_kind(kind) for kind in problem.kinds],
         "servers": [
@@ -89,7 +91,6 @@ def read(fields: Fields) -> ConsolidationProblem:
             raise item.fail("count", count, f"at most {MOST_GPUS} servers in all")
         server = Server(tuple(item.integers("gpus")), item.number("static_w", default=0.0))
         servers += [server] * count
-    waiting = fields.get("waiting", bool, "true or false") if "waiting" in fields.document else True
     return ConsolidationProblem.of(
         [_read_kind(item) for item in fields.objects("kinds")],
         servers,
@@ -100,13 +101,20 @@ def read(fields: Fields) -> ConsolidationProblem:
             fields.number("limit_percent", default=100.0),
             fields.text("gang", "server"),  # type: ignore[arg-type]  # checked
             fields.number("contention", default=1.0),
-            waiting,
+            _flag(fields, "waiting", True),
+            fields.number("wake_s", default=0.0),
+            _flag(fields, "util_scaled", False),
         ),
         period_s=fields.number("period_s", default=60.0),
         name=fields.text("name", "consolidation"),
         origin=fields.text("origin", ""),
         source=fields.source,
     )
+
+
+def _flag(fields: Fields, name: str, default: bool) -> bool:
+    known = name in fields.document
+    return bool(fields.get(name, bool, "true or false")) if known else default
 
 
 def _read_kind(item: Fields) -> GpuKind:

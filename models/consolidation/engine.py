@@ -20,6 +20,8 @@ Decide = Callable[["State", int], Choice]
 ClockRule = Callable[["State", int, float], list[tuple[float, float]]]
 """(delay in s, MHz) steps of a GPU's clock after a change, from its present clock on."""
 LOOK_EVERY = 64
+INSTANT_S = 1e-6
+"""A GPU that was empty for no longer has not slept."""
 
 
 class State:
@@ -50,6 +52,8 @@ class State:
         self.place: IntArray = np.zeros(entries, dtype=np.int64)
         self.speed: FloatArray = np.ones(entries)
         self.slowdown: FloatArray = np.ones(gpus)
+        self.ready: FloatArray = np.zeros(gpus)
+        self.emptied: FloatArray = np.full(gpus, -np.inf)
         series = [task.util_percent for task in problem.tasks]
         self.series: FloatArray = np.concatenate(series)
         self.length: IntArray = np.array([one.size for one in series], dtype=np.int64)
@@ -107,7 +111,10 @@ class State:
                 self.held = np.concatenate([self.held, np.zeros_like(self.held)], axis=1)
             self.held[g, self.count[g]] = task
             self.count[g] += 1
-            self.awake[problem.gpu_server[g]] += self.count[g] == 1
+            if self.count[g] == 1:
+                self.awake[problem.gpu_server[g]] += 1
+                if self.time_s - self.emptied[g] > INSTANT_S:
+                    self.ready[g] = self.time_s + problem.rules.wake_s
             self.free_bytes[g] -= problem.memory[task]
             self.mean_micro[g] += problem.mean_micro[task]
             self.speed[m] = 1.0
@@ -125,7 +132,9 @@ class State:
             own.remove(task)
             self.count[g] -= 1
             self.held[g, : self.count[g]] = own
-            self.awake[problem.gpu_server[g]] -= self.count[g] == 0
+            if not self.count[g]:
+                self.awake[problem.gpu_server[g]] -= 1
+                self.emptied[g] = self.time_s
             self.free_bytes[g] += problem.memory[task]
             self.mean_micro[g] -= problem.mean_micro[task]
         self.used[:, list(gpus)] -= self.rows[:, task, None]
@@ -152,8 +161,8 @@ class State:
             refresh(
                 g, self.time_s, self.problem.period_s, self.problem.rules.contention, self.held,
                 self.count, self.sample, self.start, self.place, self.speed, self.slowdown,
-                self.length, self.at, self.duration, self.progress, self.since, self.rate,
-                self.due, True,
+                self.ready, self.length, self.at, self.duration, self.progress, self.since,
+                self.rate, self.due, True,
             )  # fmt: skip
 
     def next_end(self, horizon: float) -> tuple[float, int]:
@@ -162,7 +171,7 @@ class State:
             horizon, self.problem.period_s, self.problem.rules.contention, self.running,
             self.present, self.series, self.offset, self.length, self.at, self.duration, self.held,
             self.count, self.sample, self.start, self.place, self.speed, self.slowdown,
-            self.progress, self.since, self.rate, self.due,
+            self.ready, self.progress, self.since, self.rate, self.due,
         )  # fmt: skip
         return when, int(self.running[k]) if k >= 0 else -1
 

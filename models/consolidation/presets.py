@@ -29,7 +29,14 @@ __all__ = ["PRESETS", "bin_packing", "cats_testbed", "from_csv", "mixed", "pai",
 
 HERE = "optgap.models.consolidation.presets"
 CLUSTER = {"gpus_per_server": 8, "gpu_memory_gb": 32.0}
-OVER_TIME = {"capacity": "none", "gang": "server", "contention": 1.0, "waiting": False}
+OVER_TIME = {
+    "capacity": "none",
+    "gang": "server",
+    "contention": 1.0,
+    "waiting": False,
+    "wake_s": 0.0,
+    "util_scaled": False,
+}
 
 PRESETS = entries(
     Entry(
@@ -46,6 +53,7 @@ PRESETS = entries(
             "samples": 12,
             "clock_step_mhz": 0.0,
             "kappas": 4,
+            "util_scaled": False,
         },
         deterministic=False,
     ),
@@ -53,7 +61,14 @@ PRESETS = entries(
         "testbed",
         f"{HERE}:cats_testbed",
         "the paper's 14 tasks (Table 4) on its six V100 (Table 3); stage 1, 2 or 0 for both",
-        params={"stage": 1, "goal": "power", "capacity": "mean", "server_static_w": 0.0},
+        params={
+            "stage": 1,
+            "goal": "power",
+            "capacity": "mean",
+            "server_static_w": 0.0,
+            "wake_s": 0.0,
+            "util_scaled": False,
+        },
         deterministic=False,
     ),
     Entry(
@@ -114,6 +129,7 @@ def mixed(
     samples: int = 12,
     clock_step_mhz: float = 0.0,
     kappas: int = 4,
+    util_scaled: bool = False,
 ) -> ConsolidationProblem:
     """`size` tasks of 1 to 16 GB and 10 to 60 % on mostly one, up to eight GPUs each.
 
@@ -155,7 +171,7 @@ def mixed(
         [kind],
         [Server((0,) * gpus_per_server, server_static_w)] * count,
         tasks,
-        rules=Rules(capacity, gang=gang),
+        rules=Rules(capacity, gang=gang, util_scaled=util_scaled),
         name=f"mixed, {size} tasks, seed {seed}",
         origin="synthetic",
     )
@@ -191,6 +207,8 @@ def cats_testbed(
     goal: Goal = "power",
     capacity: Capacity = "mean",
     server_static_w: float = 0.0,
+    wake_s: float = 0.0,
+    util_scaled: bool = False,
 ) -> ConsolidationProblem:
     """The testbed's tasks; means from Table 4, series Gaussian around them as the paper draws.
 
@@ -218,7 +236,7 @@ def cats_testbed(
         [Server(gpus, server_static_w)],
         tasks,
         goal=goal,
-        rules=Rules(capacity),
+        rules=Rules(capacity, wake_s=wake_s, util_scaled=util_scaled),
         period_s=1.0,
         name=f"CATS testbed, {'both stages' if stage == 0 else f'stage {stage}'}",
         origin="CATS, Tables 3 and 4; series synthetic",
@@ -240,6 +258,8 @@ def over_time(
     gang: Gang = "server",
     contention: float = 1.0,
     waiting: bool = False,
+    wake_s: float = 0.0,
+    util_scaled: bool = False,
     series: str = "synthetic",
     data: str = "",
 ) -> ConsolidationProblem:
@@ -251,7 +271,7 @@ def over_time(
     present: how many are there at a time, on average.
     servers, gpus_per_server, gpu_memory_gb, server_static_w: 0 servers for enough of them; W of
         an awake server.
-    capacity, gang, contention, waiting: the rules.
+    capacity, gang, contention, waiting, wake_s, util_scaled: the rules.
     series: ``synthetic``, or ``philly`` or ``genai`` for recorded ones out of `data`.
     data: the folder with the public files; by default the one that ``OPTGAP_DATA`` names.
 
@@ -275,7 +295,14 @@ def over_time(
         [Server((0,) * width, server_static_w)] * count,
         tasks,
         goal="energy",
-        rules=Rules(capacity, gang=gang, contention=contention, waiting=waiting),
+        rules=Rules(
+            capacity,
+            gang=gang,
+            contention=contention,
+            waiting=waiting,
+            wake_s=wake_s,
+            util_scaled=util_scaled,
+        ),
         period_s=60.0,
         name=f"{title}, {size} tasks, seed {seed}",
         origin="synthetic" if pool is None else f"synthetic, with recorded series of {series}",

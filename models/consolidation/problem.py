@@ -56,6 +56,10 @@ class Rules:
     gang: ``server``: a task's GPUs are in one server; ``free``: anywhere, each once.
     contention: q of s(U) = max(1, (U/100)^q), by which residents slow one another (energy only).
     waiting: whether a task may start later than it is submitted (energy only).
+    wake_s: how long a GPU that slept takes to wake (energy only): it draws what it draws awake,
+        and nothing on it makes progress. Emptied and filled at one instant it has not slept.
+    util_scaled: power follows utilisation, P_gs + a·f·min(1, U/100), U being the sum over the
+        residents: at each moment (energy), of their means (power).
     """
 
     capacity: Capacity = "none"
@@ -63,6 +67,8 @@ class Rules:
     gang: Gang = "server"
     contention: float = 1.0
     waiting: bool = True
+    wake_s: float = 0.0
+    util_scaled: bool = False
 
     def validate(self, source: str, goal: str) -> None:
         """Raise InputError for a rule that is none of these."""
@@ -76,6 +82,8 @@ class Rules:
             raise InputError(source, "field limit_percent", self.limit_percent, "a percentage")
         if not 0 <= self.contention <= 10:
             raise InputError(source, "field contention", self.contention, "a number from 0 to 10")
+        if not 0 <= self.wake_s < 1e6:
+            raise InputError(source, "field wake_s", self.wake_s, "a time in s of at least 0")
         if goal == "energy" and self.capacity == "slot":
             expected = "none, mean or peak: over time, residents are not aligned"
             raise InputError(source, "field capacity", "slot", expected)
@@ -278,7 +286,10 @@ class ConsolidationProblem:
 
     def watts(self, kind: int, residents: Sequence[int], mhz: float) -> float:
         """Power of an awake GPU: the highest of its residents' lines at its clock, W."""
-        return max(self.line(ell, kind).watts(mhz) for ell in residents)
+        busy = 1.0
+        if self.rules.util_scaled:
+            busy = min(1.0, int(self.mean_micro[list(residents)].sum()) / (100 * MICRO))
+        return max(self.line(ell, kind).watts(mhz * busy) for ell in residents)
 
     # -- parts ----------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""The referee over time: one plain loop over all running tasks, sample by sample."""
+"""The referee over time: what a schedule comes to, and every rule that it breaks."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from optgap.models.compiled import compiled
 from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.referee import clocked, crowded, label, placed
+from optgap.models.consolidation.replay import Given, empty, run
 from optgap.models.consolidation.solution import ConsolidationSolution
 from optgap.models.consolidation.tasks import FloatArray, IntArray
 from optgap.models.result import Evaluation, Violation
@@ -121,214 +121,72 @@ def _spans(solution: ConsolidationSolution, end: FloatArray) -> list[Span]:
 @lru_cache(maxsize=1)  # `check` and `evaluate` ask for the same one in turn
 def replay(problem: ConsolidationProblem, solution: ConsolidationSolution) -> Replay:
     """Run a schedule: where, when and at which clocks is given, how fast follows."""
-    tasks = len(problem)
     order = sorted(
         [(a.start_s, 1, k) for k, a in enumerate(solution.assignments)]
         + [(c.time_s, 0, k) for k, c in enumerate(solution.clocks)]
     )
-    event_time = np.array([t for t, _, _ in order])
-    event_kind = np.array([kind for _, kind, _ in order], dtype=np.int64)
-    event_index = np.array([k for _, _, k in order], dtype=np.int64)
     widest = int(problem.width.max())
     stays = np.full((len(solution.assignments), widest), -1, dtype=np.int64)
     who = np.zeros(len(solution.assignments), dtype=np.int64)
     for k, a in enumerate(solution.assignments):
         stays[k, : len(a.gpus)] = a.gpus
         who[k] = a.task
-    clock_gpu = np.array([c.gpu for c in solution.clocks], dtype=np.int64)
-    clock_mhz = np.array([c.mhz for c in solution.clocks], dtype=np.float64)
-    kinds = range(len(problem.kinds))
-    beta = np.array(
-        [
-            [problem.kinds[k].beta if t.beta is None else t.beta for t in problem.tasks]
-            for k in kinds
-        ]
-    )
-    line = [[problem.line(ell, k) for ell in range(tasks)] for k in kinds]
-    end, totals = _replay(
-        event_time,
-        event_kind,
-        event_index,
-        stays,
-        who,
-        clock_gpu,
-        clock_mhz,
-        np.concatenate([task.util_percent for task in problem.tasks]),
-        np.cumsum([0, *(task.util_percent.size for task in problem.tasks)]).astype(np.int64),
-        np.array([task.duration_s for task in problem.tasks]),
-        problem.gpu_kind,
-        problem.gpu_server,
-        np.array([kind.f_max_mhz for kind in problem.kinds]),
-        beta,
-        np.array([[x.static_w for x in row] for row in line]),
-        np.array([[x.slope_w_per_mhz for x in row] for row in line]),
-        np.array([server.static_w for server in problem.servers]),
-        problem.period_s,
-        problem.rules.contention,
-        problem.tasks[-1].submit_s,
-        _floors(problem),
-        problem.memory.astype(np.float64),
-        float(problem.gpu_memory.max()),
-        _least_server_share(problem),
+    given = _given(problem, stays, who)
+    held = empty(len(problem), len(problem.places), len(problem.servers), widest)
+    clocks = [None if kind else solution.clocks[k] for _, kind, k in order]
+    end, totals = run(
+        given,
+        held,
+        np.array([t for t, _, _ in order], dtype=np.float64),
+        np.array([-1 if c is None else c.gpu for c in clocks], dtype=np.int64),
+        np.array([0.0 if c is None else c.mhz for c in clocks], dtype=np.float64),
+        np.array([k if kind else -1 for _, kind, k in order], dtype=np.int64),
     )
     return Replay(end, *(float(x) for x in totals))
 
 
-def _floors(problem: ConsolidationProblem) -> FloatArray:
-    """(L,) the least a GPU draws that runs this task within its κ, W."""
-    kinds = sorted(set(problem.gpu_kind.tolist()))
-    return np.array(
-        [
-            min(problem.line(ell, k).watts(problem.floors_mhz[k][ell]) for k in kinds)
-            for ell in range(len(problem))
-        ]
+def _given(problem: ConsolidationProblem, stays: IntArray, who: IntArray) -> Given:
+    """The problem as arrays."""
+    kinds, tasks = problem.kinds, problem.tasks
+    line = [[problem.line(ell, k) for ell in range(len(tasks))] for k in range(len(kinds))]
+    return Given(
+        stays=stays,
+        who=who,
+        series=np.concatenate([task.util_percent for task in tasks]),
+        offset=np.cumsum([0, *(task.util_percent.size for task in tasks)]).astype(np.int64),
+        duration=np.array([task.duration_s for task in tasks]),
+        gpu_kind=problem.gpu_kind,
+        gpu_server=problem.gpu_server,
+        f_max=np.array([kind.f_max_mhz for kind in kinds]),
+        beta=np.array([[k.beta if t.beta is None else t.beta for t in tasks] for k in kinds]),
+        static=np.array([[x.static_w for x in row] for row in line]),
+        slope=np.array([[x.slope_w_per_mhz for x in row] for row in line]),
+        server_w=np.array([server.static_w for server in problem.servers]),
+        memory=problem.memory.astype(np.float64),
+        floors=_floors(problem),
+        period=problem.period_s,
+        exponent=problem.rules.contention,
+        last_arrival=tasks[-1].submit_s,
+        largest=float(problem.gpu_memory.max()),
+        share=min(server.static_w / len(server.gpus) for server in problem.servers),
+        wake_s=problem.rules.wake_s,
+        scaled=problem.rules.util_scaled,
     )
 
 
-def _least_server_share(problem: ConsolidationProblem) -> float:
-    """Static power per GPU of the thriftiest server, W."""
-    return min(server.static_w / len(server.gpus) for server in problem.servers)
-
-
-@compiled
-def _replay(
-    event_time: FloatArray,
-    event_kind: IntArray,
-    event_index: IntArray,
-    stays: IntArray,
-    who: IntArray,
-    clock_gpu: IntArray,
-    clock_mhz: FloatArray,
-    series: FloatArray,
-    offset: IntArray,
-    duration: FloatArray,
-    gpu_kind: IntArray,
-    gpu_server: IntArray,
-    f_max: FloatArray,
-    beta: FloatArray,
-    static: FloatArray,
-    slope: FloatArray,
-    server_w: FloatArray,
-    period: float,
-    exponent: float,
-    last_arrival: float,
-    floors: FloatArray,
-    memory: FloatArray,
-    largest: float,
-    share: float,
-) -> tuple[FloatArray, FloatArray]:
-    """End of each task, and energy, GPU-s, server-s, energy up to the last arrival, floor."""
-    tasks, gpus = len(duration), len(gpu_kind)
-    end = np.full(tasks, np.inf)
-    totals = np.zeros(5)
-    stay = np.full(tasks, -1, dtype=np.int64)
-    progress = np.zeros(tasks)
-    clock = np.zeros(gpus)
-    util = np.zeros(gpus)
-    watts = np.zeros(gpus)
-    residents = np.zeros(gpus, dtype=np.int64)
-    servers = np.zeros(len(server_w), dtype=np.int64)
-    active = np.zeros(tasks, dtype=np.int64)
-    rate = np.zeros(tasks)
-    count, event, now = 0, 0, 0.0
-    while True:
-        while event < len(event_time) and event_time[event] <= now + 1e-12:
-            index = event_index[event]
-            if event_kind[event] == 0:
-                clock[clock_gpu[index]] = clock_mhz[index]
-            else:
-                task = who[index]
-                if end[task] == np.inf:
-                    if stay[task] < 0:
-                        active[count] = task
-                        count += 1
-                    stay[task] = index
-            event += 1
-        upcoming = event_time[event] if event < len(event_time) else np.inf
-        if count == 0:
-            if upcoming == np.inf:
-                return end, totals
-            now = upcoming
-            continue
-        for k in range(count):
-            task = active[k]
-            for m in range(stays.shape[1]):
-                g = stays[stay[task], m]
-                if g >= 0:
-                    util[g] = 0.0
-                    watts[g] = 0.0
-                    residents[g] = 0
-                    servers[gpu_server[g]] = 0
-        for k in range(count):
-            task = active[k]
-            index = min(offset[task + 1] - offset[task] - 1, int(progress[task] / period + 1e-7))
-            now_util = series[offset[task] + index]
-            for m in range(stays.shape[1]):
-                g = stays[stay[task], m]
-                if g >= 0:
-                    util[g] += now_util
-                    kind = gpu_kind[g]
-                    own = static[kind, task] + slope[kind, task] * clock[g]
-                    watts[g] = max(watts[g], own)
-        power, awake, woken, floor_top, held, wide = 0.0, 0, 0, 0.0, 0.0, 0
-        least = np.inf
-        step = upcoming - now
-        for k in range(count):
-            task = active[k]
-            speed = np.inf
-            width = 0
-            for m in range(stays.shape[1]):
-                g = stays[stay[task], m]
-                if g < 0:
-                    continue
-                width += 1
-                kind = gpu_kind[g]
-                slow = max(1.0, util[g] / 100.0) ** exponent
-                own = 0.0
-                if clock[g] > 0:
-                    own = (clock[g] / f_max[kind]) ** beta[kind, task] / slow
-                speed = min(speed, own)
-                if residents[g] == 0:
-                    residents[g] = 1
-                    power += watts[g]
-                    awake += 1
-                    i = gpu_server[g]
-                    if servers[i] == 0:
-                        servers[i] = 1
-                        power += server_w[i]
-                        woken += 1
-            rate[task] = speed
-            held += memory[task] * width
-            wide = max(wide, width)
-            least = min(least, floors[task])
-            floor_top = max(floor_top, floors[task] * width)
-            if speed > 0:
-                size = offset[task + 1] - offset[task]
-                index = int(progress[task] / period + 1e-7)
-                goal = duration[task]
-                if index < size - 1:
-                    goal = min(goal, (index + 1) * period)
-                step = min(step, max(0.0, goal - progress[task]) / speed)
-        if step == np.inf:
-            return end, totals  # nothing runs any more, and nothing will happen
-        needed = max(np.ceil(held / largest - 1e-9), float(wide))
-        floor = max(floor_top, needed * least) + needed * share
-        totals[0] += power * step
-        totals[1] += awake * step
-        totals[2] += woken * step
-        totals[3] += power * max(0.0, min(step, last_arrival - now))
-        totals[4] += floor * step
-        kept = 0
-        now += step
-        for k in range(count):
-            task = active[k]
-            progress[task] += rate[task] * step
-            if progress[task] >= duration[task] - 1e-7 * period:
-                end[task] = now
-            else:
-                active[kept] = task
-                kept += 1
-        count = kept
+def _floors(problem: ConsolidationProblem) -> FloatArray:
+    """(L,) the least a GPU draws that runs this task within its κ, W."""
+    floors = []
+    for ell, task in enumerate(problem.tasks):
+        scaled = problem.rules.util_scaled
+        busy = float(task.util_percent.min()) / 100 if scaled else 1.0
+        each = []
+        for k in sorted(set(problem.gpu_kind.tolist())):
+            line = problem.line(ell, k)
+            clock = problem.floors_mhz[k][ell]
+            each.append(line.static_w + line.slope_w_per_mhz * clock * busy)
+        floors.append(min(each))
+    return np.array(floors)
 
 
 def evaluate(problem: ConsolidationProblem, solution: ConsolidationSolution) -> Evaluation:

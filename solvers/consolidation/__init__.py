@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 HERE = "optgap.solvers.consolidation"
 MOST_SEARCHED = 600
 """Tasks up to which placements are searched for one move at a time."""
+MOST_EXHAUSTIVE = 6
 POWER, ENERGY = ("power",), ("energy",)
 
 METHODS = entries(
@@ -89,6 +90,8 @@ def auto(problem: ConsolidationProblem) -> str:
     """The method for this problem."""
     if problem.objective.goal == "energy":
         return "bound-energy"
+    if problem.rules.util_scaled:
+        return "exhaustive" if len(problem) <= MOST_EXHAUSTIVE else "bound-columns"
     alike = len(set(problem.servers)) == 1 and len(set(problem.servers[0].gpus)) == 1
     return "filling" if alike and len(problem) > MOST_SEARCHED else "exact"
 
@@ -97,4 +100,6 @@ def auto_bound(problem: ConsolidationProblem) -> str:
     """The method with the best bound for this problem."""
     if problem.objective.goal == "energy":
         return "bound-energy"
+    if problem.rules.util_scaled:
+        return "bound-columns"
     return "bound-levels" if len(problem) > MOST_SEARCHED else "bound-columns"

@@ -38,7 +38,7 @@ def columns(
 
 def bound_columns(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
     """The bound alone."""
-    pack = packing(problem)
+    pack = packing(problem, scaled="least")
     search = Search(pack, seed)
     search.build(limits, tries=3)
     search.improve(

@@ -10,12 +10,17 @@ power in proportion to the memory they hold, or to the utilisation they ask for 
 *Presence.* Where tasks start when they are submitted, task l is there from s to s + e at least,
 whatever slows it. At each instant the tasks that are there for certain need the power of the
 level-by-level count; its integral is a bound.
+
+While a GPU wakes it draws power and its residents rest, which leaves both as they are. Where power
+follows utilisation, U is at least a resident's own u[t]: g is taken sample by sample at that, and
+the count with the least sample of each task.
 """
 
 from __future__ import annotations
 
 import bisect
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,7 +39,7 @@ def bound_energy(problem: ConsolidationProblem, *, limits: Limits, seed: int) ->
     pack = packing(problem)
     best, by = work_j(pack), "energy of the work itself"
     if not problem.rules.waiting:
-        there = presence_j(pack)
+        there = presence_j(_at_least(pack))
         if there > best:
             best, by = there, "power of the tasks that are there for certain, over time"
     return bounded(best * (1 - SAFE), by, limits)
@@ -43,47 +48,59 @@ def bound_energy(problem: ConsolidationProblem, *, limits: Limits, seed: int) ->
 def work_j(pack: Packing) -> float:
     """The energy of the work, J."""
     problem = pack.problem
-    price = np.array([_price(pack, ell) for ell in range(pack.tasks)])
-    each = price * pack.width
-    duration = np.array([task.duration_s for task in problem.tasks])
-    by_memory = float((each * duration * problem.memory / problem.gpu_memory.max()).sum())
-    best = by_memory
-    if problem.rules.contention >= 1:
-        asked = np.array([_asked(problem, ell) for ell in range(pack.tasks)])
-        best = max(best, float((each * asked).sum()))
-    return best
+    by_memory, by_asking = [], []
+    for ell, task in enumerate(problem.tasks):
+        busy = task.util_percent / 100
+        lasting = _lasting(problem, ell)
+        price = _price(pack, ell, busy if problem.rules.util_scaled else np.ones(1)) * task.gpus
+        by_memory.append(float((price * lasting).sum()) * float(problem.memory[ell]))
+        by_asking.append(float((price * busy * lasting).sum()))
+    best = math.fsum(by_memory) / float(problem.gpu_memory.max())
+    return max(best, math.fsum(by_asking)) if problem.rules.contention >= 1 else best
 
 
-def _asked(problem: ConsolidationProblem, task: int) -> float:
-    """∫ u/100 over the task's progress, s."""
-    own = problem.tasks[task]
-    series, period = own.util_percent, problem.period_s
-    ends = np.minimum(np.arange(1, series.size + 1) * period, own.duration_s)
-    lasting = np.diff(ends, prepend=0.0)
-    more = max(0.0, own.duration_s - series.size * period)
-    return float((series * lasting).sum() + series[-1] * more) / 100
+def _lasting(problem: ConsolidationProblem, task: int) -> FloatArray:
+    """How much of a task's progress each of its samples is, s; the last goes on to its end."""
+    own, period = problem.tasks[task], problem.period_s
+    ends = np.minimum(np.arange(1, own.util_percent.size + 1) * period, own.duration_s)
+    ends[-1] = own.duration_s
+    return np.asarray(np.diff(ends, prepend=0.0))
 
 
-def _price(pack: Packing, task: int) -> float:
+def _price(pack: Packing, task: int, busy: FloatArray) -> FloatArray:
     """min over kinds and clocks of P(f)/(f/f_max)^β, J per s of progress on one GPU.
 
     P is the task's own line with the least share of a server's static power. The price has one
     minimum: where P' f = β P, else at an end of the range.
+
+    Parameters
+    ----------
+    busy: (n,) shares of the power above static that are drawn; the price for each.
     """
     problem = pack.problem
     share = float((pack.server_w / pack.server_gpus).min())
-    best = math.inf
+    best = np.full(busy.shape, np.inf)
     for k in sorted(set(problem.gpu_kind.tolist())):
         kind, own = problem.kinds[k], problem.tasks[task]
         line, beta = problem.line(task, k), kind.beta if own.beta is None else own.beta
-        static, slope = line.static_w + share, line.slope_w_per_mhz
+        static, slope = line.static_w + share, line.slope_w_per_mhz * busy
         low, high = kind.floor_mhz(own.kappa, own.beta), kind.f_max_mhz
-        clocks = [low, high]
-        if slope > 0 and beta < 1:
-            clocks.append(min(high, max(low, beta * static / ((1 - beta) * slope))))
+        clocks = [np.full(busy.shape, low), np.full(busy.shape, high)]
+        if beta < 1:
+            lowest = beta * static / np.maximum((1 - beta) * slope, 1e-300)
+            clocks.append(np.clip(lowest, low, high))
         for f in clocks:
-            best = min(best, (static + slope * f) / (f / high) ** beta)
+            best = np.minimum(best, (static + slope * f) / (f / high) ** beta)
     return best
+
+
+def _at_least(pack: Packing) -> Packing:
+    """With what each task draws at its least sample, where power follows utilisation."""
+    if not pack.problem.rules.util_scaled:
+        return pack
+    busy = np.array([float(task.util_percent.min()) / 100 for task in pack.problem.tasks])
+    slope = pack.slope * busy
+    return replace(pack, slope=slope, watts=pack.static_w + slope * pack.clock_mhz)
 
 
 def presence_j(pack: Packing) -> float:

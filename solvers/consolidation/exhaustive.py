@@ -81,7 +81,7 @@ def exhaustive(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> O
     """
     if len(problem) > MOST_TASKS:
         raise InputError("exhaustive", "tasks", len(problem), f"at most {MOST_TASKS} tasks")
-    search = Enumeration(packing(problem), limits)
+    search = Enumeration(packing(problem, scaled="own"), limits)
     search.run()
     info = {"visited": search.visited}
     solution = search.pack.solution(search.found) if search.best is not None else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from optgap.models.consolidation import (
     ConsolidationProblem,
     ConsolidationSolution,
 )
+from optgap.models.errors import InputError, NoQuote
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -100,6 +102,8 @@ class Packing:
             return 0.0
         k = int(self.gpu_kind[gpu])
         clock = float(self.clock_mhz[k, residents].max())
+        if self.problem.rules.util_scaled:
+            return self.problem.watts(int(self.problem.gpu_kind[gpu]), residents, clock)
         return float((self.static_w[k, residents] + self.slope[k, residents] * clock).max())
 
     def total(self, places: list[tuple[int, ...]]) -> float:
@@ -129,8 +133,25 @@ class Packing:
         return ConsolidationSolution.of(assignments, clocks)
 
 
-def packing(problem: ConsolidationProblem) -> Packing:
-    """The packing behind a problem; rows that another row implies are left out."""
+def packing(
+    problem: ConsolidationProblem, *, scaled: Literal["no", "least", "own"] = "no"
+) -> Packing:
+    """The packing behind a problem; rows that another row implies are left out.
+
+    Parameters
+    ----------
+    scaled: what a method makes of power that follows utilisation: it does not treat it (``no``);
+        a GPU costs at least what each resident alone would (``least``: for bounds); `cost`
+        asks the problem (``own``).
+
+    Raises
+    ------
+    InputError: for such power, at one instant, where a method does not treat it.
+    """
+    follows = problem.rules.util_scaled and problem.objective.goal == "power"
+    if follows and scaled == "no":
+        expected = "false: of the methods only exhaustive and bound-columns take it"
+        raise InputError(problem.name, "field util_scaled", NoQuote("true"), expected)
     used = sorted(set(problem.gpu_kind.tolist()))
     place = {kind: k for k, kind in enumerate(used)}
     memory_limit = {kind: int(problem.gpu_memory[problem.gpu_kind == kind][0]) for kind in used}
@@ -146,6 +167,9 @@ def packing(problem: ConsolidationProblem) -> Packing:
     lines = [[problem.line(ell, kind) for ell in tasks] for kind in used]
     static = np.array([[line.static_w for line in row] for row in lines])
     slope = np.array([[line.slope_w_per_mhz for line in row] for row in lines])
+    if follows:  # alone on its GPU: more residents, and higher clocks, never make it cheaper
+        busy = np.clip((problem.mean_micro - 1) / 1e8, 0.0, 1.0)  # less what means are rounded by
+        static, slope = static + slope * clock * busy * (1 - 1e-12), np.zeros_like(slope)
     return Packing(
         problem,
         problem.width,

@@ -8,7 +8,7 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.clocks import lowest
 from optgap.models.consolidation.engine import Choice, Engine, State
 from optgap.models.consolidation.problem import ConsolidationObjective
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
 from optgap.solvers.consolidation.exact import exact
@@ -44,6 +44,9 @@ def opt_repack(
     if problem.rules.capacity not in ("none", capacity or problem.rules.capacity):
         expected = f"{problem.rules.capacity}, the problem's own rule"
         raise InputError("opt_repack", "capacity", capacity, expected)
+    if problem.rules.util_scaled:
+        expected = "false: an event is solved for power that follows clocks alone"
+        raise InputError("opt_repack", "field util_scaled", NoQuote("true"), expected)
     if problem.objective.goal == "power":
         return _at_once(problem, limits, seed, capacity, event_s)
     if len(problem) > MOST_TASKS:

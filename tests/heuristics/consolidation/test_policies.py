@@ -187,7 +187,7 @@ def test_a_newcomer_takes_the_least_added_power() -> None:
 
 
 @settings(max_examples=12)
-@given(problem=consolidation_problems(goal="energy", capacities=("none", "mean")))
+@given(problem=consolidation_problems(goal="energy", capacities=("none", "mean"), scaled=True))
 def test_every_policy_keeps_every_rule_over_time(problem: ConsolidationProblem) -> None:
     for name in POLICIES:
         if name == "opt_repack":  # solves every event: see below

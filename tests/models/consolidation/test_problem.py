@@ -101,7 +101,20 @@ def test_a_gpu_draws_what_its_most_demanding_resident_does() -> None:
     assert problem.watts(0, [0, 1], 500) == pytest.approx(100)
 
 
-@given(problem=consolidation_problems())
+def test_at_one_instant_power_may_follow_the_sum_of_means() -> None:
+    problem = micro(util_scaled=True)
+    found = problem.evaluate(solution((0,), (1,), (1,))).objective
+    assert found == pytest.approx(100 + 2 * 23.3 + 121.5 * (0.5 + 0.8))
+    assert problem.evaluate(solution((0,), (0,), (0,))).objective == pytest.approx(100 + 144.8)
+
+
+@pytest.mark.parametrize("wake_s", [-1.0, float("nan"), 1e7])
+def test_a_latency_that_is_none_is_refused(wake_s: float) -> None:
+    with pytest.raises(InputError, match="field wake_s"):
+        micro(wake_s=wake_s)
+
+
+@given(problem=consolidation_problems(scaled=True))
 def test_a_problem_survives_its_json(problem: ConsolidationProblem) -> None:
     document = json.loads(json.dumps(problem.to_json()))
     again = ConsolidationProblem.from_json(Fields(document, "x"))

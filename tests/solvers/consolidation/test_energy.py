@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from strategies_consolidation import consolidation_problems
@@ -11,9 +12,11 @@ from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.energy import bound_energy
 
+RUNS = consolidation_problems(goal="energy", capacities=("none", "mean", "peak"), scaled=True)
 
-@settings(max_examples=12)
-@given(problem=consolidation_problems(goal="energy", capacities=("none", "mean", "peak")))
+
+@settings(max_examples=16)
+@given(problem=RUNS)
 def test_no_policy_beats_the_energy_bound(problem: ConsolidationProblem) -> None:
     bound = bound_energy(problem, limits=Limits(), seed=0).bound
     assert bound is not None
@@ -59,3 +62,16 @@ def test_a_trace_has_a_bound_that_all_rivals_keep() -> None:
         outcome = POLICIES[name].load()(problem, limits=Limits(), seed=0)
         assert problem.serves_all(outcome.solution)
         assert problem.evaluate(outcome.solution).objective > bound
+
+
+def test_power_that_follows_utilisation_has_a_bound_sample_by_sample() -> None:
+    series = np.array([100.0, 0.0, 50.0, 50.0])
+    task = Task("a", 32.0, kappa=1.0, duration_s=200.0, util_percent=series)
+    problem = ConsolidationProblem.of(
+        [GpuKind()], [Server((0,))], [task], goal="energy", period_s=50.0,
+        rules=Rules(util_scaled=True),
+    )  # fmt: skip
+    bound = bound_energy(problem, limits=Limits(), seed=0).bound
+    assert bound == pytest.approx(200 * 23.3 + 50 * 121.5 * (1 + 0 + 0.5 + 0.5))
+    alone = POLICIES["default"].load()(problem, limits=Limits(), seed=0)
+    assert problem.evaluate(alone.solution).objective == pytest.approx(bound)

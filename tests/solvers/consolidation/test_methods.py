@@ -99,6 +99,34 @@ def test_all_exact_methods_agree(problem: ConsolidationProblem) -> None:
         assert value(problem, dived) == pytest.approx(least, rel=2e-6)
 
 
+@settings(max_examples=10)
+@given(problem=consolidation_problems(scaled=True))
+def test_power_that_follows_utilisation_is_bounded_and_nobody_beats_the_search(
+    problem: ConsolidationProblem,
+) -> None:
+    truth = solved(problem, "exhaustive")
+    if truth.status is Status.INFEASIBLE:
+        return
+    least = value(problem, truth)
+    bound = solved(problem, "bound-columns").bound
+    assert bound is not None
+    assert bound <= least * (1 + 1e-9)
+    for name in ("cats", "opt_nomig", "default"):
+        made = POLICIES[name].load()(problem, limits=Limits(20), seed=0)
+        if made.solution is not None and problem.serves_all(made.solution):
+            assert value(problem, made) >= least * (1 - 1e-9), name
+
+
+def test_methods_that_know_no_utilisation_in_power_say_so() -> None:
+    problem = micro(util_scaled=True)
+    for name in ("exact", "filling", "columns", "printed", "bound-levels", "bound-area"):
+        with pytest.raises(InputError, match="util_scaled: found true, expected false"):
+            solved(problem, name)
+    assert auto(problem) == "exhaustive"
+    assert auto_bound(problem) == "bound-columns"
+    assert auto(mixed(seed=0, size=8, util_scaled=True)) == "bound-columns"
+
+
 @pytest.mark.parametrize("kind", ["u120", "t60"])
 def test_bin_packing_classes_are_proven(kind: str) -> None:
     problem = bin_packing(seed=2, kind=kind)
