@@ -12,7 +12,10 @@ from optgap.solvers.consolidation.dive import dive_to
 from optgap.solvers.consolidation.exact import outcome
 from optgap.solvers.consolidation.levels import closed_bound, counted, level_bound, levels
 from optgap.solvers.consolidation.packing import Packing, packing
-from optgap.solvers.consolidation.search import Search
+from optgap.solvers.consolidation.search import MOST_STEPS, STEPS, Search
+
+STEP_S = 1.5e-7
+"""About what a step of annealing takes."""
 
 
 def columns(
@@ -27,10 +30,10 @@ def columns(
     pack = packing(problem)
     search = Search(pack, seed)
     search.build(limits)
-    search.improve(limits, min(pack.tasks / 40, 0.2 * limits.remaining), _closed_form(pack, limits))
+    _anneal(pack, search, limits, min(pack.tasks / 40, 0.2 * limits.remaining))
     proof = _proof(pack, search, limits, seed)
     dive_to(pack, search, proof.watts, limits, seed, dives)
-    if search.watts > proof.watts * (1 + 1e-9):
+    if search.watts > proof.watts * (1 + 1e-9) and limits.stop is None:
         # the dives may have found counts that are easier to prove
         proof = max(proof, _proof(pack, search, limits, seed), key=lambda p: p.watts)
     return outcome(pack, search, proof, limits.stop or Termination.COMPLETED)
@@ -41,11 +44,16 @@ def bound_columns(problem: ConsolidationProblem, *, limits: Limits, seed: int) -
     pack = packing(problem, scaled="least")
     search = Search(pack, seed)
     search.build(limits, tries=3)
-    search.improve(
-        limits, min(1.0, pack.tasks / 100, 0.1 * limits.remaining), _closed_form(pack, limits)
-    )
+    _anneal(pack, search, limits, min(1.0, pack.tasks / 100, 0.1 * limits.remaining))
     proof = _proof(pack, search, limits, seed)
     return bounded(proof.watts, proof.by, limits)
+
+
+def _anneal(pack: Packing, search: Search, limits: Limits, seconds: float) -> None:
+    """Improve the placement, unless annealing once would already take half of the time."""
+    once = STEP_S * min(MOST_STEPS, STEPS * int(pack.width.sum()))
+    if once <= 0.5 * limits.remaining:
+        search.improve(limits, seconds, _closed_form(pack, limits))
 
 
 def _closed_form(pack: Packing, limits: Limits) -> float:
@@ -55,6 +63,7 @@ def _closed_form(pack: Packing, limits: Limits) -> float:
 
 
 def _proof(pack: Packing, search: Search, limits: Limits, seed: int) -> Proof:
+    """Counts by level, then columns, then servers by level, as far as time allows."""
     own = levels(pack)
     places = search.places or []
     tops = [max(int(own.of[ell]) for ell in tasks) for tasks in pack.contents(places).values()]
@@ -62,10 +71,11 @@ def _proof(pack: Packing, search: Search, limits: Limits, seed: int) -> Proof:
     half = limits.within(0.4 * min(limits.remaining, 3600))
     counts = counted(pack, own, half, hoped if places else None)
     best = Proof(closed_bound(pack, own, counts), "contents of a GPU, rounded up by level", counts)
-    joint = column_bound(pack, search, limits.within(0.5 * min(limits.remaining, 3600)))
-    if joint > best.watts:
-        best = Proof(joint, "linear program over contents of a GPU", counts)
-    if search.watts > best.watts * (1 + 1e-9):
+    if limits.stop is None:
+        joint = column_bound(pack, search, limits.within(0.5 * min(limits.remaining, 3600)))
+        if joint > best.watts:
+            best = Proof(joint, "linear program over contents of a GPU", counts)
+    if search.watts > best.watts * (1 + 1e-9) and limits.stop is None:
         found = level_bound(pack, own, counts, limits.within(20), watts=search.watts, seed=seed)
         if found.watts > best.watts:
             best = Proof(found.watts, found.by, counts)

@@ -25,6 +25,10 @@ SAFE = 1e-7
 """What a sum of prices may be off by, relative: taken off every bound."""
 FEW, MANY = 2000, 2_000_000
 """Nodes of the search for a set: to begin with, and at most."""
+BLOCK = 24
+"""Searches between two looks at the clock."""
+NODE_S, SHARE = 1e-6, 0.1
+"""About what a node takes, and the share of the time left that one search may have."""
 Set = tuple[int, ...]
 
 
@@ -71,7 +75,7 @@ class Generation:
         turn = np.lexsort((-sizes, -cost[tasks]))
         self.turn: IntArray = turn  # a set begins with its dearest task
         self.rows: IntArray = np.ascontiguousarray(pack.rows[:, tasks[turn]])
-        self.coarse, self.room = _coarse(self.rows, pack.most)
+        self.coarse, self.room = coarse_sizes(self.rows, pack.most)
         self.iterations = 0
         self.sets: list[Set] = []
         self._known: set[Set] = set()
@@ -105,8 +109,8 @@ class Generation:
         nodes, best = FEW, 0.0
         while True:
             self.iterations += 1
-            value, prices, levels = self._solve()
-            bound, fresh, exact = self._price(prices, nodes)
+            value, prices, levels = self._solve(limits)
+            bound, fresh, exact = self._price(prices, nodes, limits)
             best = max(best, bound)
             used = [(self.sets[j], float(x)) for j, x in enumerate(levels) if x > 1e-7]
             relaxed = Relaxed(value, best, prices, used)
@@ -117,33 +121,59 @@ class Generation:
                     return relaxed
                 nodes *= 10
 
-    def _solve(self) -> tuple[float, FloatArray, FloatArray]:
+    def _solve(self, limits: Limits) -> tuple[float, FloatArray, FloatArray]:
+        """Value, prices and λ; prices are good for a bound wherever the solver stopped."""
+        if math.isfinite(limits.remaining):  # HiGHS counts over the life of its object
+            most = self._highs.getRunTime() + max(0.05, limits.remaining)
+            self._highs.setOptionValue("time_limit", most)
         self._highs.run()
         solution = self._highs.getSolution()
         value = float(self._highs.getInfo().objective_function_value)
         prices = np.maximum(np.array(solution.row_dual), 0.0)
         return value, prices, np.array(solution.col_value)
 
-    def _price(self, prices: FloatArray, nodes: int) -> tuple[float, list[Set], bool]:
-        """A bound, sets that are worth more than they cost, and whether none can be missing."""
+    def _price(
+        self, prices: FloatArray, nodes: int, limits: Limits
+    ) -> tuple[float, list[Set], bool]:
+        """A bound, sets that are worth more than they cost, and whether none can be missing.
+
+        When time is up, sets that were not looked for count with what the tables allow them.
+        """
         profits = prices[self.turn]
         cost = self.cost[self.tasks[self.turn]]
         top = int(self.room.max())
         tables = np.stack([suffix_table(sizes, top, profits) for sizes in self.coarse])
         worth = cost * (1 + 1e-9)
-        value, upper, size, items = best_sets(
-            self.rows, self.pack.most, profits, self.coarse, self.room, tables, worth, nodes
-        )
+        nobody = np.full(len(worth), np.inf)
+
+        def search(wanted: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+            return best_sets(
+                self.rows, self.pack.most, profits, self.coarse, self.room, tables, wanted, few
+            )
+
+        few = nodes
+        _, upper, _, _ = search(nobody)
+        open_ = np.flatnonzero(upper > worth)
+        fresh: list[Set] = []
+        for lo in range(0, len(open_), BLOCK):
+            if limits.stop is not None:
+                break
+            block = open_[lo : lo + BLOCK]
+            few = int(min(nodes, max(200, SHARE * limits.remaining / (NODE_S * len(block)))))
+            wanted = nobody.copy()
+            wanted[block] = worth[block]
+            value, found, size, items = search(wanted)
+            upper[block] = found[block]
+            fresh += [
+                tuple(sorted(int(self.tasks[self.turn[j]]) for j in items[i, : size[i]]))
+                for i in block[value[block] > worth[block]]
+            ]
         ratio = max(1.0, float((upper / cost).max()))
         total = math.fsum((self.width * prices).tolist())
-        fresh = [
-            tuple(sorted(int(self.tasks[self.turn[j]]) for j in items[i, : size[i]]))
-            for i in np.flatnonzero(value > worth)
-        ]
         return total / ratio * (1 - SAFE), fresh, bool((upper <= worth).all())
 
 
-def _coarse(rows: IntArray, limits: IntArray) -> tuple[IntArray, IntArray]:
+def coarse_sizes(rows: IntArray, limits: IntArray) -> tuple[IntArray, IntArray]:
     """Sizes rounded down to a table's cells: each row for a few, memory and sums for many."""
     count, n = rows.shape
     if count == 1 and limits[0] <= FINE:

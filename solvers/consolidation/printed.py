@@ -7,19 +7,22 @@ import numpy as np
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
-from optgap.models.result import Outcome, Status
+from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import FloatArray, LinearBuilder, LinearModel
 from optgap.solvers.consolidation.packing import packing
 
 MOST_LITERALS = 200_000
+GAP, UNSURE = 1e-7, 5e-7
+"""How far from the optimum a solver may stop, and how far its proofs are trusted; relative."""
 
 
 class Printed:
     """Variables x_lij, y_ij, z_i, f_ij and o_li in that order, and the rows by equation."""
 
-    def __init__(self, problem: ConsolidationProblem, big_m: bool) -> None:
+    def __init__(self, problem: ConsolidationProblem, big_m: bool, limits: Limits) -> None:
         self.problem, self.big_m = problem, big_m
+        self.stopped: Termination | None = None
         self.builder = LinearBuilder()
         b, gpus, tasks = self.builder, range(len(problem.places)), range(len(problem))
         self.x = {(ell, g): b.variable(upper=1, integer=True) for ell in tasks for g in gpus}
@@ -29,6 +32,9 @@ class Printed:
         for ell in tasks:
             self._placed(ell)
         for g in gpus:
+            self.stopped = self.stopped or limits.stop
+            if self.stopped is not None:
+                return  # half a model is none
             self._held(g)
             self._clock(g)
         for i in range(len(problem.servers)):
@@ -111,9 +117,11 @@ def printed(
 ) -> Outcome:
     """Eq. 6-14 on a MILP solver; the paper used PuLP with CBC and a tolerance of 1e-6.
 
+    Gap and tolerance together are less than that, or the optimum would not count as proven.
+
     Parameters
     ----------
-    backend: ``cbc``, ``highs`` or ``scipy``.
+    backend: ``cbc``, ``highs``, ``scip`` or ``scipy``.
     big_m: (14) with M = f_max as printed; else (14'), equal at x = 1 and tighter at x = 0.
 
     Raises
@@ -126,8 +134,11 @@ def printed(
     if any(task.power is not None for task in problem.tasks):
         found = NoQuote("tasks with power lines of their own")
         raise InputError("printed", "tasks", found, "power that depends on the GPU alone")
-    formulation = Printed(problem, big_m)
-    solved = solve(formulation.model(), backend=backend, limits=limits, gap=1e-6, seed=seed)
+    formulation = Printed(problem, big_m, limits)
+    if formulation.stopped is not None:
+        message = "stopped while the model was written"
+        return Outcome(None, Status.NO_SOLUTION, formulation.stopped, message=message)
+    solved = solve(formulation.model(), backend=backend, limits=limits, gap=GAP, seed=seed)
     info = {"variables": formulation.model().variables, "rows": formulation.model().rows}
     if solved.values is None:
         return Outcome(
@@ -160,4 +171,4 @@ def printed(
 
 def _below(bound: float | None) -> float | None:
     """The solver proves up to its tolerance."""
-    return None if bound is None else float(np.nextafter(bound * (1 - 1e-6), -np.inf))
+    return None if bound is None else float(np.nextafter(bound * (1 - UNSURE), -np.inf))
