@@ -67,6 +67,7 @@ BACKENDS: Mapping[str, Backend] = {
         Backend("cbc", "CBC", {"pulp": ">=3.3,<5", "cbcbox": ">=2.9"}),
         Backend("cpsat", "CP-SAT", {"ortools": ">=9.15,<10"}, continuous=False),
         Backend("scipy", "SciPy (HiGHS)", {"scipy": ">=1.14"}, interrupts=False),
+        Backend("scip", "SCIP", {"ortools": ">=9.15,<10"}),
     )
 }
 
@@ -174,7 +175,7 @@ def solve(model: LinearModel, *, backend: str, limits: Limits, **options: Any) -
     Parameters
     ----------
     model: the formulation.
-    backend: ``highs``, ``cbc``, ``scipy`` or ``cpsat``.
+    backend: ``highs``, ``cbc``, ``scip``, ``scipy`` or ``cpsat``.
     limits: time limit, interrupt and progress.
     options: see `Options` in ``solvers/backends/linear.py`` (``gap``, ``seed``, ``workers``,
         ``start``, ``target``).

@@ -16,7 +16,7 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
 from optgap.solvers.backends.linear import FloatArray, LinearModel, Options, Solved, normalised
-from optgap.solvers.backends.watch import watch
+from optgap.solvers.backends.watch import GRACE_S, watch
 
 BOUND = re.compile(r"^Lower bound:\s+(\S+)", re.MULTILINE)
 
@@ -35,7 +35,10 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
 
     with tempfile.TemporaryDirectory(prefix="optgap-cbc-") as name:
         folder = Path(name)
-        write_mps(model, folder / "model.mps")
+        if not write_mps(model, folder / "model.mps", limits):
+            stopped = limits.stop or Termination.TIME_LIMIT
+            told = "stopped while the model was written"
+            return Solved(Status.NO_SOLUTION, stopped, solver=_name(), message=told)
         if options.start is not None:
             _write_start(folder / "start.sol", model, options.start)
         command = [cbc_bin_path(), "model.mps", *_arguments(limits, options)]
@@ -50,7 +53,7 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
             )
             asked: list[int] = []
             try:
-                watch(process.wait, limits, lambda: _stop(process, asked))
+                watch(process.wait, limits, lambda: _stop(process, asked), _grace(limits))
             finally:
                 if process.poll() is None:
                     process.kill()
@@ -60,6 +63,12 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
         except (ValueError, IndexError) as error:  # half a file, or not CBC's
             told = f"CBC ended with code {process.returncode}, its answer is unreadable: {error}"
             return Solved(Status.ERROR, Termination.ERROR, solver=_name(), message=told)
+
+
+def _grace(limits: Limits) -> float:
+    """How long CBC may take to write what it has: a time limit is kept, within 10 % and 0.7 s."""
+    limit = limits.time_limit
+    return GRACE_S if limit is None else min(GRACE_S, 0.5 + 0.08 * limit)
 
 
 def _arguments(limits: Limits, options: Options) -> list[str]:
@@ -103,8 +112,8 @@ def _read(model: LinearModel, folder: Path, code: int | None, limits: Limits, ga
     values = _values(model, lines) if optimal or stopped else None
     found = BOUND.search(log)
     bound = sign * _at_least(found.group(1)) + model.offset if found else None
-    if optimal and values is not None and (bound is None or not gap):
-        bound = model.objective(model.rounded(values))
+    if optimal and values is not None:
+        bound = _proven(model, values, gap, bound)
     termination = Termination.COMPLETED if optimal or infeasible else Termination.ERROR
     if not (optimal or infeasible) and (head.startswith("Stopped") or limits.stop is not None):
         termination = limits.stop or Termination.TIME_LIMIT
@@ -120,6 +129,16 @@ def _read(model: LinearModel, folder: Path, code: int | None, limits: Limits, ga
         if termination is Termination.ERROR
         else "",
     )
+
+
+def _proven(model: LinearModel, values: FloatArray, gap: float, logged: float | None) -> float:
+    """The bound that "optimal" within a gap means, or the log's: that may have few digits."""
+    objective = model.objective(model.rounded(values))
+    sign = 1.0 if model.sense == "min" else -1.0
+    meant = objective - sign * gap * abs(objective - model.offset)
+    if logged is None:
+        return meant
+    return max(meant, logged) if model.sense == "min" else min(meant, logged)
 
 
 def _name() -> str:

@@ -33,7 +33,7 @@ METHODS = entries(
     Entry(
         "milp",
         f"{HERE}.exact_milp:milp",
-        "proven optimum by the textbook formulation (highs, cbc or scipy); a few nodes",
+        "proven optimum by the textbook formulation (highs, cbc, scip or scipy); a few nodes",
         kind="exact",
         params={"backend": "highs"},
     ),

@@ -156,9 +156,12 @@ class Program:
             self.model.add_hint(x, held[job].get(node) == amount)
 
     def seconds(self, value: float) -> float:
-        """A bound on the objective in ticks as one in s, on Σ wait or on the makespan."""
+        """A bound on the objective in ticks as one in s, on Σ wait or on the makespan.
+
+        The objective is a whole number of ticks, so that a bound may be rounded up to one.
+        """
         data, jobs = self.data, self.problem.jobs
-        found = max(0.0, value - 1e-6) * data.tick_s
+        found = max(0, math.ceil(value - 1e-6)) * data.tick_s
         if self.problem.objective.goal == "makespan" or data.exact:
             return found
         # starts were rounded down by as much as they like, arrivals by what is counted here

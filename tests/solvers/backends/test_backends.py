@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 
 import numpy as np
@@ -17,8 +18,8 @@ from optgap.solvers import backends
 from optgap.solvers.backends import BackendUnavailable, available, require, solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel
 
-ALL = ("highs", "cbc", "scipy", "cpsat")
-FRACTIONAL = ("highs", "cbc", "scipy")
+ALL = ("highs", "cbc", "scipy", "cpsat", "scip")
+FRACTIONAL = ("highs", "cbc", "scipy", "scip")
 
 
 def knapsack(values: list[float], weights: list[int], capacity: int) -> LinearModel:
@@ -156,7 +157,7 @@ def test_cp_sat_stopped_at_once_claims_no_bound() -> None:
         assert solved.bound is None or solved.bound <= -4000
 
 
-@pytest.mark.parametrize("name", ["highs", "cbc", "cpsat"])
+@pytest.mark.parametrize("name", ["highs", "cbc", "cpsat", "scip"])
 def test_an_interrupt_ends_the_search_with_its_incumbent(name: str) -> None:
     limits = Limits()
     model = market_split(5, 40)
@@ -236,7 +237,7 @@ def test_cp_sat_refuses_what_is_not_integer() -> None:
 
 
 def test_an_unknown_back_end_is_named_with_those_there_are() -> None:
-    with pytest.raises(InputError, match="highs, cbc, cpsat, scipy"):
+    with pytest.raises(InputError, match="highs, cbc, cpsat, scipy, scip"):
         require("gurobi")
 
 
@@ -292,3 +293,15 @@ def test_an_import_that_fails_is_one_clear_line(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(BackendUnavailable, match="undefined symbol: _ZN5Highs") as caught:
         require("highs")
     assert "\n" not in str(caught.value)
+
+
+def test_an_optimum_of_cbc_is_proven_to_its_gap_whatever_digits_the_log_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from optgap.solvers.backends import cbc
+
+    monkeypatch.setattr(cbc, "BOUND", re.compile(r"^(?P<nothing>)(?=Welcome)", re.MULTILINE))
+    monkeypatch.setattr(cbc, "_at_least", lambda text: 40.5)  # as of "Lower bound: 41"
+    model = knapsack([16.0, 22.0, 12.0, 8.0, 11.0, 19.0], [5, 7, 4, 3, 4, 6], 14)
+    solved = solve(model, backend="cbc", limits=Limits(), gap=1e-6)
+    assert solved.bound == pytest.approx(43, rel=2e-6)
