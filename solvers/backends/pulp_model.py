@@ -11,13 +11,18 @@ import math
 import os
 from typing import Any
 
+from optgap.models.limits import Limits
 from optgap.solvers.backends.linear import LinearModel
 
+LOOK_EVERY = 100
+"""Rows between two looks at the clock."""
 
-def to_pulp(model: LinearModel) -> Any:
+
+def to_pulp(model: LinearModel, limits: Limits | None = None) -> Any:
     """The PuLP problem that minimises cᵀx (−cᵀx where `model` maximises), without the offset.
 
-    Variable j is called ``x{j}``. A row with two different limits becomes two.
+    Variable j is called ``x{j}``. A row with two different limits becomes two. None when
+    `limits` ended it on the way.
     """
     import pulp
 
@@ -36,6 +41,8 @@ def to_pulp(model: LinearModel) -> Any:
         sign * float(c) * v for v, c in zip(variables, model.cost, strict=True) if c
     )
     for i in range(model.rows):
+        if limits is not None and i % LOOK_EVERY == 0 and limits.stop is not None:
+            return None
         entries = range(int(model.starts[i]), int(model.starts[i + 1]))
         if not entries:
             continue
@@ -51,9 +58,18 @@ def to_pulp(model: LinearModel) -> Any:
     return problem
 
 
-def write_mps(model: LinearModel, path: str | os.PathLike[str]) -> None:
-    """Write the minimisation form of `model` as an MPS file, by way of PuLP."""
-    to_pulp(model).writeMPS(os.fspath(path))
+def write_mps(
+    model: LinearModel, path: str | os.PathLike[str], limits: Limits | None = None
+) -> bool:
+    """Write the minimisation form of `model` as an MPS file, by way of PuLP.
+
+    False when `limits` ended it on the way.
+    """
+    problem = to_pulp(model, limits)
+    if problem is None or (limits is not None and limits.stop is not None):
+        return False
+    problem.writeMPS(os.fspath(path))
+    return True
 
 
 def _limit(value: float) -> float | None:
