@@ -18,7 +18,7 @@ from optgap.solvers.consolidation.packing import QUANTUM_W, Packing, packing
 from optgap.solvers.consolidation.search import Search
 from optgap.solvers.consolidation.squeeze import applies, squeeze_to
 
-CLOSE = 1e-7
+CLOSE = 5e-7
 """Relative: what rounding costs to QUANTUM_W may leave between equal numbers."""
 SEARCH_SHARE, SEARCH_S = 0.25, 2.0
 """Of the time limit, and seconds per hundred tasks, spent on annealing before any proof."""
