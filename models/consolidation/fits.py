@@ -6,12 +6,16 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from optgap.models.consolidation.cluster import GpuKind, PowerLine
 from optgap.models.consolidation.tasks import Task
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, load_json
 from optgap.models.performance.saved import read_fit
+
+if TYPE_CHECKING:
+    from optgap.models.consolidation.problem import ConsolidationProblem
 
 LOGGER = logging.getLogger("optgap.consolidation")
 POWER, TIME = "linear-power", "power-law-jct"
@@ -61,13 +65,53 @@ def _clocks(source: str) -> dict[str, tuple[float, float]]:
     return clocks
 
 
+def refit(
+    problem: ConsolidationProblem,
+    paths: Sequence[str],
+    drawn: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None,
+) -> ConsolidationProblem:
+    """The problem with what was fitted for its GPUs, or for tasks of the groups' names.
+
+    Parameters
+    ----------
+    drawn: parameters by path, group and name, instead of those in the files.
+
+    Raises
+    ------
+    InputError: for a file that is not a fit, or not one for this problem.
+    """
+    from optgap.models.consolidation.problem import ConsolidationProblem
+
+    fits = [read(path) for path in paths]
+    if drawn is not None:
+        fits = [replace(fit, groups=drawn[fit.source]) for fit in fits]
+    names = [task.name for task in problem.tasks]
+    kinds, tasks = apply(fits, problem.kinds, problem.tasks, names, told=drawn is None)
+    return ConsolidationProblem.of(
+        kinds,
+        problem.servers,
+        tasks,
+        goal=problem.objective.goal,
+        rules=problem.rules,
+        period_s=problem.period_s,
+        name=problem.name,
+        origin=problem.origin,
+        source=", ".join(paths),
+    )
+
+
 def apply(
-    fits: Sequence[Fit], kinds: Sequence[GpuKind], tasks: Sequence[Task], apps: Sequence[str]
+    fits: Sequence[Fit],
+    kinds: Sequence[GpuKind],
+    tasks: Sequence[Task],
+    apps: Sequence[str],
+    told: bool = True,
 ) -> tuple[list[GpuKind], list[Task]]:
     """GPUs and tasks with what was fitted for them.
 
     A fit without groups, or with one group of the only GPU's name, is the GPU's. Otherwise its
-    groups are GPU models, or tasks' applications (`apps`, one per task).
+    groups are GPU models, or tasks' applications (`apps`, one per task). Clocks outside what was
+    fitted are warned about if they are to be `told`.
 
     Raises
     ------
@@ -89,7 +133,8 @@ def apply(
             tasks = [_own(task, fit, app) for task, app in zip(tasks, apps, strict=True)]
         else:
             raise _absent(fit, ", ".join(dict.fromkeys(kind.name for kind in kinds)))
-    _warn(fits, kinds, tasks, apps)
+    if told:
+        _warn(fits, kinds, tasks, apps)
     return kinds, tasks
 
 

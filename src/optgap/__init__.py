@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from optgap.plotting import plot_gaps
     from optgap.registry import families
     from optgap.reporting import report
+    from optgap.uncertain import UncertainComparison, compare_uncertain
     from optgap.versions import show_versions
     from optgap.views import plot_solution
     from optgap.waterfall import plot_explanation
@@ -44,12 +45,14 @@ __all__ = [
     "Result",
     "Status",
     "Termination",
+    "UncertainComparison",
     "Verdict",
     "__version__",
     "bound",
     "check",
     "compare",
     "compare_all",
+    "compare_uncertain",
     "conflict",
     "explain",
     "families",
@@ -78,11 +81,13 @@ _HOME = {
     "Result": "models.result",
     "Status": "models.result",
     "Termination": "models.result",
+    "UncertainComparison": "uncertain",
     "Verdict": "api",
     "bound": "api",
     "check": "api",
     "compare": "gaps",
     "compare_all": "overview",
+    "compare_uncertain": "uncertain",
     "conflict": "conflicts",
     "explain": "explaining",
     "families": "registry",

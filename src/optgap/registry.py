@@ -44,6 +44,8 @@ class FamilySpec:
     per_event: the policy that solves every event exactly with what is known by then.
     regrets: a function that judges a solution's decisions one by one, ``f(problem, solution) ->
         list of Regret``.
+    refit: a function that puts saved fits into a problem, ``f(problem, paths, drawn=None)``;
+        `drawn` are parameters by path, group and name instead of the files' own.
     """
 
     name: str
@@ -57,6 +59,7 @@ class FamilySpec:
     view: str = ""
     per_event: str = ""
     regrets: str = ""
+    refit: str = ""
 
     def from_tables(self, files: Mapping[str, str], given: Mapping[str, Any], seed: int) -> Problem:
         """A problem from CSV files and parameters as text.
@@ -164,6 +167,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             view="optgap.views.consolidation:draw",
             per_event="opt_nomig",
             regrets="optgap.heuristics.consolidation.regret:regrets",
+            refit="optgap.models.consolidation.fits:refit",
         ),
         FamilySpec(
             "coscheduling",

@@ -85,6 +85,24 @@ def test_a_simulation_has_a_bound_and_an_explanation(tmp_path: Path, cli: Cli) -
     assert all(row["metrics"]["average_gpus"] > 0 for row in document["rows"][1:])
 
 
+def test_waking_and_power_by_utilisation_are_set_from_the_command_line(
+    tables: list[str], tmp_path: Path, cli: Cli
+) -> None:
+    path = tmp_path / "p.json"
+    given = ["--set", "wake_s=3", "--set", "util_scaled=true", "--set", "goal=energy"]
+    assert cli("generate", "consolidation", *tables, *CLUSTER, *given, "-o", str(path)).code == 0
+    document = json.loads(path.read_text())
+    assert (document["wake_s"], document["util_scaled"]) == (3, True)
+    found = json.loads(cli("run", str(path), "--policy", "cats", "--json", "-", "-q").out)
+    assert found["metrics"]["mean_stretch"] > 1
+    given = ["--set", "util_scaled=true", "-o", str(path)]
+    assert cli("generate", "consolidation", *tables, *CLUSTER, *given).code == 0
+    assert json.loads(cli("solve", str(path), "--json", "-", "-q").out)["status"] == "optimal"
+    refused = cli("solve", str(path), "--method", "exact")
+    assert refused.code == 2
+    assert "util_scaled: found true" in refused.err
+
+
 def test_fitted_models_are_given_one_after_another(
     tables: list[str], tmp_path: Path, cli: Cli
 ) -> None:
@@ -105,6 +123,57 @@ def test_fitted_models_are_given_one_after_another(
     assert (kind["static_w"], kind["slope_w_per_mhz"], kind["beta"]) == (40, 0.1, 0.5)
 
 
+@pytest.fixture
+def power(tmp_path: Path, cli: Cli) -> str:
+    rows = [(300, 51), (600, 76), (900, 105), (1200, 130), (1350, 146)]
+    table, path = tmp_path / "power.csv", tmp_path / "power.json"
+    table.write_text("frequency_mhz,power_w\n" + "".join(f"{f},{p}\n" for f, p in rows))
+    assert cli("fit", "linear-power", str(table), "-o", str(path), "-q").code == 0
+    return str(path)
+
+
+def test_gaps_have_an_interval_under_the_uncertainty_of_a_fit(
+    problem: Path, power: str, cli: Cli
+) -> None:
+    given = ["--policies", "cats,default", "--model", power, "--samples", "4"]
+    answer = cli("compare", str(problem), *given, "--json", "-", "-q")
+    assert answer.code == 0
+    document = json.loads(answer.out)
+    said = document["uncertainty"]
+    assert (said["samples"], said["level"]) == (4, 0.9)
+    rows = {row["method"]: row for row in said["gap_to_bound"]}
+    fitted = {row["method"]: row["gap_to_bound"] for row in document["rows"]}
+    for name in ("cats", "default"):
+        assert rows[name]["low"] <= rows[name]["median"] <= rows[name]["high"]
+        assert rows[name]["median"] == pytest.approx(fitted[name], abs=0.02)
+    assert rows["default"]["low"] < rows["default"]["high"]
+    text = cli("compare", str(problem), *given).out
+    assert "4 samples of" in text
+    again = cli("compare", str(problem), *given, "--json", "-", "-q")
+    assert json.loads(again.out)["uncertainty"] == said
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["consolidation", "--samples", "3"], "--samples: found it without --model"),
+        (["consolidation", "--model", "FIT", "--samples", "1"], "2 to 10000 draws"),
+        (["consolidation", "--model", "FIT", "--level", "1"], "a share between 0 and 1"),
+        (["consolidation", "--model", "none.json"], "none.json"),
+        (["consolidation", "--sweep", "size=4,5", "--model", "FIT"], "beside --sweep"),
+        (["placement", "--preset", "small", "--model", "FIT"], "a placement problem"),
+        (["--model", "FIT"], "--model: found it without a family"),
+    ],
+)
+def test_draws_that_cannot_be_made_are_told_in_one_line(
+    given: list[str], said: str, power: str, cli: Cli
+) -> None:
+    answer = cli("compare", *(power if text == "FIT" else text for text in given))
+    assert answer.code == 2
+    assert said in answer.err
+    assert len(answer.err.strip().splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     ("tasks", "series", "settings", "said"),
     [
@@ -117,6 +186,8 @@ def test_fitted_models_are_given_one_after_another(
         (TASKS, SERIES, ["--set", "f_min_mhz=2000"], "f_min"),
         (TASKS, SERIES, ["--set", "capacity=most"], "one of none, mean, slot, peak"),
         (TASKS, SERIES, ["--set", "goal=energy", "--set", "capacity=slot"], "none, mean or peak"),
+        (TASKS, SERIES, ["--set", "wake_s=-1"], "field wake_s"),
+        (TASKS, SERIES, ["--set", "util_scaled=perhaps"], "util_scaled"),
     ],
 )
 def test_bad_input_ends_in_one_line(

@@ -14,6 +14,9 @@ from optgap.cli import options as opt
 if TYPE_CHECKING:
     from optgap.cli.work import Output
     from optgap.comparison import Comparison, ComparisonSet
+    from optgap.uncertain import UncertainComparison
+
+    Answer = Comparison | ComparisonSet | UncertainComparison
 
 
 def command(
@@ -42,6 +45,21 @@ def command(
             help="a parameter of the preset, or else of every policy and method that has it",
         ),
     ] = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="FIT.json",
+            help="a saved fit to put into the problem: gaps get an interval; repeatable",
+        ),
+    ] = None,
+    samples: Annotated[
+        int | None,
+        typer.Option("--samples", metavar="N", help="draws from the fit's covariance (20)"),
+    ] = None,
+    level: Annotated[
+        float | None, typer.Option("--level", metavar="SHARE", help="of the draws within (0.9)")
+    ] = None,
     plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
@@ -65,22 +83,26 @@ def command(
                 **ours,
                 "--policies": policies != "all" or None,
                 "--methods": methods != "auto" or None,
+                "--model": models or None,
+                "--samples": samples,
+                "--level": level,
             }
         )
         return _overview(Output(json, quiet), seed, time_limit, plot)
     if size is not None:
         given["size"] = str(size)
-    work: Callable[..., Comparison | ComparisonSet]
+    work: Callable[..., Answer]
+    drawn = _drawn(models or [], samples, level, sweep)
     if is_file(subject):
         refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
         problem = load_problem(subject)
-        name, work = problem.family, partial(gaps.compare, problem)
+        name, work = problem.family, partial(drawn or gaps.compare, problem)
     else:
         name = subject
         entry, _ = preset_entry(name, preset)
         own: dict[str, Any] = {k: given.pop(k) for k in list(given) if k in entry.params}
         if sweep is None:
-            work = partial(gaps.compare, generate(name, preset, seed=seed, **own))
+            work = partial(drawn or gaps.compare, generate(name, preset, seed=seed, **own))
         else:
             key, values = _swept(sweep)
             work = partial(gaps.sweep, name, key, values, preset=preset, **own)
@@ -125,6 +147,25 @@ def _overview(out: Output, seed: int, time_limit: float | None, plot: str | None
     return exit_code([answer.termination])
 
 
+def _drawn(
+    models: list[str], samples: int | None, level: float | None, sweep: str | None
+) -> Callable[..., UncertainComparison] | None:
+    """What compares under the uncertainty of fits; None where no fit is given."""
+    from optgap.models.errors import InputError, NoQuote
+    from optgap.uncertain import compare_uncertain
+
+    given = {"samples": samples, "level": level}
+    if models and sweep is not None:
+        raise InputError("--model", "", NoQuote("it beside --sweep"), "one of the two")
+    for name, value in given.items():
+        if value is not None and not models:
+            raise InputError(f"--{name}", "", NoQuote("it without --model"), "a saved fit")
+    if not models:
+        return None
+    chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
+    return partial(compare_uncertain, models=models, **chosen)
+
+
 def _swept(text: str) -> tuple[str, list[str]]:
     from optgap.models.errors import InputError
     from optgap.parameters import split_list
@@ -135,13 +176,15 @@ def _swept(text: str) -> tuple[str, list[str]]:
     return key.strip(), split_list(values, "--sweep")
 
 
-def _deliver(answer: Comparison | ComparisonSet, out: Output, plot: str | None) -> int:
+def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
     from optgap.cli.work import exit_code
-    from optgap.comparison import Comparison
+    from optgap.comparison import Comparison, ComparisonSet
     from optgap.models.jsonio import write_bytes
+    from optgap.uncertain import UncertainComparison
 
     parts = (answer,) if isinstance(answer, Comparison) else answer.comparisons
-    if isinstance(answer, Comparison):
+    shown = parts[0] if isinstance(answer, UncertainComparison) else answer
+    if not isinstance(answer, ComparisonSet):
         for line in answer.head():
             out.line(line)
         out.line()
@@ -152,8 +195,9 @@ def _deliver(answer: Comparison | ComparisonSet, out: Output, plot: str | None) 
     if plot is not None:
         from optgap.plotting import gaps_png
 
-        write_bytes(plot, gaps_png(answer))
-    return _complaints(parts) or exit_code(part.termination for part in parts)
+        write_bytes(plot, gaps_png(shown))
+    failed = _complaints(parts if isinstance(answer, ComparisonSet) else parts[:1])
+    return failed or exit_code(part.termination for part in parts)
 
 
 def _complaints(parts: Sequence[Comparison]) -> int:

@@ -1,0 +1,204 @@
+"""A comparison under the uncertainty of fitted models: every gap with an interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optgap import gaps
+from optgap.comparison import Comparison
+from optgap.contract import Problem
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.limits import Limits, Progress, silent
+from optgap.registry import FAMILIES, family, imported
+from optgap.render import Row, html_table, percent, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Draw = Mapping[str, Mapping[str, Mapping[str, float]]]
+"""Parameters by file, group and name."""
+LEVEL = 0.9
+MOST_SAMPLES = 10_000
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The gaps of one row over the samples; NaN where it never had one."""
+
+    method: str
+    count: int
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True)
+class UncertainComparison:
+    """The gap table at the fitted values, and how far gaps move within the fit's uncertainty.
+
+    Parameters
+    ----------
+    comparison: at the fitted values.
+    samples: one comparison per draw; each gap is against the bound of the same draw.
+    models: the files that were drawn from.
+    level: share of the samples within an interval.
+    """
+
+    comparison: Comparison
+    samples: tuple[Comparison, ...]
+    models: tuple[str, ...]
+    level: float = LEVEL
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """All of them, that at the fitted values first."""
+        return (self.comparison, *self.samples)
+
+    @property
+    def intervals(self) -> tuple[Interval, ...]:
+        """One per row that has a gap at the fitted values or in a sample."""
+        return tuple(self._intervals())
+
+    def _intervals(self) -> Iterator[Interval]:
+        tail = 0.5 * (1 - self.level)
+        for row in self.comparison.rows:
+            name = row.result.method
+            found = [
+                other.gap_to_bound
+                for sample in self.samples
+                for other in sample.rows
+                if other.result.method == name and other.gap_to_bound is not None
+            ]
+            if found:
+                low, median, high = np.quantile(found, [tail, 0.5, 1 - tail]).tolist()
+                yield Interval(name, len(found), low, median, high)
+            elif row.gap_to_bound is not None:
+                yield Interval(name, 0, math.nan, math.nan, math.nan)
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparison's JSON form, and under ``uncertainty`` the intervals."""
+        rows = []
+        for one in self.intervals:
+            ends = {"low": one.low, "median": one.median, "high": one.high}
+            known = {k: v if one.count else None for k, v in ends.items()}
+            rows.append({"method": one.method, "samples": one.count, **known})
+        about = {"models": list(self.models), "samples": len(self.samples), "level": self.level}
+        return {**self.comparison.to_json(), "uncertainty": {**about, "gap_to_bound": rows}}
+
+    def to_frame(self) -> pd.DataFrame:
+        """One line per sample and row, the fitted values as sample −1."""
+        import pandas as pd
+
+        frames = []
+        for k, comparison in enumerate(self.comparisons):
+            frame = comparison.to_frame()
+            frame.insert(0, "sample", [k - 1] * len(frame))
+            frames.append(frame)
+        return pd.concat(frames, ignore_index=True)
+
+    def head(self) -> list[str]:
+        """The comparison's, and what was drawn."""
+        drawn = f"{len(self.samples)} samples of {', '.join(self.models)}"
+        return [*self.comparison.head(), f"gaps over {drawn}: {100 * self.level:g} % interval"]
+
+    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
+        """Header, rows and right-aligned columns, as text."""
+        header = ("", "gap to bound", "low", "median", "high", "samples")
+        fitted = {row.result.method: row.gap_to_bound for row in self.comparison.rows}
+        rows: list[Row] = [
+            (
+                one.method,
+                percent(fitted[one.method]),
+                *(percent(x) if one.count else "" for x in (one.low, one.median, one.high)),
+                str(one.count),
+            )
+            for one in self.intervals
+        ]
+        return header, rows, (1, 2, 3, 4, 5)
+
+    def notes(self) -> list[str]:
+        """What rows have to say at the fitted values."""
+        return self.comparison.notes()
+
+    def __str__(self) -> str:
+        parts = ["\n".join(self.head()), text_table(*self.table()), "\n".join(self.notes())]
+        return "\n\n".join(filter(None, parts))
+
+    def _repr_html_(self) -> str:
+        header, rows, _ = self.table()
+        return html_table(header, rows, " · ".join(self.head()))
+
+
+def compare_uncertain(
+    problem: Problem,
+    models: Sequence[str],
+    policies: gaps.Policies = "all",
+    methods: gaps.Methods = "auto",
+    *,
+    samples: int = 20,
+    level: float = LEVEL,
+    time_limit: float | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+) -> UncertainComparison:
+    """Compare with fitted models put into the problem, and again for samples of their parameters.
+
+    Parameters
+    ----------
+    models: saved fits (``optgap.fit/1``); parameters are drawn from each one's covariance.
+    samples: how many draws.
+    level: share of the draws within an interval.
+    policies, methods, time_limit, seed, limits, progress: as `gaps.compare` has them.
+
+    Raises
+    ------
+    InputError: for a family into whose problems no fit can be put, a file that is no fit or not
+        one for the problem, or numbers out of range; and as `gaps.compare` does.
+    """
+    if not 2 <= samples <= MOST_SAMPLES:
+        raise InputError("--samples", "", samples, f"2 to {MOST_SAMPLES} draws")
+    if not 0 < level < 1:
+        raise InputError("--level", "", level, "a share between 0 and 1")
+    target = family(problem.family).refit
+    if not target:
+        able = ", ".join(name for name, spec in FAMILIES.items() if spec.refit)
+        raise InputError("--model", "", NoQuote(f"a {problem.family} problem"), f"one of {able}")
+    refit = imported(target)
+    limits = limits or Limits(progress=progress)
+    fitted = refit(problem, models)
+    drawn = draws(models, samples, seed)
+
+    def run(one: Problem) -> Comparison:
+        return gaps.compare(one, policies, methods, time_limit=time_limit, seed=seed, limits=limits)
+
+    central, done = run(fitted), []
+    for draw in drawn:
+        if limits.interrupted.is_set():
+            break
+        done.append(run(refit(problem, models, draw)))
+    return UncertainComparison(central, tuple(done), tuple(models), level)
+
+
+def draws(models: Sequence[str], count: int, seed: int) -> list[Draw]:
+    """Parameters drawn from the covariance of each group of each fit, independently.
+
+    Raises
+    ------
+    InputError: for a file that is no fit, or one without a covariance.
+    """
+    from optgap.fitting.saved import load
+    from optgap.fitting.uncertainty import samples
+
+    rng = np.random.default_rng(seed)
+    found: list[dict[str, dict[str, dict[str, float]]]] = [{} for _ in range(count)]
+    for path in models:
+        for group, estimator in load(path).fits.items():
+            for k, drawn in enumerate(samples(estimator, count, rng)):
+                found[k].setdefault(path, {})[group] = dict(drawn.params_)
+    return list(found)
