@@ -26,8 +26,10 @@ def check(problem: ConsolidationProblem, solution: ConsolidationSolution) -> lis
     gpus = {clock.gpu for clock in solution.clocks}
     if len(gpus) != len(solution.clocks):
         broken.append(Violation("clocks per GPU", "frequencies_mhz", len(solution.clocks), 1))
-    if any(not 0 <= g < len(problem.places) for g in gpus):
-        broken.append(Violation("GPU number", "frequencies_mhz", max(gpus), len(problem.places)))
+    for g in sorted(gpus):
+        if not 0 <= g < len(problem.places):
+            limit = len(problem.places) - 1
+            broken.append(Violation("GPU number", "frequencies_mhz", g, limit))
     return broken or _shared(problem, solution)
 
 
