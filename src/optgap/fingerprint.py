@@ -15,7 +15,7 @@ from optgap.versions import versions
 
 WITHOUT_INFLUENCE = {
     *("python", "platform", "typer", "rich", "matplotlib"),
-    *("pooch", "joblib", "pyarrow", "distributed", "optuna"),
+    *("pooch", "joblib", "pyarrow", "distributed", "ray", "optuna"),
 }
 """Parts of `versions` that no objective, bound or solution depends on, or not in every digit."""
 

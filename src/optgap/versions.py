@@ -25,6 +25,7 @@ PACKAGES = (
     "joblib",
     "pyarrow",
     "distributed",
+    "ray",
     "optuna",
 )
 

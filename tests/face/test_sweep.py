@@ -506,6 +506,35 @@ def test_a_cluster_loses_a_worker_and_a_driver_and_no_row(
     assert workers <= {str(first.pid), str(second.pid)}
 
 
+def test_ray_loses_processes_and_a_driver_and_no_row() -> None:
+    pytest.importorskip("ray", reason="comes with the extra ray")
+    deadly = '"own.py:kills_once", "own.py:kills(when=1)"'
+    text = SLOW.replace('"fgd"', deadly).replace("seeds = 12", "seeds = 4")
+    Path("s.toml").write_text(text)
+    process = sweep_process("--engine", "ray", "--jobs", "2")
+    until_rows(3, process)
+    process.kill()
+    process.communicate()
+    kept = journal_lines()
+    again = sweep_process("--engine", "ray", "--jobs", "2", "--resume")
+    out, err = again.communicate(timeout=120)
+    assert f"{kept} there before, {12 - kept} now" in out
+    assert again.returncode == 1  # for the cells that nobody survives
+    assert len(err.splitlines()) == 4
+    swept(grid("own.py:slow", "own.py:kills_once", seeds=4, instance={"size": 10}))
+    rows = lasting("s.parquet")
+    dead = [row for row in rows if row["method"] == "own.py:kills(when=1)"]
+    assert ["worker process died" in row["error"] for row in dead] == [True] * 4
+    assert [row for row in rows if row not in dead] == lasting()
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:99999", "auto"])
+def test_a_ray_cluster_that_does_not_answer_is_bad_input(address: str) -> None:
+    pytest.importorskip("ray", reason="comes with the extra ray")
+    with pytest.raises(InputError, match=r"a Ray cluster|HOST:PORT"):
+        swept(grid("fgd"), "ray", scheduler=address)
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -569,6 +598,7 @@ def test_a_time_limit_for_the_whole_sweep_gives_a_table_to_resume(cli: Cli) -> N
         ("pyarrow", ("serial",), "sweep"),
         ("joblib", ("processes",), "sweep"),
         ("distributed", ("dask", "--scheduler", "tcp://127.0.0.1:1"), "dask"),
+        ("ray", ("ray",), "ray"),
     ],
 )
 def test_a_missing_extra_is_one_line_before_anything_runs(

@@ -23,10 +23,10 @@ def command(
         typer.Option("-o", "--output", metavar="PARQUET", help="the table; SPEC.parquet without"),
     ] = None,
     engine: Annotated[
-        str, typer.Option("--engine", metavar="NAME", help="processes, dask or serial")
+        str, typer.Option("--engine", metavar="NAME", help="processes, dask, ray or serial")
     ] = "processes",
     scheduler: Annotated[
-        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="of a Dask cluster")
+        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="of a Dask or Ray cluster")
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", metavar="N", min=1, help="processes; one per core")

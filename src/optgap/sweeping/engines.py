@@ -1,9 +1,11 @@
-"""Where cells run: here, in processes of this machine (by joblib), or on a Dask cluster."""
+"""Where cells run: here, in processes of this machine (by joblib), or on a cluster."""
 
 from __future__ import annotations
 
 import itertools
+import logging
 import os
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +16,7 @@ from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote
 from optgap.sweeping.cell import Cell, Row, failed, run_cell
 
-Name = Literal["processes", "dask", "serial"]
+Name = Literal["processes", "dask", "ray", "serial"]
 STRIKES = 2
 """How many worker processes a cell may take down, running alone, before it counts as failed."""
 CONNECT_S = 10.0
@@ -26,13 +28,15 @@ class Engine:
 
     Parameters
     ----------
-    name: ``processes`` of this machine, a ``dask`` cluster, or ``serial`` in this process.
+    name: ``processes`` of this machine, a ``dask`` or ``ray`` cluster, or ``serial`` in this
+        process.
     jobs: how many processes; by default one per core. A cluster has as many as it has.
-    scheduler: the address of a Dask scheduler.
+    scheduler: the address of a Dask scheduler, or of a Ray cluster; without one, Ray is started
+        on this machine.
 
     Raises
     ------
-    InputError: for another name, a scheduler without ``dask``, or ``dask`` without one.
+    InputError: for another name, a scheduler where there is none, or ``dask`` without one.
     """
 
     name: str = "processes"
@@ -42,9 +46,10 @@ class Engine:
     def __post_init__(self) -> None:
         if self.name not in get_args(Name):
             raise InputError("--engine", "", self.name, "one of " + ", ".join(get_args(Name)))
-        if (self.name == "dask") != (self.scheduler is not None):
+        with_one = {"dask": (True,), "ray": (True, False)}.get(self.name, (False,))
+        if (self.scheduler is not None) not in with_one:
             found = NoQuote("it with" if self.scheduler else "it without") + " --scheduler"
-            expected = "--engine dask --scheduler ADDRESS, or neither"
+            expected = "--scheduler ADDRESS with dask, and only with dask or ray"
             raise InputError("--engine", self.name, NoQuote(found), expected)
         if self.jobs is not None and self.jobs < 1:
             raise InputError("--jobs", "", self.jobs, "at least 1")
@@ -53,6 +58,8 @@ class Engine:
         """Raise InputError when the package that the engine needs is missing."""
         if self.name == "dask":
             require("distributed", "dask")
+        elif self.name == "ray":
+            require("ray", "ray")
         elif self.name == "processes":
             require("joblib", "sweep")
 
@@ -71,7 +78,9 @@ class Engine:
                     return
                 yield run_cell(cell)
             return
-        if self.scheduler is not None:
+        if self.name == "ray":
+            yield from _ray(self.scheduler, self.jobs, cells, stopped)
+        elif self.scheduler is not None:
             yield from _cluster(self.scheduler, cells, stopped)
         else:
             yield from self._processes(cells, stopped)
@@ -177,7 +186,7 @@ def _given_up(cell: Cell, error: BaseException) -> Row:
     return cell.head | failed(text, "fault")
 
 
-# -- a cluster -----------------------------------------------------------------------------
+# -- a Dask cluster ------------------------------------------------------------------------
 
 
 def _cluster(address: str, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[Row]:
@@ -234,3 +243,68 @@ def _connect(distributed: Any, address: str) -> Any:
     except (OSError, ValueError, TimeoutError) as error:
         found = NoQuote(f"no answer ({type(error).__name__})")
         raise InputError("--scheduler", address, found, "a Dask scheduler") from None
+
+
+# -- Ray -----------------------------------------------------------------------------------
+
+
+def _ray(
+    address: str | None, jobs: int | None, cells: Sequence[Cell], stopped: Callable[[], bool]
+) -> Iterator[Row]:
+    """Rows as they come from a Ray cluster, or from Ray on this machine.
+
+    Not through joblib either: its Ray backend gives results only once all are there.
+    """
+    # Ray would tell its makers what it is used for
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    if address is not None:
+        _require_answer(address)  # Ray itself would try for minutes
+    here = {"num_cpus": jobs or cores(), "include_dashboard": False} if address is None else {}
+    try:
+        # what befalls a worker is in the row that it was to make
+        ray.init(address or "local", log_to_driver=False, logging_level=logging.CRITICAL, **here)
+    except (ConnectionError, OSError, RuntimeError, ValueError) as error:
+        found = NoQuote(f"no answer ({type(error).__name__})")
+        raise InputError("--scheduler", address or "local", found, "a Ray cluster") from None
+    try:
+        yield from _ray_tasks(ray, cells, stopped)
+    except ray.exceptions.RaySystemError as error:
+        found = NoQuote(f"a connection that broke off ({type(error).__name__})")
+        raise InputError(
+            "--scheduler", address or "local", found, "a Ray cluster; --resume goes on"
+        ) from None
+    finally:
+        ray.shutdown()
+
+
+def _require_answer(address: str) -> None:
+    """Raise InputError when nobody listens at ``HOST:PORT`` or ``ray://HOST:PORT``."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not port.isdigit():
+        raise InputError("--scheduler", "", address, "HOST:PORT or ray://HOST:PORT")
+    try:
+        socket.create_connection((host, int(port)), CONNECT_S).close()
+    except (OSError, OverflowError) as error:
+        found = NoQuote(f"no answer ({type(error).__name__})")
+        raise InputError("--scheduler", address, found, "a Ray cluster") from None
+
+
+def _ray_tasks(ray: Any, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[Row]:
+    task = ray.remote(max_retries=STRIKES)(run_cell)
+    waiting = iter(cells)
+    running: dict[Any, Cell] = {}
+    while True:
+        room = 0 if stopped() else 2 * int(ray.cluster_resources().get("CPU", 1)) - len(running)
+        for cell in itertools.islice(waiting, max(0, room)):
+            running[task.remote(cell)] = cell
+        if not running:
+            return
+        (done, *_), _ = ray.wait(list(running), num_returns=1)
+        cell = running.pop(done)
+        try:
+            row = ray.get(done)
+        except ray.exceptions.WorkerCrashedError as error:
+            row = _given_up(cell, error)
+        yield row
