@@ -114,13 +114,12 @@ def decision(
     remaining: Floats,
     limit_w: float,
     gap: float,
-    near: float = 0.0,
 ) -> Solved:
-    """The optimum of one decision, jobs that wait at the horizon; `near` as in `solve`."""
+    """The optimum of one decision, jobs that wait at the horizon."""
     wait = horizon(problem, of_class, remaining)
     limit = limit_w if math.isfinite(limit_w) else math.inf
     snapshot = Snapshot(choices, of_class, remaining, problem.gpus, limit, wait)
-    return solve(snapshot, gap, MOST_STATES, near)
+    return solve(snapshot, gap, MOST_STATES)
 
 
 def configurations(choices: Choices, chosen: Ints) -> tuple[Ints, Ints]:

@@ -72,7 +72,6 @@ class _Judged(PowerFlow):
         times = np.where(np.isfinite(problem.time_s), problem.time_s, np.inf)
         self.fastest = times.min(axis=(1, 2))
         self.found: list[Gap] = []
-        self.near = [0.0, 0.0]
         self.every, self.event = every, 0
 
     def decide(self, state: State) -> Decision:
@@ -85,13 +84,12 @@ class _Judged(PowerFlow):
     def _judge(self, state: State, answer: Decision) -> Gap:
         problem, c = state.problem, state.of_class
         gaps, proven = [], True
-        for i, weight in enumerate((state.remaining, 1 / self.fastest[c])):
+        for weight in (state.remaining, 1 / self.fastest[c]):
             wait = horizon(problem, c, weight)
             runs = answer.count >= 0
             times = np.where(runs, weight * problem.time_s[c, answer.count, answer.clock], wait)
             value = math.fsum(times.tolist())
-            best = decision(self.choices, problem, c, weight, self.limit_w, self.gap, self.near[i])
-            self.near[i] = best.power_price
+            best = decision(self.choices, problem, c, weight, self.limit_w, self.gap)
             gaps.append(value / best.objective - 1)
             proven &= best.proven
         return Gap(len(c), gaps[0], gaps[1], proven)

@@ -17,8 +17,9 @@ import numpy as np
 
 from optgap.models.compiled import compiled
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
+from optgap.models.elastic.knapsack import pareto
 from optgap.models.elastic.problem import Floats
-from optgap.models.elastic.snapshot import pareto, undominated
+from optgap.models.elastic.snapshot import undominated
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
@@ -256,7 +257,8 @@ def _best_joint(first: Any, value: Any, gpus: Any, watts: Any, capacity: int, li
                     new_used[m], new_power[m] = used[s] + gpus[z], power[s] + watts[z]
                     new_cost[m], parent[m], pick[m] = cost[s] - value[z], s, z - first[j]
                     m += 1
-        keep = pareto(new_used[:m], new_power[:m], new_cost[:m], 0.0, 0.0)
+        slack = 1e-12 * np.abs(new_cost[:m]).max()
+        keep = pareto(new_used[:m], new_power[:m], new_cost[:m], np.arange(m + 1), slack)
         used, power, cost = new_used[keep], new_power[keep], new_cost[keep]
         parents.append(parent[keep])
         picks.append(pick[keep])
