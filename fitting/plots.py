@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import interval, samples
 from optgap.models.errors import InputError
+from optgap.models.jsonio import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -192,15 +194,15 @@ def save_plot(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
     ------
     InputError: for an ending that cannot be drawn.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     require_ending(path)
     figure = Figure(figsize=(14, 4.2), layout="constrained")
-    FigureCanvasAgg(figure)
     left, middle, right = figure.subplots(1, 3)
     plot_curve(report, left)
     plot_measured(report, middle)
     plot_residuals(report, right)
     figure.suptitle(report.fit.estimator.name)
-    figure.savefig(path, dpi=110)
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format=Path(path).suffix.lstrip(".").lower(), dpi=110)
+    write_bytes(path, buffer.getvalue())

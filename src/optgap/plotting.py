@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from optgap.comparison import ACCEPTED, Comparison, ComparisonSet
+from optgap.models.errors import InputError
+from optgap.models.jsonio import write_bytes
 from optgap.models.result import Status
 from optgap.render import number
 
@@ -61,14 +65,48 @@ def gaps_figure(comparison: Comparison | ComparisonSet) -> Figure:
     return figure
 
 
+ENDINGS = (".png", ".svg", ".pdf")
+
+
+def require_ending(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a picture that cannot be drawn, before any work goes into it.
+
+    Raises
+    ------
+    InputError: for a name with another ending than `ENDINGS`.
+    """
+    if path is not None and Path(path).suffix.lower() not in ENDINGS:
+        expected = "a file that ends in " + ", ".join(ENDINGS[:-1]) + f" or {ENDINGS[-1]}"
+        raise InputError("--plot", "", str(path), expected)
+
+
+def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
+    """Write a figure as PNG, SVG or PDF, by the file's ending, in one step.
+
+    Raises
+    ------
+    InputError: for another ending, or a place that cannot be written to.
+    """
+    require_ending(path)
+    write_bytes(path, image(figure, Path(path).suffix.lower().removeprefix(".")))
+
+
 def png(figure: Figure) -> bytes:
-    """A figure as a PNG file; names with ``$`` in them are names, not mathematics."""
+    """A figure as a PNG file."""
+    return image(figure, "png")
+
+
+def image(figure: Figure, kind: str) -> bytes:
+    """A figure as a file; names with ``$`` in them are names, not mathematics."""
+    import matplotlib as mpl
     from matplotlib.text import Text
 
     for text in figure.findobj(Text):
         text.set_parse_math(False)
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=150)
+    dated: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with mpl.rc_context({"svg.hashsalt": "optgap"}):  # the same figure makes the same file
+        figure.savefig(buffer, format=kind, dpi=150, metadata=dated)
     return buffer.getvalue()
 
 

@@ -73,8 +73,10 @@ def command(
     from optgap.cli.work import Output, interruptible
     from optgap.documents import load_problem
     from optgap.parameters import assignments
+    from optgap.plotting import require_ending
 
     opt.require_writable(json, plot)
+    require_ending(plot)
     given = assignments(settings or [], "--set")
     if subject is None:
         ours = {"--preset": preset, "--size": size, "--sweep": sweep, "--set": settings}
@@ -122,9 +124,8 @@ def _refuse_without_family(options: dict[str, object]) -> None:
 
 def _overview(out: Output, seed: int, time_limit: float | None, plot: str | None) -> int:
     from optgap.cli.work import exit_code, interruptible
-    from optgap.models.jsonio import write_bytes
     from optgap.overview import compare_all, head, table
-    from optgap.plotting import png
+    from optgap.plotting import save_figure
 
     answer = interruptible(
         lambda limits: compare_all(seed=seed, time_limit=time_limit, limits=limits),
@@ -132,7 +133,7 @@ def _overview(out: Output, seed: int, time_limit: float | None, plot: str | None
     )
     out.document(answer)
     if plot is not None:
-        write_bytes(plot, png(answer.draw()))
+        save_figure(plot, answer.draw())
     for comparison in answer.comparisons:
         out.line(head(comparison) + "\n")
         out.table(*table(comparison))
@@ -179,7 +180,6 @@ def _swept(text: str) -> tuple[str, list[str]]:
 def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
     from optgap.cli.work import exit_code
     from optgap.comparison import Comparison, ComparisonSet
-    from optgap.models.jsonio import write_bytes
     from optgap.uncertain import UncertainComparison
 
     parts = (answer,) if isinstance(answer, Comparison) else answer.comparisons
@@ -193,9 +193,9 @@ def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
         out.line(note if k else "\n" + note)
     out.document(answer)
     if plot is not None:
-        from optgap.plotting import gaps_png
+        from optgap.plotting import gaps_figure, save_figure
 
-        write_bytes(plot, gaps_png(shown))
+        save_figure(plot, gaps_figure(shown))
     failed = _complaints(parts if isinstance(answer, ComparisonSet) else parts[:1])
     return failed or exit_code(part.termination for part in parts)
 

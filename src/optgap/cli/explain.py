@@ -48,8 +48,10 @@ def command(
     from optgap.cli.work import Output, exit_code, interruptible
     from optgap.explaining import explain
     from optgap.parameters import assignments
+    from optgap.plotting import require_ending
 
     opt.require_writable(json, plot)
+    require_ending(plot)
     given: dict[str, Any] = assignments(settings or [], "--set")
     problem = problem_of(subject, preset, size, given, seed)
     choose_policy(problem, policy, given)  # a wrong name is told before any work
@@ -73,11 +75,10 @@ def command(
 def _deliver(answer: Explanation, out: Output, top: int, plot: str | None) -> None:
     out.document(answer.to_json(top))
     if plot is not None:
-        from optgap.models.jsonio import write_bytes
-        from optgap.plotting import png
+        from optgap.plotting import save_figure
         from optgap.waterfall import explanation_figure
 
-        write_bytes(plot, png(explanation_figure(answer)))
+        save_figure(plot, explanation_figure(answer))
     for line in answer.head():
         out.line(line)
     out.line()

@@ -81,7 +81,12 @@ Settings = Annotated[
 REPEATABLE = "repeatable"
 """In the text about a file that may be given several times."""
 PlotFile = Annotated[
-    str | None, typer.Option("--plot", metavar="PNG", help="draw the picture here")
+    str | None,
+    typer.Option("--plot", metavar="FILE", help="draw the picture here: .png, .svg or .pdf"),
+]
+SolutionPlot = Annotated[
+    str | None,
+    typer.Option("--plot", metavar="FILE", help="draw the solution here: .png, .svg or .pdf"),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from optgap.cli.work import Output, exit_code
@@ -35,11 +36,28 @@ def show(result: Result, problem: Any, out: Output, verbose: bool) -> None:
 
 
 def deliver(
-    result: Result, problem: Any, out: Output, solution_file: str | None, verbose: bool
+    result: Result,
+    problem: Any,
+    out: Output,
+    solution_file: str | None,
+    verbose: bool,
+    plot: str | None = None,
 ) -> int:
-    """Show and write a result; returns the exit code."""
+    """Show, write and draw a result; returns the exit code."""
     show(result, problem, out, verbose)
     out.document(result)
     if solution_file is not None and result.solution is not None:
         dump_json(solution_file, result.solution.to_json(problem))
+    if plot is not None:
+        _draw(result, problem, plot)
     return exit_code([result.termination])
+
+
+def _draw(result: Result, problem: Any, plot: str) -> None:
+    from optgap.plotting import save_figure
+    from optgap.views import plot_solution
+
+    if result.solution is None:
+        print(f"optgap: {plot}: nothing drawn, there is no solution", file=sys.stderr)
+        return
+    save_figure(plot, plot_solution(result, problem))

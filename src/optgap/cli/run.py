@@ -25,6 +25,7 @@ def command(
         str | None,
         typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here"),
     ] = None,
+    plot: opt.SolutionPlot = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
@@ -37,8 +38,10 @@ def command(
     from optgap.cli.work import Output, interruptible
     from optgap.documents import load_problem
     from optgap.parameters import assignments
+    from optgap.plotting import require_ending
 
-    opt.require_writable(json, output, *tables.values())
+    opt.require_writable(json, output, plot, *tables.values())
+    require_ending(plot)
     params = assignments(settings or [], "--set")
     problem = load_problem(problem_file)
     _refuse_foreign(problem, tables)
@@ -49,7 +52,7 @@ def command(
     if result.solution is not None:
         _write(problem, result.solution, tables)
     quiet = quiet or "-" in (output, *tables.values())
-    return deliver(result, problem, Output(json, quiet), output, verbose)
+    return deliver(result, problem, Output(json, quiet), output, verbose, plot)
 
 
 def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:

@@ -35,6 +35,7 @@ def command(
     settings: opt.Settings = None,
     conflict: Conflict = False,
     output: SolutionFile = None,
+    plot: opt.SolutionPlot = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
@@ -46,8 +47,10 @@ def command(
     from optgap.cli.work import Output, interruptible
     from optgap.documents import load_problem
     from optgap.parameters import assignments
+    from optgap.plotting import require_ending
 
-    opt.require_writable(json, output)
+    opt.require_writable(json, output, plot)
+    require_ending(plot)
     params = assignments(settings or [], "--set")
     problem = load_problem(problem_file)
     runnable = choose_method(problem, method, params)
@@ -58,7 +61,8 @@ def command(
     )
     if conflict:
         result = _with_conflict(result, problem, time_limit, quiet)
-    return deliver(result, problem, Output(json, quiet or output == "-"), output, verbose)
+    out = Output(json, quiet or output == "-")
+    return deliver(result, problem, out, output, verbose, plot)
 
 
 def _with_conflict(

@@ -68,6 +68,7 @@ def memory_map(problem: ConsolidationProblem, solution: ConsolidationSolution, a
     ax.set_yticks(range(len(gpus)), names, fontsize=6.5)
     ax.set_ylim(len(gpus) - 0.4, -0.6)
     ax.set_xlim(0, most * 1.14)
+    ax.set_xticks([tick for tick in ax.get_xticks() if tick <= most])  # no grid through the words
     ax.set_xlabel("memory held (GB); beside it clock and sum of mean utilisations")
     ax.set_ylabel("server.GPU")
     found = problem.evaluate(solution)

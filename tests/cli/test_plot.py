@@ -1,0 +1,76 @@
+"""``--plot``: a picture of the solution or of the gaps, in the format of the file's ending."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from conftest import Cli, two_nodes_problem
+
+import optgap
+from optgap.registry import FAMILIES
+
+SIZES = {"placement": ("small", 8), "consolidation": ("mixed", 4), "coscheduling": (None, 4)}
+SIZES |= {"queueing": ("small", 6), "elastic": ("small", 4)}
+BEGINS = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}
+
+
+@pytest.fixture(autouse=True)
+def problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    optgap.save(two_nodes_problem(), Path("problem.json"))
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_draws_its_solutions(cli: Cli, family: str) -> None:
+    preset, size = SIZES[family]
+    problem = optgap.generate(family, preset, size=size)
+    optgap.save(problem, Path("p.json"))
+    policy = next(iter(FAMILIES[family].policies))
+    answer = cli("run", "p.json", "--policy", policy, "--plot", "p.svg")
+    assert answer.code == 0, answer.err
+    assert Path("p.svg").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf", ".PNG"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("run", "problem.json", "--policy", "fgd"),
+        ("compare", "problem.json", "--policies", "fgd", "--methods", "bound-types"),
+    ],
+)
+def test_the_ending_says_the_format_and_the_same_run_makes_the_same_file(
+    cli: Cli, command: tuple[str, ...], ending: str
+) -> None:
+    for name in ("a", "b"):
+        assert cli(*command, "--plot", name + ending).code == 0
+    first, second = (Path(name + ending).read_bytes() for name in ("a", "b"))
+    assert first.startswith(BEGINS[ending.lower()])
+    assert first == second
+    assert sorted(Path().glob(".*")) == []  # nothing half-written is left
+
+
+def test_an_exact_solution_is_drawn(cli: Cli) -> None:
+    assert cli("solve", "problem.json", "--plot", "s.png").code == 0
+    assert Path("s.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["x.gif", "x", "x.png.txt", ".png"])
+@pytest.mark.parametrize("command", [("run", "--policy"), ("solve", "--method"), ("compare", "")])
+def test_another_ending_is_one_line_before_any_work(
+    cli: Cli, command: tuple[str, str], name: str
+) -> None:
+    given = [command[0], "problem.json", *([command[1], "nonsense"] if command[1] else [])]
+    answer = cli(*given, "--plot", name)
+    assert answer.code == 2
+    assert ".png, .svg or .pdf" in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert not Path(name).exists()
+
+
+def test_without_a_solution_nothing_is_drawn_and_that_is_said(cli: Cli) -> None:
+    answer = cli("solve", "problem.json", "--method", "bound-types", "--plot", "s.png")
+    assert answer.code == 0
+    assert answer.err == "optgap: s.png: nothing drawn, there is no solution\n"
+    assert not Path("s.png").exists()
