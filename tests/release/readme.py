@@ -15,6 +15,7 @@ import argparse
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -168,7 +169,7 @@ def main() -> int:
     failed = broken_links(markdown)
     print(*failed, sep="\n", end="\n" if failed else "")
     with tempfile.TemporaryDirectory(prefix="optgap-readme-") as place:
-        reader = Reader(given.python, Path(place))
+        reader = Reader(shutil.which(given.python) or given.python, Path(place))
         reader.settle()
         for step in dict.fromkeys(steps(markdown)):
             if given.no_make and step.text.startswith("make "):
