@@ -8,6 +8,10 @@ each job starts no later than there, as those before it have started and ended n
 Two orders of the same jobs leave the same choice to those that remain. If one has its last start no
 later and every job that still runs then ends no later, it can do whatever the other can: the other
 is dropped if its sum of starts is no less (and, for a makespan, its last end no earlier).
+
+What remains starts no sooner than each job could alone, and the k-th start is no sooner than there
+is room for k of them: those that are longer than the time since the last start still run then, and
+hold at least as much as the smallest of them do. Both orders may be taken together, k by k.
 """
 
 from __future__ import annotations
@@ -23,6 +27,19 @@ KEPT = 16
 
 
 @inner
+def _passed(ends: IntArray, time: int) -> int:
+    """The last end that is not after `time`."""
+    low, high = 0, len(ends)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if ends[middle] <= time:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@inner
 def _earliest(
     k: int,
     since: int,
@@ -32,11 +49,14 @@ def _earliest(
     start: IntArray,
     placed: IntArray,
     depth: int,
+    at: int,
 ) -> int:
-    """When job k fits first, from `since` on, beside the running and the placed jobs."""
-    gpus, whole, ready = jobs[k, 1:]
+    """When job k fits first, from `since` on, beside the running and the placed jobs.
+
+    `at` is an end that is not after `since`.
+    """
+    gpus, whole, ready = jobs[k, 1], jobs[k, 2], jobs[k, 3]
     time = max(since, ready)
-    at = 0
     while True:
         while at + 1 < len(ends) and ends[at + 1] <= time:
             at += 1
@@ -74,10 +94,10 @@ def _children(
     Left out are jobs that start no sooner than another could have ended: that one might as well
     run before. Of jobs that are alike the first one comes first.
     """
-    count, soonest = len(jobs), FAR
+    count, soonest, before = len(jobs), FAR, _passed(ends, since)
     for k in range(count):
         if used[k] == 0:
-            first[k] = _earliest(k, since, jobs, profile, ends, start, placed, depth)
+            first[k] = _earliest(k, since, jobs, profile, ends, start, placed, depth, before)
             soonest = min(soonest, first[k] + jobs[k, 0])
     size = 0
     for k in range(count):
@@ -98,6 +118,81 @@ def _children(
         order[at] = k
         size += 1
     return size
+
+
+@inner
+def _fewest(t: int, since: int, k: int, used: IntArray, jobs: IntArray, by_gpus: IntArray) -> int:
+    """GPUs that the k first of the remaining jobs hold at least at t, all started after `since`."""
+    short = 0
+    for i in range(len(jobs)):
+        if used[i] == 0 and since + jobs[i, 0] <= t:
+            short += 1
+    wanted, total = k - short, 0
+    for at in range(len(jobs)):
+        if wanted <= 0:
+            break
+        i = by_gpus[at]
+        if used[i] == 0 and since + jobs[i, 0] > t:
+            total += jobs[i, 1]
+            wanted -= 1
+    return total
+
+
+@inner
+def _least(
+    since: int,
+    used: IntArray,
+    jobs: IntArray,
+    profile: IntArray,
+    ends: IntArray,
+    start: IntArray,
+    placed: IntArray,
+    depth: int,
+    first: IntArray,
+    by_gpus: IntArray,
+    spare: IntArray,
+    enough: int,
+) -> int:
+    """What the starts of the remaining jobs add up to at least, or `enough` once it is that.
+
+    The k-th of them starts no sooner than k of them could each alone, nor before there is room for
+    the k smallest together, less those that may have ended by then.
+    """
+    count, size = len(jobs), 0
+    for i in range(count):  # earliest starts, ascending
+        if used[i] == 0:
+            at = size
+            while at > 0 and spare[at - 1] > first[i]:
+                spare[at] = spare[at - 1]
+                at -= 1
+            spare[at] = first[i]
+            size += 1
+    total, t, at = 0, since, _passed(ends, since)
+    for k in range(size):
+        t = max(t, spare[k])
+        while True:
+            while at + 1 < len(ends) and ends[at + 1] <= t:
+                at += 1
+            free = profile[at, 0]
+            later = ends[at + 1] if at + 1 < len(ends) else FAR
+            for i in range(depth):
+                other = placed[i]
+                end = start[other] + jobs[other, 0]
+                if end > t:
+                    free -= jobs[other, 1]
+                    later = min(later, end)
+            if _fewest(t, since, k + 1, used, jobs, by_gpus) <= free:
+                break
+            for i in range(count):
+                if used[i] == 0 and since + jobs[i, 0] > t:
+                    later = min(later, since + jobs[i, 0])
+            if later == FAR:
+                break
+            t = later
+        total += t
+        if total >= enough:
+            return total
+    return total
 
 
 @inner
@@ -156,8 +251,9 @@ def best_plan(
     order = np.zeros((count + 1, count), dtype=np.int64)
     size = np.zeros(count + 1, dtype=np.int64)
     following = np.zeros(count + 1, dtype=np.int64)
-    memory = np.zeros((2**count, KEPT, count + 3), dtype=np.int64)
+    memory = np.empty((2**count, KEPT, count + 3), dtype=np.int64)
     kept = np.zeros(2**count, dtype=np.int64)
+    by_gpus, spare = np.argsort(jobs[:, 1]), np.zeros(count, dtype=np.int64)
     mask, spent = 0, 0
     cost, looked, depth = FAR, 0, 0
     size[0] = _children(
@@ -194,6 +290,21 @@ def best_plan(
             time = start[i] if used[i] != 0 else first[depth, i]
             least += time
             last = max(last, time + jobs[i, 0])
+        if depth < count and least < cost and not makespan:
+            least = spent + _least(
+                start[k],
+                used,
+                jobs,
+                profile,
+                ends,
+                start,
+                placed,
+                depth,
+                first[depth],
+                by_gpus,
+                spare,
+                cost - spent,
+            )
         if makespan:
             least += (count + 1) * last
         if depth < count and least < cost:

@@ -12,7 +12,7 @@ import numpy as np
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
-from optgap.models.queueing.arrays import IntArray
+from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.queueing.packing import Cluster
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import cpsat
@@ -26,7 +26,8 @@ MOST = 16
 """Jobs that branch and bound is allowed to plan at all."""
 PACE = 2_500_000
 """Partial plans that count as a second of effort; looking at one takes about 1 µs."""
-
+TELL_EVERY = 16
+"""Arrivals between two words on progress."""
 COARSE_S = 10**9
 """Longest horizon of a plan, s: what lies beyond is as good as never."""
 
@@ -43,29 +44,53 @@ class _State:
     start: dict[int, float] = field(default_factory=dict)
     held: dict[int, Held] = field(default_factory=dict)
     settled: object = None
+    stuck: object = None
+    overrun_s: float = math.inf
     solved: int = 0
     proven: int = 0
+    room: dict[int, bool] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        stream, (_, g) = self.problem.jobs, self.problem.shape
+        self.patient = stream.patient
+        self.seconds = stream.estimate_s
+        whole = stream.gpus // g + (2 * (stream.gpus % g) > g)
+        self.widths: IntArray = np.stack([stream.gpus, whole], axis=1)
+        self.gpus: list[int] = stream.gpus.tolist()
+        self.began: FloatArray = np.zeros(len(self.problem))
+
+    def fits(self, job: int) -> bool:
+        """Whether a job can start now; asked again only once GPUs were taken or given back."""
+        n = self.gpus[job]
+        if n not in self.room:
+            self.room[n] = self.cluster.fits(n)
+        return self.room[n]
 
     def sight(self, jobs: list[int]) -> object:
         """What a plan for these jobs depends on, as long as no running job overruns."""
         return tuple(jobs), len(self.start), len(self.ends)
+
+    def settle(self, jobs: list[int]) -> None:
+        """Note that the last plan stands for these jobs, until a running job overruns."""
+        self.settled = self.sight(jobs)
+        running = np.array([job for _, job in self.ends], dtype=np.int64)
+        planned = self.began[running] + self.seconds[running]
+        self.overrun_s = float(planned.min(initial=math.inf))
 
     def stands(self, jobs: list[int]) -> bool:
         """Whether the last plan was for these jobs and the running ones, and starts none yet.
 
         Time that passes alone changes no plan: whatever starts next does so when a job ends.
         """
-        if self.settled != self.sight(jobs):
-            return False
-        estimate = self.problem.jobs.estimate_s
-        return all(self.start[job] + estimate[job] > self.now for _, job in self.ends)
+        return self.settled == self.sight(jobs) and self.overrun_s > self.now
 
     def begin(self, job: int) -> None:
         """Start a job that fits."""
         jobs = self.problem.jobs
         self.waiting.remove(job)
-        self.start[job] = self.now
-        self.held[job] = self.cluster.start(job, int(jobs.gpus[job]))
+        self.start[job] = self.began[job] = self.now
+        self.held[job] = self.cluster.start(job, self.gpus[job])
+        self.room.clear()
         heapq.heappush(self.ends, (self.now + float(jobs.duration_s[job]), job))
 
     def happen(self, arrived: int) -> int:
@@ -73,11 +98,12 @@ class _State:
         jobs = self.problem.jobs
         while self.ends and self.ends[0][0] <= self.now:
             self.cluster.end(heapq.heappop(self.ends)[1])
+            self.room.clear()
         while arrived < len(jobs) and jobs.arrival_s[arrived] <= self.now:
             self.waiting.append(arrived)
             arrived += 1
-        leaves = jobs.arrival_s + jobs.patience_s if not jobs.patient else None
-        if leaves is not None:
+        if not self.patient:
+            leaves = jobs.arrival_s + jobs.patience_s
             self.waiting = [job for job in self.waiting if leaves[job] > self.now]
         return arrived
 
@@ -87,7 +113,7 @@ class _State:
         times = [self.ends[0][0]] if self.ends else []
         if arrived < len(jobs):
             times.append(float(jobs.arrival_s[arrived]))
-        if not jobs.patient:
+        if not self.patient:
             times += [float(jobs.arrival_s[j] + jobs.patience_s[j]) for j in self.waiting]
         return min(times, default=math.inf)
 
@@ -135,7 +161,8 @@ def rolling(
             break
         state.now = now
         arrived = state.happen(arrived)
-        limits.progress(f"rolling: {len(state.start)} of {len(problem)} jobs", None, None)
+        if arrived % TELL_EVERY == 0:
+            limits.progress(f"rolling: {len(state.start)} of {len(problem)} jobs", None, None)
         while state.waiting and _decide(state, head, planner):
             pass
     return _outcome(state, termination)
@@ -159,9 +186,12 @@ class _Planner:
 
 def _decide(state: _State, head: int, planner: _Planner) -> bool:
     """Start what is to start now; whether to look again because all of the head has started."""
-    gpus = state.problem.jobs.gpus
+    gpus = state.gpus
     jobs = state.waiting[:head] if head else list(state.waiting)
-    if not any(state.cluster.fits(int(gpus[job])) for job in jobs) or state.stands(jobs):
+    if state.stuck == state.sight(jobs) or state.stands(jobs):
+        return False
+    if not any(state.fits(job) for job in jobs):
+        state.stuck = state.sight(jobs)
         return False
     chosen = jobs
     if not _all_fit(state, jobs):
@@ -172,21 +202,23 @@ def _decide(state: _State, head: int, planner: _Planner) -> bool:
         chosen = [job for job, soon in zip(jobs, now, strict=True) if soon]
     before = len(state.start)
     for job in sorted(chosen, key=lambda job: (-gpus[job], job)):
-        if state.cluster.fits(int(gpus[job])):
+        if state.fits(job):
             state.begin(job)
     started = len(state.start) - before
     if started == len(chosen):  # as planned; the rest of the plan is for later
-        state.settled = state.sight([job for job in jobs if job not in state.start])
+        state.settle([job for job in jobs if job not in state.start])
     return started > 0
 
 
 def _all_fit(state: _State, jobs: list[int]) -> bool:
     """Whether all of them can start now, the largest first."""
-    gpus, fitting = state.problem.jobs.gpus, []
+    if not all(state.fits(job) for job in jobs):
+        return False
+    gpus, fitting = state.gpus, []
     for job in sorted(jobs, key=lambda job: (-gpus[job], job)):
-        if not state.cluster.fits(int(gpus[job])):
+        if not state.cluster.fits(gpus[job]):
             break
-        state.cluster.start(job, int(gpus[job]))
+        state.cluster.start(job, gpus[job])
         fitting.append(job)
     for job in fitting:
         state.cluster.end(job)
@@ -219,29 +251,18 @@ class Plan:
 
 def plan_of(state: _State, jobs: list[int]) -> Plan:
     """What is to be planned now; whoever fits nowhere for fragments starts after the next end."""
-    stream, (nodes, g) = state.problem.jobs, state.problem.shape
-    running = [job for _, job in state.ends]
-    until = [state.start[job] + float(stream.estimate_s[job]) - state.now for job in running]
-    ends = [max(1, math.ceil(t)) for t in until]
-    soon = min(ends, default=0)
-
-    def width(job: int) -> tuple[int, int]:
-        n = int(stream.gpus[job])
-        return n, n // g + (2 * (n % g) > g)
-
-    rows = []
-    for job in jobs:
-        length = max(1, math.ceil(stream.estimate_s[job]))
-        ready = 0 if state.cluster.fits(int(stream.gpus[job])) else soon
-        rows.append((length, *width(job), ready))
-    busy = [(end, *width(job)) for end, job in zip(ends, running, strict=True)]
-    return Plan(
-        np.array(rows, dtype=np.int64),
-        np.array(busy, dtype=np.int64).reshape(-1, 3),
-        state.problem.gpus,
-        nodes,
-        state.problem.objective.goal == "makespan",
-    )
+    nodes, _ = state.problem.shape
+    running = np.array([job for _, job in state.ends], dtype=np.int64)
+    until = state.began[running] + state.seconds[running] - state.now
+    busy = np.empty((len(running), 3), dtype=np.int64)
+    busy[:, 0], busy[:, 1:] = np.maximum(1, np.ceil(until)), state.widths[running]
+    soon = int(busy[:, 0].min(initial=2**62)) if len(running) else 0
+    rows = np.zeros((len(jobs), 4), dtype=np.int64)
+    rows[:, 0] = np.maximum(1, np.ceil(state.seconds[jobs]))
+    rows[:, 1:3] = state.widths[jobs]
+    rows[:, 3] = [0 if state.fits(job) else soon for job in jobs]
+    makespan = state.problem.objective.goal == "makespan"
+    return Plan(rows, busy, state.problem.gpus, nodes, makespan)
 
 
 def branched(plan: Plan, most: int) -> tuple[IntArray, bool]:
