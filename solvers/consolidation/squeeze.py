@@ -46,7 +46,7 @@ def squeeze_to(
 ) -> None:
     """Offer to `search` what is found, from the cheapest counts on, until it is no better."""
     rng = np.random.default_rng(seed)
-    attempt = _Attempts(pack, own, search, rng, limits)
+    attempt = Attempts(pack, own, search, rng, limits)
     floor = closed_bound(pack, own, counts)
     found = attempt(counts)
     rest = len(counts)
@@ -111,7 +111,7 @@ def _vectors(
                 heapq.heappush(heap, (closed_bound(pack, own, more), more))
 
 
-class _Attempts:
+class Attempts:
     """Looks for placements with given counts, and offers what it finds."""
 
     def __init__(

@@ -1,0 +1,370 @@
+"""The linear program over contents of a GPU, with whole numbers of GPUs by level beside them.
+
+With equal GPUs in equal servers a placement costs Σ_q s_q·N_q + P·Z, where N_q is how many GPUs
+cost level q or more, s_q the step in cost to that level, Z the awake servers and P their static
+power. λ_S counts the GPUs that hold the set S:
+
+    min  Σ_q s_q·N_q + P·Z
+    Σ_{S∋l} λ_S ≥ v_l                                 every task l
+    N_q ≥ Σ_{S of level ≥ q} λ_S                      every level q
+    W·Z ≥ N_0                                         W GPUs in a server
+    Σ_{S in server i} λ_S ≤ W                         once tasks are bound to servers
+
+Few values of (N, Z) lie between a good bound and a good placement; branching on them alone leaves
+a gap that is mostly closed (see docs/consolidation-bounds.md).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.generation import FEW, MANY, Set, coarse_sizes
+from optgap.solvers.consolidation.levels import Levels
+from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray, Packing
+from optgap.solvers.consolidation.pricing_kernels import fill_tables, server_sets
+
+DUAL, PRIMAL = 1, 4
+"""HiGHS's simplex: after rows or bounds have changed, and after columns have been added."""
+SAFE = 1e-9
+"""Relative: what the sums of a bound may be off by."""
+MOST_FRESH = 50
+"""Sets that are added at a time: more of them make each linear program slower than they help."""
+DEAR = 50.0
+"""Times the dearest GPU and a server: what a GPU beyond the counts costs, so that no linear
+program is infeasible."""
+LOOSE = 1e-7
+"""Of the dearest level: what a set must be worth beyond its cost to be worth adding."""
+
+
+@dataclass(frozen=True)
+class Box:
+    """Least and most of N_0, …, N_{Q−1}, Z."""
+
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+
+    @property
+    def single(self) -> bool:
+        """Whether it holds one vector."""
+        return self.low == self.high
+
+
+@dataclass(frozen=True, eq=False)
+class Binding:
+    """Which servers tasks of several GPUs are in.
+
+    Parameters
+    ----------
+    server: (L,) a server, or -1 for a task that is bound to none yet.
+    barred: (L, N) bool, servers that an unbound task is not in.
+    """
+
+    server: IntArray
+    barred: np.ndarray
+
+    @classmethod
+    def none(cls, tasks: int, servers: int) -> Binding:
+        """Nothing bound."""
+        return cls(np.full(tasks, -1, dtype=np.int64), np.zeros((tasks, max(1, servers)), bool))
+
+    def bind(self, task: int, server: int) -> Binding:
+        """With a task in a server."""
+        bound = self.server.copy()
+        bound[task] = server
+        return Binding(bound, self.barred)
+
+    def bar(self, task: int, server: int) -> Binding:
+        """With a task kept out of a server."""
+        barred = self.barred.copy()
+        barred[task, server] = True
+        return Binding(self.server, barred)
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """Where the linear program of a box ended.
+
+    Parameters
+    ----------
+    value: of the restricted program. bound: no more than that of the full one.
+    vector: (Q+1,) N and Z. amounts: (sets,) λ.
+    """
+
+    value: float
+    bound: float
+    vector: FloatArray
+    amounts: FloatArray
+
+
+class Master:
+    """The restricted linear program, kept warm in one HiGHS object.
+
+    Parameters
+    ----------
+    servers: most that may be awake.
+    """
+
+    def __init__(self, pack: Packing, own: Levels, box: Box, servers: int) -> None:
+        import highspy
+
+        self.pack, self.own, self.servers = pack, own, servers
+        self.steps: FloatArray = np.diff([0, *own.quanta]) * QUANTUM_W
+        self.static_w = float(pack.server_w[0])
+        self.prices: FloatArray = np.append(self.steps, self.static_w)
+        self.width = int(pack.server_gpus[0])
+        self.top = float(self.steps.sum())
+        sizes = (pack.rows / np.maximum(pack.most[:, None], 1)).sum(axis=0)
+        turn = np.lexsort((-sizes, -own.of))
+        self.turn: IntArray = turn  # a set begins with its dearest task
+        self.rows: IntArray = np.ascontiguousarray(pack.rows[:, turn])
+        self.coarse, self.room = coarse_sizes(self.rows, pack.most)
+        cells = (len(self.room), pack.tasks + 1, int(self.room.max()) + 1)
+        self._tables: FloatArray = np.zeros(cells)
+        self.sets: list[Set] = []
+        self._known: set[Set] = set()
+        self.binding = Binding.none(pack.tasks, servers)
+        self._members = np.zeros((0, pack.tasks), dtype=bool)
+        self._of: IntArray = np.zeros(0, dtype=np.int64)  # server of each set, -1, or -2: barred
+        self._highs: Any = highspy.Highs()
+        self._infinity = highspy.kHighsInf
+        self._build(box)
+        self.add((ell,) for ell in range(pack.tasks))
+
+    def _build(self, box: Box) -> None:
+        highs, tasks, levels = self._highs, self.pack.tasks, len(self.steps)
+        highs.setOptionValue("output_flag", False)
+        highs.setOptionValue("threads", 1)
+        for v in self.pack.width.tolist():
+            highs.addRow(float(v), self._infinity, 0, [], [])
+        for _ in range(levels + 1):
+            highs.addRow(0.0, self._infinity, 0, [], [])
+        for _ in range(self.servers):
+            highs.addRow(-float(self.width), self._infinity, 0, [], [])
+        for q, step in enumerate(self.steps.tolist()):
+            rows, values = [tasks + q], [1.0]
+            if q == 0:
+                rows, values = [tasks, tasks + levels], [1.0, -1.0]
+            highs.addCol(step, 0.0, self._infinity, len(rows), rows, values)
+        highs.addCol(self.static_w, 0.0, self._infinity, 1, [tasks + levels], [float(self.width)])
+        dear = DEAR * (self.top + self.static_w)
+        for row in (*range(tasks, tasks + levels + 1), *self._server_rows()):
+            highs.addCol(dear, 0.0, self._infinity, 1, [row], [1.0])
+        self._first = 2 * (levels + 1) + self.servers
+        self.confine(box)
+
+    @property
+    def homes(self) -> IntArray:
+        """(sets,) the server of each set; -1 for none, -2 where the binding allows none."""
+        return self._of
+
+    def _server_rows(self) -> range:
+        first = self.pack.tasks + len(self.steps) + 1
+        return range(first, first + self.servers)
+
+    def confine(self, box: Box) -> None:
+        """Let N and Z be in a box."""
+        for j, (low, high) in enumerate(zip(box.low, box.high, strict=True)):
+            self._highs.changeColBounds(j, float(low), float(high))
+        self.box = box
+
+    def watts(self, vector: Iterable[float]) -> float:
+        """What counts of GPUs and servers cost, W."""
+        return math.fsum(p * x for p, x in zip(self.prices.tolist(), vector, strict=True))
+
+    def add(self, sets: Iterable[Iterable[int]]) -> int:
+        """Add sets of tasks that fit a GPU; says how many are new."""
+        fresh = []
+        for one in sets:
+            inside = tuple(sorted(int(ell) for ell in one))
+            if inside and inside not in self._known:
+                self._known.add(inside)
+                fresh.append(inside)
+        if not fresh:
+            return 0
+        members = np.zeros((len(fresh), self.pack.tasks), dtype=bool)
+        tasks, first = self.pack.tasks, len(self.sets)
+        for k, inside in enumerate(fresh):
+            members[k, list(inside)] = True
+            top = int(self.own.of[list(inside)].max())
+            rows = [*inside, *range(tasks, tasks + top + 1)]
+            values = [1.0] * len(inside) + [-1.0] * (top + 1)
+            self._highs.addCol(0.0, 0.0, self._infinity, len(rows), rows, values)
+        self.sets += fresh
+        self._members = np.concatenate([self._members, members])
+        self._of = np.append(self._of, np.full(len(fresh), -1, dtype=np.int64))
+        self._apply(first)
+        return len(fresh)
+
+    def bind(self, binding: Binding) -> None:
+        """Keep tasks in, or out of, servers."""
+        self.binding = binding
+        self._apply(0)
+
+    def _apply(self, first: int) -> None:
+        """Give the sets from `first` on the server that the binding gives them."""
+        members, server = self._members[first:], self.binding.server
+        bound = np.flatnonzero(server >= 0)
+        of = np.full(len(members), -1, dtype=np.int64)
+        if bound.size:
+            homes = np.where(members[:, bound], server[bound][None, :], -1)
+            of = homes.max(axis=1)
+            least = np.where(homes < 0, self.servers, homes).min(axis=1)
+            of[(of >= 0) & (least != of)] = -2
+            loose = np.flatnonzero(self.binding.barred.any(axis=1) & (server < 0))
+            settled = np.flatnonzero(of >= 0)
+            if loose.size and settled.size:
+                inside = members[np.ix_(settled, loose)]
+                out = self.binding.barred[loose][:, of[settled]].T
+                of[settled[(inside & out).any(axis=1)]] = -2
+        rows = self._server_rows()
+        for k in np.flatnonzero(of != self._of[first:]).tolist():
+            old, new, column = int(self._of[first + k]), int(of[k]), self._first + first + k
+            if old >= 0:
+                self._highs.changeCoeff(rows[old], column, 0.0)
+            if new >= 0:
+                self._highs.changeCoeff(rows[new], column, -1.0)
+            if (old == -2) != (new == -2):
+                self._highs.changeColBounds(column, 0.0, 0.0 if new == -2 else self._infinity)
+        self._of[first:] = of
+
+    def fix(self, index: int, least: int, most: int | None = None) -> None:
+        """Let the GPUs with a set be so many; 0 to None takes that back."""
+        limit = self._infinity if most is None else float(most)
+        if self._of[index] == -2:
+            limit = float(least)
+        self._highs.changeColBounds(self._first + index, float(least), limit)
+
+    def run(
+        self,
+        limits: Limits,
+        enough: float = math.inf,
+        hopeless: float = -math.inf,
+        gap: float = 10 * SAFE,
+        most_nodes: int = MANY,
+    ) -> Relaxed:
+        """Generate until the bound is within `gap` or `enough`, or the value is `hopeless`.
+
+        The value is what the bound can reach at most. With sets fixed by `fix`, the bound
+        is that of the program without.
+        """
+        again = False
+        nodes, best = FEW, self.watts(self.box.low)
+        while True:
+            self._highs.setOptionValue("simplex_strategy", PRIMAL if again else DUAL)
+            again = True
+            self._highs.run()
+            solution = self._highs.getSolution()
+            value = float(self._highs.getInfo().objective_function_value)
+            bound, fresh, exact = self._price(np.array(solution.row_dual), nodes)
+            best = max(best, bound)
+            found = np.array(solution.col_value)
+            levels = len(self.steps)
+            relaxed = Relaxed(value, best, found[: levels + 1], found[self._first :])
+            closed = best >= value * (1 - gap)
+            if closed or best >= enough or value <= hopeless or limits.stop is not None:
+                return relaxed
+            if not self.add(fresh):
+                if exact or nodes >= most_nodes:
+                    return relaxed
+                nodes *= 10
+
+    def _price(self, duals: FloatArray, nodes: int) -> tuple[float, list[Set], bool]:
+        """A bound, sets that are worth more than they cost, and whether none can be missing."""
+        pack, tasks, levels = self.pack, self.pack.tasks, len(self.steps)
+        duals = np.maximum(duals, 0.0)
+        prices, rents, spread = duals[:tasks], duals[tasks : tasks + levels], duals[tasks + levels]
+        tolls = duals[tasks + levels + 1 :] if self.servers else np.zeros(1)
+        cost = np.cumsum(rents)[self.own.of[self.turn]]
+        server = self.binding.server[self.turn]
+        worth = cost + LOOSE * self.top
+        everything = np.arange(tasks)
+        if nodes == FEW or not (server >= 0).any():
+            parts = [self._sets(prices, worth, tolls, server, everything, nodes)]
+        else:
+            parts = self._by_server(prices, worth, tolls, server, nodes)
+        upper: FloatArray = np.full(tasks, -np.inf)
+        found: list[tuple[float, Set]] = []
+        for more, sets in parts:
+            upper = np.maximum(upper, more)
+            found += sets
+        fresh = [one for _, one in sorted(found, reverse=True)[:MOST_FRESH]]
+        whole = math.fsum((pack.width * prices).tolist())
+        bound = self._bound(whole, rents, float(spread), tolls, cost, upper)
+        return bound, fresh, bool((upper <= worth).all())
+
+    def _by_server(
+        self, prices: FloatArray, worth: FloatArray, tolls: FloatArray, server: IntArray, nodes: int
+    ) -> list[tuple[FloatArray, list[tuple[float, Set]]]]:
+        """For each server what may be in it, its toll always paid: no two items exclude another.
+
+        A set of unbound items pays no toll where it is looked for without a server.
+        """
+        free = np.full(len(server), -1, dtype=np.int64)
+        parts = [self._sets(prices, worth, tolls, free, np.flatnonzero(server < 0), nodes)]
+        for i in np.unique(server[server >= 0]).tolist():
+            allowed = (server == i) | ((server < 0) & ~self.binding.barred[self.turn, i])
+            toll = float(tolls[i])
+            upper, sets = self._sets(
+                prices, worth + toll, tolls, free, np.flatnonzero(allowed), nodes
+            )
+            parts.append((upper - toll, sets))
+        return parts
+
+    def _sets(
+        self,
+        prices: FloatArray,
+        worth: FloatArray,
+        tolls: FloatArray,
+        server: IntArray,
+        items: IntArray,
+        nodes: int,
+    ) -> tuple[FloatArray, list[tuple[float, Set]]]:
+        """What no set exceeds by its first item; sets worth more than asked, with the excess."""
+        turn = self.turn[items]
+        profits = prices[turn]
+        coarse = np.ascontiguousarray(self.coarse[:, items])
+        tables = self._tables[:, : len(items) + 1]
+        fill_tables(coarse, self.room, profits, tables)
+        value, most, size, inside = server_sets(
+            np.ascontiguousarray(self.rows[:, items]), self.pack.most, profits, coarse, self.room,
+            tables, worth[items], server[items], tolls, self.binding.barred[turn], nodes,
+        )  # fmt: skip
+        upper: FloatArray = np.full(len(worth), -np.inf)
+        upper[items] = most
+        found = [
+            (float(value[k] - worth[items[k]]), tuple(int(turn[j]) for j in inside[k, : size[k]]))
+            for k in np.flatnonzero(value > worth[items]).tolist()
+        ]
+        return upper, found
+
+    def _bound(
+        self,
+        whole: float,
+        rents: FloatArray,
+        spread: float,
+        tolls: FloatArray,
+        cost: FloatArray,
+        upper: FloatArray,
+    ) -> float:
+        """What the prices prove: either all scaled to what sets cost, or the excess paid for.
+
+        No more than the most of N_0 sets are used, so the dearest excess is paid so often.
+        """
+        excess = upper - cost
+        over = max(0.0, float(excess.max()))
+        ratio = math.inf
+        if (cost[excess > 0] > 0).all():
+            ratio = max([1.0, *(upper[excess > 0] / cost[excess > 0]).tolist()])
+        paid = max(whole / ratio, whole - over * self.box.high[0])
+        rest = self.prices - np.append(rents, self.width * spread)
+        rest[0] += spread
+        ends = np.minimum(rest * np.array(self.box.low), rest * np.array(self.box.high))
+        toll = self.width * math.fsum(tolls.tolist())
+        terms = [paid, -toll, *ends.tolist()]
+        return math.fsum(terms) - SAFE * (math.fsum(abs(term) for term in terms) + whole)

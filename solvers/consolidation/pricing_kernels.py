@@ -1,0 +1,161 @@
+"""Compiled loop: sets of tasks worth a GPU, where tasks of several GPUs keep to their servers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optgap.models.compiled import compiled
+from optgap.solvers.consolidation.kernels import DEEPEST
+from optgap.solvers.consolidation.packing import FloatArray, IntArray
+
+
+@compiled
+def fill_tables(coarse: IntArray, room: IntArray, profits: FloatArray, tables: FloatArray) -> None:
+    """`kernels.suffix_table` of each line of sizes, into (S, n+1, C+1) `tables`."""
+    n = len(profits)
+    for s in range(len(room)):
+        for c in range(room[s] + 1):
+            tables[s, n, c] = 0.0
+        for i in range(n - 1, -1, -1):
+            size, profit = coarse[s, i], profits[i]
+            for c in range(min(size, room[s] + 1)):
+                tables[s, i, c] = tables[s, i + 1, c]
+            for c in range(size, room[s] + 1):
+                other = tables[s, i + 1, c - size] + profit
+                tables[s, i, c] = max(tables[s, i + 1, c], other)
+
+
+@compiled
+def server_sets(
+    rows: IntArray,
+    limits: IntArray,
+    profits: FloatArray,
+    coarse: IntArray,
+    room: IntArray,
+    tables: FloatArray,
+    worth: FloatArray,
+    server: IntArray,
+    toll: FloatArray,
+    barred: np.ndarray,
+    most_nodes: int,
+) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+    """As `kernels.best_sets`, for sets whose tasks can be in one server.
+
+    Parameters
+    ----------
+    server: (n,) the server each item is bound to, or -1.
+    toll: (N,) what a GPU of each server costs beyond its level, at least 0.
+    barred: (n, N) bool; servers that an unbound item may not be in.
+
+    Returns
+    -------
+    value (n,) of the best set found for each first item, less its toll, where it is worth more
+    than asked; upper (n,) what no set exceeds; size (n,) and items (n, DEEPEST).
+    """
+    count, n = rows.shape
+    value = np.full(n, -1e300)
+    upper = np.full(n, -1e300)
+    sizes = np.zeros(n, dtype=np.int64)
+    items = np.zeros((n, DEEPEST), dtype=np.int64)
+    stack = np.zeros(DEEPEST + 1, dtype=np.int64)
+    left = np.zeros((DEEPEST + 1, count), dtype=np.int64)
+    free = np.zeros((DEEPEST + 1, len(room)), dtype=np.int64)
+    earned = np.zeros(DEEPEST + 1)
+    bound_to = np.full(DEEPEST + 1, -1, dtype=np.int64)
+    for first in range(n):
+        fits = True
+        for r in range(count):
+            left[1, r] = limits[r] - rows[r, first]
+            if left[1, r] < 0:
+                fits = False
+        if not fits:
+            continue
+        home = server[first]
+        own = profits[first] - (toll[home] if home >= 0 else 0.0)
+        bound = 1e300
+        for s in range(len(room)):
+            free[1, s] = room[s] - coarse[s, first]
+            bound = min(bound, tables[s, first + 1, free[1, s]])
+        upper[first] = own + bound
+        if upper[first] <= worth[first]:
+            continue
+        best = worth[first]
+        if own > best:
+            best = own
+            sizes[first] = 1
+            items[first, 0] = first
+        stack[0] = first
+        earned[1] = own
+        bound_to[1] = home
+        depth, j, nodes = 1, first + 1, 0
+        while depth > 0:
+            pushed = False
+            while j < n:
+                bound = 1e300
+                for s in range(len(room)):
+                    bound = min(bound, tables[s, j, free[depth, s]])
+                if earned[depth] + bound <= best + 1e-12:
+                    break
+                if profits[j] > 0 and _goes(
+                    rows, left, server, barred, stack, depth, bound_to[depth], j
+                ):
+                    pushed = True
+                    break
+                j += 1
+            if pushed and depth < DEEPEST - 1 and nodes < most_nodes:
+                nodes += 1
+                for r in range(count):
+                    left[depth + 1, r] = left[depth, r] - rows[r, j]
+                for s in range(len(room)):
+                    free[depth + 1, s] = free[depth, s] - coarse[s, j]
+                gain = profits[j]
+                bound_to[depth + 1] = bound_to[depth]
+                if server[j] >= 0 and bound_to[depth] < 0:
+                    gain -= toll[server[j]]
+                    bound_to[depth + 1] = server[j]
+                earned[depth + 1] = earned[depth] + gain
+                stack[depth] = j
+                depth += 1
+                if earned[depth] > best:
+                    best = earned[depth]
+                    sizes[first] = depth
+                    for k in range(depth):
+                        items[first, k] = stack[k]
+                j += 1
+                continue
+            if pushed:  # out of nodes: `upper` stays what the tables say
+                break
+            depth -= 1
+            if depth > 0:
+                j = stack[depth] + 1
+        if sizes[first] > 0:
+            value[first] = best
+        if depth == 0:
+            upper[first] = best
+    return value, upper, sizes, items
+
+
+@compiled
+def _goes(
+    rows: IntArray,
+    left: IntArray,
+    server: IntArray,
+    barred: np.ndarray,
+    stack: IntArray,
+    depth: int,
+    home: int,
+    item: int,
+) -> bool:
+    """Whether an item fits beside those of the stack, in room and in server."""
+    for r in range(len(rows)):
+        if rows[r, item] > left[depth, r]:
+            return False
+    own = server[item]
+    if own < 0:
+        return home < 0 or not barred[item, home]
+    if home >= 0:
+        return bool(own == home)
+    for k in range(depth):
+        if barred[stack[k], own]:
+            return False
+    return True
