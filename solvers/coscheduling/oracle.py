@@ -68,6 +68,9 @@ def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: 
     """
     found = best_schedule(problem, limits, seed, workers)
     value, led = found.value, found.led
+    ended = not found.proven and found.termination is Termination.COMPLETED
+    price = problem.objective.goal == "edp"
+    why = "proven at the prices of time tried" if price else "proven for times rounded down"
     return Outcome(
         solution_of(problem, found.starts),
         Status.OPTIMAL if found.proven else Status.FEASIBLE,
@@ -75,6 +78,7 @@ def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: 
         claimed=value,
         bound=min(led.bound, value) if led.bound <= value * (1 + CLOSE) else led.bound,
         bound_by=led.by,
+        message=why if ended else "",
     )
 
 

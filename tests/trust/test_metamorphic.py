@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import placement_problems, tasks_of
 from strategies_coscheduling import coscheduling_problems
+from trust.agreement import CLOSE, agree, solved
 
-import optgap
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.placement import Cluster, PlacementProblem
-from optgap.models.result import Result, Status
-
-CLOSE = 1e-5
-
-
-def solved(problem: Any, method: str) -> Result:
-    return optgap.solve(problem, method, time_limit=60)
-
-
-def agree(one: Result, two: Result, factor: float = 1.0) -> None:
-    """Equal optima, up to a factor of units."""
-    assert one.status is two.status
-    if one.status is Status.OPTIMAL:
-        assert one.objective is not None
-        assert two.objective == pytest.approx(factor * one.objective, rel=CLOSE, abs=CLOSE)
+from optgap.models.result import Status
 
 
 def reordered(problem: PlacementProblem, order: list[int], nodes: list[int]) -> PlacementProblem:

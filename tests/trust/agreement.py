@@ -1,0 +1,46 @@
+"""Two tellings of one problem, held side by side."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+import optgap
+from optgap.models.result import Result, Status
+
+CLOSE = 1e-5
+
+
+def solved(problem: Any, method: str) -> Result:
+    return optgap.solve(problem, method, time_limit=60)
+
+
+def optimum(problem: Any, method: str) -> float | None:
+    """The least objective; None where there is no solution."""
+    result = solved(problem, method)
+    assert result.status in (Status.OPTIMAL, Status.INFEASIBLE), result.message
+    return result.objective
+
+
+def agree(one: Result, two: Result, factor: float = 1.0) -> None:
+    """Equal optima, up to a factor of units."""
+    assert one.status is two.status
+    if one.status is Status.OPTIMAL:
+        assert one.objective is not None
+        assert two.objective == pytest.approx(factor * one.objective, rel=CLOSE, abs=CLOSE)
+
+
+def no_worse(after: float | None, before: float | None) -> None:
+    """What was possible still is, at no more."""
+    if before is not None:
+        assert after is not None
+        assert after <= before + CLOSE * max(1.0, abs(before))
+
+
+def examples(usual: int) -> settings:
+    """So many problems, and twenty times as many in a long run."""
+    long = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
+    return settings(max_examples=20 * usual if long else usual)
