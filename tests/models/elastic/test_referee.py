@@ -78,6 +78,9 @@ def test_a_count_that_the_class_has_no_time_for_is_refused() -> None:
 def test_segments_end_after_they_start(start: float, end: float) -> None:
     found = problem(10).check(plan((0, start, end, RUN, 1, 0)))
     assert "times" in {v.constraint for v in found}
+    fine = (0, 0.0, 1.0, RUN, 1, 0)
+    found = problem(10).check(plan(fine, (0, start, end, RUN, 1, 0)))
+    assert [v.constraint for v in found] == ["times", "submit_s"]
     assert problem(10).check(plan((0, 5.0, 5.0, RUN, 1, 0))) == []
 
 
@@ -122,8 +125,9 @@ def test_gpus_are_aligned_blocks_or_whole_nodes(
     found = problem(10).check(plan((0, 0, 1, RUN, gpus, 0, 0), places=[place]))
     expected = Violation("place", "job a at 0 s", 0, "aligned blocks of as many GPUs")
     assert found == ([] if fits else [expected])
-    outside = problem(10).check(plan((0, 0, 1, RUN, gpus, 0, 1), places=[place]))
-    assert outside == [replace(expected, found=1)]
+    for number in (1, 7):
+        outside = problem(10).check(plan((0, 0, 1, RUN, gpus, 0, number), places=[place]))
+        assert outside == [replace(expected, found=number)]
 
 
 # -- one job over time ---------------------------------------------------------------------
@@ -189,7 +193,10 @@ def test_going_on_costs_nothing_and_starting_again_does() -> None:
     assert names(made, *begin, (0, 10, 20, RUN, 1, 1)) == []  # another clock
     assert names(made, *begin, (0, 10 + 1.9e-6, 20, RUN, 1, 0)) == []
     assert names(made, *begin, (0, 10.01, 20, RUN, 1, 0)) == ["restart"]  # a pause
+    assert names(made, *begin, (0, 20, 30, RUN, 1, 0)) == ["restart"]
     assert names(made, *begin, (0, 10, 20, RUN, 2, 0)) == ["restart"]  # another count
+    fewer = [paid(2, 0, 6), (0, 6, 10, RUN, 2, 0), (0, 10, 20, RUN, 1, 0)]
+    assert names(made, *fewer) == ["restart"]
     assert names(made, *begin, paid(2, 10, 5.9), (0, 15.9, 20, RUN, 2, 0)) == ["restart"]
     assert names(made, *begin, paid(2, 10, 6), (0, 16, 20, RUN, 2, 0)) == []
 
@@ -214,6 +221,8 @@ def test_a_move_of_unchanged_size_takes_longer_and_the_same_place_is_no_move() -
     assert names(made, *begin, (0, 10, 20, RUN, 1, 0, -1), places=places) == ["restart"]
     wide = [paid(4, 0, 8, 0), (0, 8, 10, RUN, 4, 0, 0), (0, 10, 20, RUN, 4, 0, 1)]
     assert names(made, *wide, places=[(0, 2), (2, 0)]) == []
+    later = [(*s[:6], s[6] + 1) for s in wide]
+    assert names(made, *later, places=[(0,), (0, 2), (2, 0)]) == []
 
 
 def test_a_profile_outside_the_cluster_pays_for_no_start_inside() -> None:
@@ -257,6 +266,11 @@ def test_a_gpu_is_one_jobs_at_a_time() -> None:
     assert names(two, wide, (1, 10, 20, RUN, 1, 0, 4), places=places) == []
     assert names(two, wide, (1, 10 - 9e-7, 20, RUN, 1, 0, 4), places=places) == []
     assert names(two, (0, 0, 10, RUN, 1, 0, 0), (1, 0, 10, RUN, 1, 0, 1), places=places) == []
+    back = ((1, 0, 1, RUN, 1, 0, 0), (2, 2, 10, RUN, 2, 0, 3), (1, 9, 20, RUN, 1, 0, 4))
+    assert names(two, *back, places=places) == ["one job per GPU"]
+    shifted = [(0,), (0, 2), (3,)]
+    clash = ((2, 0, 10, RUN, 4, 0, 1), (1, 9, 20, RUN, 1, 0, 2), (0, 30, 31, RUN, 1, 0, 0))
+    assert names(two, *clash, places=shifted) == ["GPUs", "one job per GPU"]
     pair = (0, 0, 10, RUN, 2, 0, 3)
     assert names(two, pair, (1, 9, 20, RUN, 1, 0, 4), places=places) == ["one job per GPU"]
     assert names(two, pair, (1, 9, 20, RUN, 1, 0, 1), places=places) == []
@@ -397,6 +411,10 @@ def test_idle_energy_counts_nodes_that_are_on() -> None:
     shared = [(0, 0, 10, RUN, 1, 0, 0), (1, 5, 10, RUN, 1, 0, 2)]
     both = plan(*shared, places=places, switch_off=True)
     assert idle_energy(made, both) == pytest.approx(10 * (2 * 10 - 15))
+    four = problem(1000, 1000, idle_w=10.0, gpus=8)
+    far = [(0, 0, 10, RUN, 1, 0, 0), (1, 5, 10, RUN, 1, 0, 1)]
+    spread = plan(*far, places=[(0,), (4,)], switch_off=True)
+    assert idle_energy(four, spread) == pytest.approx(10 * (2 * 15 - 15))
 
 
 def test_idle_energy_of_jobs_on_nodes_of_their_own() -> None:

@@ -1,0 +1,282 @@
+"""Bounds worked out by hand: one that became weaker or stronger fails."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
+from optgap.models.consolidation.problem import Rules
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.bounds import bound_area, bound_levels, column_bound
+from optgap.solvers.consolidation.counts import proven_count, quick_count
+from optgap.solvers.consolidation.energy import bound_energy, least_power, presence_j, work_j
+from optgap.solvers.consolidation.generation import Generation
+from optgap.solvers.consolidation.levels import (
+    closed_bound,
+    counted,
+    least_static,
+    levels,
+    server_limit,
+)
+from optgap.solvers.consolidation.packing import Packing, packing
+from optgap.solvers.consolidation.search import Search
+
+EVEN = GpuKind(
+    memory_gb=10.0, power=PowerLine(10.0, 0.1), f_min_mhz=500.0, f_max_mhz=1000.0, beta=1.0
+)
+"""Stretch is 1000/f, power 10 W + 0.1 W per MHz: κ = 1 costs 110 W, 1.25 90 W and 2 60 W."""
+
+
+def problem(
+    tasks: list[Task], kinds: Any = (EVEN,), servers: Any = None, **more: Any
+) -> ConsolidationProblem:
+    """Eight servers of two GPUs and 100 W, unless told."""
+    rules = {k: more.pop(k) for k in list(more) if k in Rules.__dataclass_fields__}
+    servers = [Server((0, 0), 100.0)] * 8 if servers is None else servers
+    return ConsolidationProblem.of(list(kinds), servers, tasks, rules=Rules(**rules), **more)
+
+
+def sizes(*gigabytes: float, name: str = "t", **more: Any) -> list[Task]:
+    return [Task(f"{name}{k}", gb, **more) for k, gb in enumerate(gigabytes)]
+
+
+def everything(pack: Packing) -> np.ndarray:
+    return np.arange(pack.tasks)
+
+
+# -- how many GPUs -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("gigabytes", "gpus"),
+    [
+        ((1.0,), 1),
+        ((4.0, 4.0, 2.0), 1),
+        ((4.0, 4.0, 2.000000001), 2),  # the sum
+        ((6.0, 6.0, 6.0), 3),  # no two together
+        ((5.0, 5.0, 5.0, 5.0), 2),
+        ((5.000000001, 5.000000001), 2),
+        ((6.0, 6.0, 4.0, 4.0), 2),
+        ((6.0, 6.0, 4.0, 4.0, 4.0), 3),
+        ((7.0, 7.0, 4.0, 4.0), 3),  # above 10 − 4 alone, and the fours beside one another
+        ((7.0, 6.0, 4.0, 4.0, 4.0), 3),  # of those a four fits beside the six, two together
+        ((7.0, 7.0, 4.0, 4.0, 4.0), 4),
+        ((9.0, 9.0, 2.0, 2.0, 2.0, 2.0), 3),
+        ((9.0, 9.0, 3.0, 3.0, 3.0, 3.0), 4),
+        ((8.0, 3.0, 3.0, 3.0, 3.0), 3),
+    ],
+)
+def test_large_items_and_sums_say_how_many_gpus(gigabytes: tuple[float, ...], gpus: int) -> None:
+    pack = packing(problem(sizes(*gigabytes)))
+    assert quick_count(pack, everything(pack)) == gpus
+    assert quick_count(pack, everything(pack)[:0]) == 0
+
+
+def test_tasks_of_several_gpus_count_on_each() -> None:
+    pack = packing(problem([*sizes(6.0, 6.0, gpus=2), *sizes(3.0, name="s")]))
+    assert quick_count(pack, everything(pack)) == 4
+    assert quick_count(pack, np.array([0, 2])) == 2
+    alone = packing(problem(sizes(0.0, gpus=2)))
+    assert quick_count(alone, everything(alone)) == 2
+    filled = packing(problem([*sizes(7.0, 7.0, gpus=2), *sizes(4.0, 4.0, 4.0, name="s")]))
+    assert quick_count(filled, everything(filled)) == 6
+
+
+def test_every_row_of_capacities_counts() -> None:
+    busy = [Task(f"t{k}", 1.0, util_percent=np.array([60.0])) for k in range(4)]
+    pack = packing(problem(busy, capacity="mean"))
+    assert quick_count(pack, everything(pack)) == 4
+    assert quick_count(packing(problem(busy)), np.arange(4)) == 1
+
+
+def test_columns_see_what_sums_do_not_and_stop_where_it_is_hoped() -> None:
+    """Six of 4 GB and six of 3.5 GB: 45 GB, but two a GPU: six of them."""
+    pack = packing(problem(sizes(*[4.0] * 6, *[3.5] * 6)))
+    tasks = everything(pack)
+    assert quick_count(pack, tasks) == 5
+    assert proven_count(pack, tasks, 7, Limits()) == 6
+    assert proven_count(pack, tasks, 6, Limits()) == 6
+    assert proven_count(pack, tasks, 5, Limits()) == 5
+    relaxed = Generation(pack, tasks, np.ones(pack.tasks)).run(Limits())
+    assert relaxed.bound == pytest.approx(6, rel=1e-6)
+    assert relaxed.bound <= 6
+    assert relaxed.value == pytest.approx(6)
+    # where the quick count is all that is hoped for, nothing is generated
+    assert proven_count(pack, tasks, 4, Limits()) == 5
+
+
+def test_the_column_bound_is_what_contents_cost() -> None:
+    """Each GPU with its dearest resident and half a server: 110 + 50, and twice 60 + 50."""
+    tasks = [*sizes(6.0, kappa=1.0), *[Task(f"s{k}", 6.0, kappa=2.0) for k in range(2)]]
+    pack = packing(problem(tasks))
+    found = column_bound(pack, Search(pack, 0), Limits())
+    assert found == pytest.approx(160 + 2 * 110, rel=1e-6)
+    assert found <= 380
+    # thirds: of three tasks of 4 GB each pair fits, three halves of a GPU in the relaxation
+    odd = packing(problem(sizes(4.0, 4.0, 4.0, kappa=2.0)))
+    assert column_bound(odd, Search(odd, 0), Limits()) == pytest.approx(1.5 * 110, rel=1e-6)
+
+
+# -- levels --------------------------------------------------------------------------------
+
+STEPS = [
+    Task("a", 6.0, kappa=1.0), Task("b", 6.0, kappa=1.25), Task("c", 6.0, kappa=2.0),
+    Task("d", 3.0, kappa=2.0),
+]  # fmt: skip
+"""Three GPUs at 110, 90 and 60 W in two servers."""
+
+
+def test_levels_are_the_costs_of_gpus_in_millionths_of_a_watt() -> None:
+    own = levels(packing(problem(STEPS)))
+    assert own.quanta == pytest.approx((60_000_000, 90_000_000, 110_000_000), abs=1)
+    assert own.of.tolist() == [2, 1, 0, 0]
+    assert own.exact
+    assert own.above(1).tolist() == [0, 1]
+    merged = levels(packing(problem(STEPS)), most=2)
+    assert not merged.exact
+    assert merged.quanta[0] == pytest.approx(60_000_000, abs=1)
+    assert len(merged.quanta) == 2
+    for k, level in enumerate(merged.of.tolist()):
+        assert merged.quanta[level] <= own.quanta[own.of[k]]
+    assert levels(packing(problem(STEPS)), most=3).exact
+
+
+def test_gpus_are_counted_level_by_level() -> None:
+    pack = packing(problem(STEPS))
+    own = levels(pack)
+    assert counted(pack, own, Limits()) == (3, 2, 1)
+    assert counted(pack, own, Limits(), (3, 2, 1)) == (3, 2, 1)
+    # many small ones below a wide one: no fewer of a lower level than of a higher
+    wide = packing(problem([Task("w", 1.0, gpus=2, kappa=1.0), Task("s", 1.0, kappa=2.0)]))
+    assert counted(wide, levels(wide), Limits()) == (2, 2)
+    closed = closed_bound(pack, own, (3, 2, 1))
+    assert closed == pytest.approx(110 + 90 + 60 + 200, rel=1e-7)
+    assert closed <= 460
+    assert closed_bound(pack, own, (4, 2, 1)) == pytest.approx(520, rel=1e-7)
+    assert closed_bound(pack, own, (5, 2, 1)) == pytest.approx(680, rel=1e-7)
+    for method in (bound_area, bound_levels):
+        found = method(problem(STEPS), limits=Limits(), seed=0).bound
+        assert found == pytest.approx(460, rel=1e-7)
+        assert found <= 460
+
+
+def test_servers_by_counts_see_that_wide_tasks_need_one_server() -> None:
+    """Two tasks of three GPUs on servers of four need both, as six GPUs say, too."""
+    tasks = [Task(f"w{k}", 6.0, gpus=3, kappa=2.0) for k in range(2)]
+    servers = [Server((0,) * 4, 100.0)] * 4
+    made = problem(tasks, servers=servers)
+    assert bound_levels(made, limits=Limits(), seed=0).bound == pytest.approx(560, rel=1e-7)
+    # five that fill three GPUs each on servers of eight: two at most in one
+    tasks = [Task(f"w{k}", 10.0, gpus=3, kappa=2.0) for k in range(5)]
+    big = problem(tasks, servers=[Server((0,) * 8, 100.0)] * 4)
+    area = bound_area(big, limits=Limits(), seed=0).bound
+    assert area == pytest.approx(15 * 60 + 200, rel=1e-7)
+    found = bound_levels(big, limits=Limits(), seed=0)
+    assert found.bound == pytest.approx(15 * 60 + 300, rel=1e-7)
+    assert found.bound <= 1200
+
+
+def test_the_least_static_power_is_of_the_cheapest_servers() -> None:
+    even = packing(problem(sizes(1.0)))
+    assert [least_static(even, n) for n in (0, 1, 2, 3, 4, 5)] == [0, 100, 100, 200, 200, 300]
+    odd = packing(problem(sizes(1.0), servers=[Server((0, 0), 100.0), Server((0,) * 4, 120.0)]))
+    assert [least_static(odd, n) for n in (0, 1, 4, 5, 6)] == pytest.approx([0, 30, 120, 170, 220])
+
+
+def test_no_more_servers_are_looked_at_than_a_placement_could_pay() -> None:
+    pack = packing(problem(sizes(1.0, kappa=2.0)))
+    assert server_limit(pack, 360.0, math.inf, 4) == 8
+    assert server_limit(pack, 360.0, 459.9, 4) == 2
+    assert server_limit(pack, 360.0, 460.0, 4) == 3
+    assert server_limit(pack, 360.0, 5000.0, 4) == 8
+    assert server_limit(pack, 360.0, 300.0, 4) == 2
+    free = packing(problem(sizes(1.0, kappa=2.0), servers=[Server((0, 0), 0.0)] * 8))
+    assert server_limit(free, 100.0, 179.0, 2) == 3
+    assert server_limit(free, 100.0, 1e4, 2) == 8
+    assert server_limit(free, 100.0, 59.0, 6) == 3
+
+
+# -- energy --------------------------------------------------------------------------------
+
+ROOT = GpuKind(
+    memory_gb=10.0, power=PowerLine(10.0, 0.04), f_min_mhz=100.0, f_max_mhz=1000.0, beta=0.5
+)
+"""P/(f/1000)^½ is least at 250 MHz: 20 W at half speed, 40 J per second of progress."""
+
+
+def energy(tasks: list[Task], **more: Any) -> ConsolidationProblem:
+    servers = more.pop("servers", [Server((0, 0), 0.0)] * 2)
+    return problem(tasks, servers=servers, goal="energy", **{"kinds": (ROOT,), **more})
+
+
+def test_a_second_of_progress_has_a_least_price() -> None:
+    """κ = 20 leaves all clocks open, κ = 1 the highest, κ = 1.25 those from 640 MHz on."""
+    for kappa, price in ((20.0, 40.0), (1.0, 50.0), (1.25, (10 + 25.6) / 0.8)):
+        task = Task("a", 10.0, kappa=kappa, duration_s=100.0)
+        assert work_j(packing(energy([task]))) == pytest.approx(100 * price)
+    own = Task("a", 10.0, kappa=20.0, duration_s=100.0, beta=2.0, power=PowerLine(30.0, 0.01))
+    # at β = 2 progress falls faster than power: the highest clock
+    assert work_j(packing(energy([own]))) == pytest.approx(100 * 40)
+    flat = Task("a", 10.0, kappa=20.0, duration_s=100.0, power=PowerLine(20.0, 0.0))
+    assert work_j(packing(energy([flat]))) == pytest.approx(100 * 20)
+    server = energy([Task("a", 10.0, kappa=1.0, duration_s=100.0)],
+                    servers=[Server((0, 0), 30.0), Server((0,) * 4, 40.0)])  # fmt: skip
+    assert work_j(packing(server)) == pytest.approx(100 * 60)
+    cold = GpuKind("cold", 10.0, PowerLine(5.0, 0.02), f_min_mhz=1000.0, f_max_mhz=1000.0)
+    other = energy([Task("a", 10.0, kappa=1.0, duration_s=100.0)], kinds=(ROOT, cold),
+                   servers=[Server((0, 1))])  # fmt: skip
+    assert work_j(packing(other)) == pytest.approx(100 * 25)
+
+
+def test_work_is_shared_by_memory_or_by_what_is_asked() -> None:
+    """Samples of 10 s: 20, 60 and, for the 15 s that are left of 35, 90 % of a GPU."""
+    series = np.array([20.0, 60.0, 90.0])
+    task = Task("a", 2.0, gpus=2, kappa=1.0, duration_s=35.0, util_percent=series)
+    by_memory, by_asking = 2 * 50 * 35 * 0.2, 2 * 50 * (10 * 0.2 + 10 * 0.6 + 15 * 0.9)
+    assert work_j(packing(energy([task], period_s=10.0))) == pytest.approx(by_asking)
+    slack = energy([task], period_s=10.0, contention=0.9)
+    assert work_j(packing(slack)) == pytest.approx(by_memory)
+    short = Task("a", 10.0, kappa=1.0, duration_s=14.0, util_percent=np.array([20.0, 60.0, 90.0]))
+    assert work_j(packing(energy([short], period_s=10.0))) == pytest.approx(50 * 14)
+    less = Task("b", 1.0, kappa=1.0, duration_s=14.0, util_percent=np.array([20.0, 60.0, 90.0]))
+    assert work_j(packing(energy([less], period_s=10.0))) == pytest.approx(50 * (2 + 2.4))
+    both = energy([task, less], period_s=10.0, contention=0.9)
+    assert work_j(packing(both)) == pytest.approx(by_memory + 50 * 14 * 0.1)
+
+
+def test_what_is_there_for_certain_needs_power() -> None:
+    """Six of ten GB each: 50 W at κ = 1, 40 W at κ = 2 for the second, from 10 to 40 s both."""
+    slow = (10 + 0.04 * 250) / 1
+    tasks = [
+        Task("a", 6.0, kappa=1.0, submit_s=0.0, duration_s=40.0),
+        Task("b", 6.0, kappa=2.0, submit_s=10.0, duration_s=50.0),
+        Task("c", 3.0, kappa=1.0, submit_s=70.0, duration_s=10.0),
+    ]
+    made = energy(tasks, servers=[Server((0, 0), 7.0)] * 2)
+    expected = 10 * 57 + 30 * (57 + slow) + 20 * (slow + 7) + 10 * 0 + 10 * 57
+    assert presence_j(packing(made)) == pytest.approx(expected)
+    patient, prompt = (
+        bound_energy(energy(tasks, servers=[Server((0, 0), 7.0)] * 2, waiting=w), limits=Limits(),
+                     seed=0)
+        for w in (True, False)
+    )  # fmt: skip
+    assert prompt.bound == pytest.approx(expected * (1 - 1e-9), rel=1e-12)
+    assert prompt.bound_by.startswith("power of the tasks")
+    assert patient.bound == pytest.approx(work_j(packing(made)) * (1 - 1e-9), rel=1e-12)
+    assert patient.bound_by == "energy of the work itself"
+
+
+def test_a_gpu_costs_what_the_task_that_makes_it_necessary_does() -> None:
+    """Dearest first: 6 GB at 110 W, then 3 and 3 at 90 W, of which the second opens a GPU."""
+    tasks = [Task("a", 6.0, kappa=1.0), *[Task(f"b{k}", 3.0, kappa=1.25) for k in range(2)]]
+    pack = packing(problem(tasks))
+    assert least_power(pack, np.array([0, 1])) == pytest.approx(110 + 100)
+    assert least_power(pack, np.array([0, 1, 2])) == pytest.approx(110 + 90 + 100)
+    wide = packing(problem([Task("w", 6.0, gpus=3, kappa=1.0), *tasks[1:]],
+                           servers=[Server((0,) * 4, 50.0)]))  # fmt: skip
+    assert least_power(wide, np.array([0])) == pytest.approx(330 + 50)
+    assert least_power(wide, np.array([0, 1, 2])) == pytest.approx(330 + 50)

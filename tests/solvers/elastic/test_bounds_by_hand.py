@@ -1,0 +1,240 @@
+"""Bounds worked out by hand, or by a slower program: one that became weaker or stronger fails."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from strategies_elastic import FREE, jobs_of, rigid, table, two_jobs
+
+from optgap.models.elastic import ElasticProblem
+from optgap.models.limits import Limits
+from optgap.solvers.elastic.area import alone, best_mixture, bound_area, least_shares
+from optgap.solvers.elastic.area import shortest_first as srpt
+from optgap.solvers.elastic.prices import Ascent, Setting, bound_prices, evaluate, first_prices
+from optgap.solvers.elastic.timed import Slots, bound_lp, bound_milp, horizon
+
+GREEDY = table("A", [[100.0], [1.0]], [[50], [50]])
+"""One iteration per second only on both GPUs, and little power."""
+HOT = table("B", [[1.0], [1.0]], [[200], [200]])
+
+
+def mixed(limit_w: float = 200.0, gpus: int = 2) -> ElasticProblem:
+    """Ten iterations each of a job that wants the GPUs and one that wants the power."""
+    return ElasticProblem.of(
+        [GREEDY, HOT], jobs_of([0, 1], [10, 10]), [1000.0], gpus=gpus, gpus_per_node=gpus,
+        eta=1.0, p_max_w=limit_w / gpus, idle_w=0.0, overhead=FREE,
+    )  # fmt: skip
+
+
+# -- one machine ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("weight", "shares"), [(1.0, (1.0, 0.5)), (0.0, (0.25, 1.0)), (0.6, (0.7, 0.7))]
+)
+def test_shares_mix_gpus_and_power(weight: float, shares: tuple[float, ...]) -> None:
+    assert least_shares(mixed(), weight).tolist() == pytest.approx(shares)
+
+
+def test_the_best_of_seventeen_mixtures_counts() -> None:
+    """Sums of completions: 20 at either end, and 20.9375 at 10/16, next to 21 at 0.6."""
+    weight, value, ends = best_mixture(mixed())
+    assert weight == 0.625
+    assert ends.tolist() == pytest.approx([6.875 + 7.1875, 6.875])
+    assert value == pytest.approx(20.9375 / 2)
+    outcome = bound_area(mixed(), limits=Limits(), seed=0)
+    assert outcome.bound_by == "one machine, shortest first"
+    assert outcome.bound == pytest.approx(10.46875 * (1 - 1e-9), rel=1e-12)
+    assert outcome.info == pytest.approx(
+        {"weight_of_gpus": 0.625, "one_machine_s": 10.46875, "alone_s": 10.0}
+    )
+
+
+def test_without_a_limit_on_power_gpus_are_all_there_is() -> None:
+    free = replace(mixed(), cap="none")
+    weight, value, ends = best_mixture(free)
+    assert (weight, value) == (1.0, pytest.approx(10.0))
+    assert ends.tolist() == pytest.approx([15, 5])
+
+
+def test_submissions_count_and_one_alone_is_as_fast_as_it_can_be() -> None:
+    late = replace(mixed(), jobs=jobs_of([0, 1], [10, 10], [3.0, 40.0]))
+    assert alone(late) == 10
+    outcome = bound_area(late, limits=Limits(), seed=0)
+    assert outcome.bound_by == "every job alone"
+    assert outcome.bound == pytest.approx(10.0 * (1 - 1e-9), rel=1e-12)
+    assert best_mixture(late)[2].tolist() == pytest.approx([13, 45])
+    # the second overtakes: 4 s of work left of the first beside 2
+    assert srpt(np.array([0.0, 6.0]), np.array([10.0, 2.0])).tolist() == [12, 8]
+    assert srpt(np.array([0.0, 6.0]), np.array([10.0, 5.0])).tolist() == [10, 15]
+    assert srpt(np.array([6.0, 0.0]), np.array([2.0, 10.0])).tolist() == [8, 12]
+    assert srpt(np.array([5.0, 0.0, 5.0]), np.array([3.0, 5.0, 1.0])).tolist() == [9, 5, 6]
+
+
+# -- prices --------------------------------------------------------------------------------
+
+
+def cheapest(setting: Setting, j: int, gpu: np.ndarray, power: np.ndarray, tail: float) -> float:
+    """Least completion plus payments of a job: one linear program per piece that it may end in."""
+    jobs, edges = setting.problem.jobs, setting.edges
+    c, submit = int(jobs.of_class[j]), float(jobs.submit_s[j])
+    earliest = submit + float(setting.problem.least_jct_s[j])
+    part = slice(int(setting.first[c]), int(setting.first[c + 1]))
+    t, n, w = setting.time_s[part], setting.gpus[part], setting.watts[part]
+    costs = [*(gpu[k] * n + power[k] * w for k in range(len(gpu))), tail * w]
+    low = [*edges.tolist()]
+    high = [*edges[1:].tolist(), np.inf]
+    best = np.inf
+    for m in range(len(low)):
+        if high[m] < earliest:
+            continue
+        # columns: time in piece k with configuration z, pieces 0 … m; then the completion
+        many = (m + 1) * len(t)
+        rows, limits = np.zeros((m + 1, many + 1)), np.zeros(m + 1)
+        for k in range(m + 1):
+            rows[k, k * len(t) : (k + 1) * len(t)] = 1
+            limits[k] = max(0.0, high[k] - max(low[k], submit)) if k < m else -max(low[m], submit)
+        rows[m, -1] = -1
+        found = linprog(
+            [*np.concatenate(costs[: m + 1]), 1.0],
+            A_ub=rows, b_ub=limits,
+            A_eq=[[*np.tile(1 / t, m + 1), 0.0]], b_eq=[jobs.iterations[j]],
+            bounds=[(0, None)] * many + [(max(low[m], earliest), high[m])],
+        )  # fmt: skip
+        if found.status == 0:
+            best = min(best, found.fun)
+    return best
+
+
+@pytest.mark.parametrize("cap", ["power", "energy", "none"])
+@pytest.mark.parametrize("seed", range(3))
+def test_the_bound_at_any_prices_is_what_the_jobs_programs_say(cap: str, seed: int) -> None:
+    """Not above it, and with many values of an iteration not far below."""
+    rng = np.random.default_rng(seed)
+    made = two_jobs(480.0)
+    jobs = replace(made.jobs, submit_s=np.array([0.0, 130.0]), iterations=np.array([300.0, 200.0]))
+    made = replace(made, jobs=jobs, cap=cap, energy_budget_j=150_000.0 if cap == "energy" else 0.0)
+    edges = np.array([0.0, 60.0, 150.0, 270.0, 450.0])
+    gpu = rng.uniform(0, 0.6, 4)
+    flat = {"power": rng.uniform(0, 5e-3, 4), "energy": np.full(4, 2e-3), "none": np.zeros(4)}
+    power = flat[cap]
+    setting = Setting.of(made, edges)
+    tail = 2e-3 if cap == "energy" else 0.0
+    paid = 4 * float(gpu @ np.diff(edges))
+    if cap == "energy":
+        paid += tail * 150_000
+    elif cap == "power":
+        paid += 480.0 * float(power @ np.diff(edges))
+    true = sum(cheapest(setting, j, gpu, power, tail) for j in range(2)) - paid
+    fine, coarse = (evaluate(setting, gpu, power, per) for per in (2000, 64))
+    assert fine.bound <= true + 1e-6
+    assert fine.bound >= true - 0.004 * (true + paid)
+    assert coarse.bound <= true + 1e-6
+
+
+def test_one_job_at_constant_prices_buys_what_it_needs_at_once() -> None:
+    """Ten seconds on one GPU at 0.2 s per second and 100 W at 0.001 s per J: 2 s and 1 s more."""
+    made = replace(rigid([(5, 10, 1)], gpus=1, per_node=1), cap="power", eta=1.0, p_max_w=100.0)
+    setting = Setting.of(made, np.array([0.0, 10.0, 40.0]))
+    seen = evaluate(setting, np.full(2, 0.2), np.full(2, 1e-3), 4000)
+    assert seen.bound == pytest.approx(15 + 2 + 1 - 40 * 0.2 - 40 * 0.1, rel=1e-3)
+    assert seen.bound <= 6 + 1e-9
+    assert seen.gpu_s.tolist() == pytest.approx([5, 5])
+    assert seen.joules.tolist() == pytest.approx([500, 500])
+    assert seen.tail_j == 0
+    # where it pays to wait until prices end, at 12 s: 10 s more
+    dear = evaluate(replace(setting, edges=np.array([0.0, 6.0, 12.0])), np.full(2, 9.0),
+                    np.zeros(2), 4000)  # fmt: skip
+    assert dear.bound == pytest.approx(22 - 9 * 12, rel=1e-3)
+    assert dear.gpu_s.tolist() == [0, 0]
+
+
+def test_one_class_of_equal_jobs_is_priced_to_within_a_percent() -> None:
+    """Three jobs of 10, 20 and 30 s on one GPU: completions of 10, 30 and 60 s."""
+    made = rigid([(0, 10, 1), (0, 20, 1), (0, 30, 1)], gpus=1, per_node=1)
+    outcome = bound_prices(made, limits=Limits(), seed=0)
+    assert outcome.bound == pytest.approx(100 / 3, rel=1e-6)
+    assert outcome.bound < 100 / 3
+    late = rigid([(0, 10, 1), (100, 20, 1)], gpus=1, per_node=1)
+    assert bound_prices(late, limits=Limits(), seed=0).bound == pytest.approx(15, rel=1e-6)
+
+
+def test_prices_are_stronger_than_the_mixture_where_configurations_matter() -> None:
+    """What the ascent reaches; that no bound exceeds the optimum is held elsewhere."""
+    outcome = bound_prices(two_jobs(), limits=Limits(), seed=0)
+    assert outcome.bound_by == "prices of GPUs and power over time"
+    assert outcome.bound == pytest.approx(464.68, abs=0.3)
+
+
+def test_the_first_prices_are_the_jobs_that_wait_for_the_machine() -> None:
+    """Completions at 10, 30 and 60 s of one GPU: 3, 2 and 1 wait until then."""
+    made = rigid([(0, 10, 1), (0, 20, 1), (0, 30, 1)], gpus=1, per_node=1)
+    edges, gpu, power = first_prices(made, 107)
+    assert edges[-1] == pytest.approx(1.15 * 60 + 2 * 20)
+    middle = (edges[1:] + edges[:-1]) / 2
+    expected = np.select([middle < 10, middle < 30, middle < 60], [3, 2, 1], 0)
+    assert gpu.tolist() == expected.tolist()
+    assert not power.any()
+    apart = rigid([(0, 10, 2), (100, 20, 2)], gpus=2, per_node=2)
+    edges, gpu, _ = first_prices(apart, 400)
+    middle = (edges[1:] + edges[:-1]) / 2
+    # a job takes half of the machine's two GPUs for its time: 5 s, and 10 s from 100 s on
+    busy = (middle < 5) | ((middle >= 100) & (middle < 110))
+    assert gpu.tolist() == np.where(busy, 0.5, 0).tolist()
+    _, gpu, power = first_prices(mixed(), 400)
+    assert gpu.max() == pytest.approx(0.625 * 2 / 2)
+    assert power.max() == pytest.approx(0.375 * 2 / 200)
+
+
+def test_prices_rise_where_more_is_bought_than_there_is_and_fall_where_less() -> None:
+    made = replace(rigid([(0, 10, 1)], gpus=1, per_node=1), cap="power", eta=1.0, p_max_w=100.0)
+    ascent = Ascent(Setting.of(made, np.array([0.0, 5.0, 20.0])), np.full(2, 0.1), np.full(2, 1e-3))
+    seen = ascent.look()
+    assert ascent.best == seen.bound
+    ascent.step(replace(seen, gpu_s=np.array([10.0, 3.0]), joules=np.array([250.0, 1500.0])), 0.5)
+    assert ascent.gpu[0] == pytest.approx(0.1 * np.exp(0.5) + 0.02 * 0.5 * 0.1)
+    assert ascent.gpu[1] == pytest.approx(0.1 * np.exp(-0.4) - 0.02 * 0.5 * 0.1 * 0.8)
+    assert ascent.power.tolist() == pytest.approx(
+        [1e-3 * np.exp(-0.25) - 0.02 * 0.5 * 1e-3 * 0.5, 1e-3]
+    )
+    ascent.back()
+    assert ascent.gpu.tolist() == [0.1, 0.1]
+
+
+# -- slots ---------------------------------------------------------------------------------
+
+
+def test_the_horizon_is_all_jobs_one_after_another_within_the_limit() -> None:
+    """A takes 0.325 s on four GPUs at 570 W, within 480 W 0.35 s; B 0.57 s at 440 W … 0.65."""
+    made = two_jobs(480.0)
+    assert horizon(made) == pytest.approx(1000 * 0.35 + 500 * 0.65)
+    late = replace(made, jobs=replace(made.jobs, submit_s=np.array([0.0, 90.0])))
+    assert horizon(late) == pytest.approx(90 + 1000 * 0.35 + 500 * 0.65)
+    assert horizon(replace(made, cap="none")) == pytest.approx(1000 * 0.325 + 500 * 0.53)
+
+
+def test_slots_begin_with_the_one_of_the_submission() -> None:
+    made = replace(two_jobs(), jobs=jobs_of([0, 1], [10, 10], [19.9, 20.0]))
+    slots = Slots(made, 10.0, 41.0)
+    assert slots.slots == 5
+    assert slots.first.tolist() == [1, 2]
+
+
+def test_programs_in_slots_are_as_worked_out_by_hand() -> None:
+    """Two jobs of 10 s on one GPU in slots of 5 s: one ends after the third slot, at 15 s."""
+    made = rigid([(0, 10, 1), (0, 10, 1)], gpus=1, per_node=1)
+    milp = bound_milp(made, limits=Limits(), seed=0, slot_s=5.0)
+    assert milp.bound == pytest.approx((10 + 15 + 0) / 2, rel=3e-6)
+    # mean times of slots 0, 5, 10 and 15 s: 2.5 and 12.5, and half of 10 s for each
+    lp = bound_lp(made, limits=Limits(), seed=0, slot_s=5.0)
+    assert lp.bound == pytest.approx((2.5 + 12.5 + 10) / 2, rel=3e-6)
+    late = rigid([(0, 10, 1), (10, 10, 1)], gpus=1, per_node=1)
+    assert bound_lp(late, limits=Limits(), seed=0, slot_s=5.0).bound == pytest.approx(10, rel=3e-6)
+    assert bound_milp(late, limits=Limits(), seed=0, slot_s=5.0).bound == pytest.approx(
+        10, rel=3e-6
+    )
+    for outcome in (milp, lp):
+        assert outcome.bound < (10 + 20) / 2
