@@ -333,6 +333,52 @@ def test_what_was_converted_is_not_for_download(server: Server, folder: Path) ->
     assert (done.came, done.left) == (("a/b.bin",), ("m.csv",))
 
 
+SWEEP = b"start_time,window_name\n5.5,__ZeusDataLoader_power_limit_250\n"
+RENAMED = b"start_time,window_name\n5.5,__GlobalPowerLimitOptimizer_250\n"
+
+
+def converted(server: Server, into: bytes = RENAMED, convert: str = "zeus-windows") -> str:
+    """A catalogue with a file that is made from one of the server's; both made up."""
+    about = f'sha256 = "{sha256(SWEEP)}", bytes = {len(SWEEP)}, convert = "{convert}"'
+    body = plain(server, SWEEP, sha256=sha256(into), bytes=len(into), made="renamed")
+    return catalogue(server, f"{body}\noriginal = {{ {about} }}")
+
+
+def test_a_publishers_file_is_converted_to_the_catalogues(server: Server, folder: Path) -> None:
+    known = converted(server)
+    (done,) = datasets.fetch(["one"], known=known)
+    assert done.came == ("a/b.bin",)
+    assert (folder / "a" / "b.bin").read_bytes() == RENAMED
+    assert not (folder / PARTS).exists()
+    assert set(datasets.verify(done.dataset, folder).values()) == {datasets.State.RIGHT}
+
+
+def test_a_conversion_that_makes_something_else_leaves_nothing(
+    server: Server, folder: Path
+) -> None:
+    with pytest.raises(InputError, match="after zeus-windows"):
+        datasets.fetch(["one"], known=converted(server, into=b"other"))
+    assert not [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_a_conversion_that_nobody_knows_is_bad_input(server: Server, folder: Path) -> None:
+    with pytest.raises(InputError, match="one of zeus-windows"):
+        datasets.fetch(["one"], known=converted(server, convert="os.system"))
+
+
+def test_what_is_derived_is_explained_where_it_is_missed(
+    server: Server, folder: Path, cli: Cli
+) -> None:
+    body = f'path = "a.csv"\nsha256 = "{sha256(b"")}"\nbytes = 0\nmade = "columns chosen"'
+    known = catalogue(server, body)
+    assert "derived, not for download: columns chosen" in cli(
+        "data", "list", "one", "--catalogue", known
+    ).out.replace("\n", " ")
+    answer = cli("data", "verify", "one", "--catalogue", known)
+    assert answer.code == 2
+    assert "derived, not for download: columns chosen" in answer.err
+
+
 def test_without_a_folder_named_downloads_go_to_the_users_cache(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

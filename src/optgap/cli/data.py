@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from optgap.cli.work import Output
-    from optgap.datasets import Dataset
+    from optgap.datasets import Dataset, File
 
 ACTIONS = ("list", "fetch", "verify", "path")
 SCHEMA = "optgap.data/1"
@@ -85,12 +85,16 @@ def _tell_all(item: Dataset, folder: Path, out: Output) -> None:
     states = verify(item, folder)
     head = [("name", item.name), ("what", item.title), ("licence", item.licence)]
     out.pairs([*head, ("cite", item.cite), ("from", item.home)])
-    rows = [
-        (f.path, f"{f.bytes:,}", str(states[f.path]), f.url or f"converted: {f.made}")
-        for f in item.files
-    ]
+    rows = [(f.path, f"{f.bytes:,}", str(states[f.path]), _origin(f)) for f in item.files]
     out.table(("file", "bytes", "state", "from"), rows, (1,))
     out.line()
+
+
+def _origin(file: File) -> str:
+    """Where a file is from: an address, how it is converted, or from what it was derived."""
+    if file.url is None:
+        return f"derived, not for download: {file.made}"
+    return f"{file.url}; converted: {file.made}" if file.original else file.url
 
 
 def _described(item: Dataset) -> dict[str, Any]:
@@ -151,6 +155,7 @@ def _verify(chosen: list[Dataset], folder: Path, named: bool, out: Output) -> in
     from optgap.datasets import State, verify
 
     documents, rows, bad = [], [], []
+    derived = {f.path: f for item in chosen for f in item.files if f.url is None}
     for item in chosen:
         states = verify(item, folder)
         counts = {state: sum(s is state for s in states.values()) for state in State}
@@ -164,7 +169,10 @@ def _verify(chosen: list[Dataset], folder: Path, named: bool, out: Output) -> in
     out.line(f"\nfolder: {folder}")
     out.document({"schema": SCHEMA, "folder": str(folder), "datasets": documents})
     for place, state in bad:
-        complain(f"{folder / place}: found it {state}, expected the catalogue's file", BAD_INPUT)
+        expected = "the catalogue's file"
+        if state is State.MISSING and place in derived:
+            expected += f"; {_origin(derived[place])}"
+        complain(f"{folder / place}: found it {state}, expected {expected}", BAD_INPUT)
     return BAD_INPUT if bad else DONE
 
 

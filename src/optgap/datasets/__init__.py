@@ -7,7 +7,7 @@
 Nothing in optgap needs them: every family has embedded defaults.
 """
 
-from optgap.datasets.catalogue import Archive, Dataset, File, catalogue, choose
+from optgap.datasets.catalogue import Archive, Dataset, File, Original, catalogue, choose
 from optgap.datasets.places import cache_folder, data_folder, home, present_folder
 from optgap.datasets.store import Fetched, State, fetch, path, verify
 
@@ -16,6 +16,7 @@ __all__ = [
     "Dataset",
     "Fetched",
     "File",
+    "Original",
     "State",
     "cache_folder",
     "catalogue",

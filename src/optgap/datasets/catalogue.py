@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from optgap.datasets.converting import CONVERSIONS
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
 from optgap.tomlio import load_toml
@@ -26,6 +27,15 @@ class Archive:
 
 
 @dataclass(frozen=True, slots=True)
+class Original:
+    """A publisher's file that is converted: its hash, its size in bytes, the function's name."""
+
+    sha256: str
+    bytes: int
+    convert: str
+
+
+@dataclass(frozen=True, slots=True)
 class File:
     """One file of a dataset.
 
@@ -37,6 +47,7 @@ class File:
         the file was made from the publisher's.
     made: how, then.
     archive: the archive behind `url`.
+    original: what is behind `url`, when the file is converted from it.
     """
 
     path: str
@@ -45,6 +56,7 @@ class File:
     url: str | None = None
     made: str = ""
     archive: Archive | None = None
+    original: Original | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +134,11 @@ def _file(fields: Fields) -> File:
     if "archive" in fields.document:
         inner = fields.object("archive")
         archive = Archive(_sha256(inner), inner.integer("bytes"), inner.text("member"))
+    original = None
+    if "original" in fields.document:
+        inner = fields.object("original")
+        name = inner.choice("convert", CONVERSIONS)
+        original = Original(_sha256(inner), inner.integer("bytes"), name)
     return File(
         _path(fields),
         _sha256(fields),
@@ -129,6 +146,7 @@ def _file(fields: Fields) -> File:
         url,
         fields.text("made", "") if url else fields.text("made"),
         archive,
+        original,
     )
 
 

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from optgap.datasets.catalogue import Dataset, File, catalogue, choose
+from optgap.datasets.catalogue import Dataset, File, Original, catalogue, choose
+from optgap.datasets.converting import CONVERSIONS
 from optgap.datasets.places import data_folder
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.jsonio import write_bytes
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
 
@@ -153,12 +155,16 @@ def _obtain(group: Sequence[File], folder: Path, limits: Limits, label: str) -> 
     from optgap.datasets.download import retrieve
 
     first, parts = group[0], folder / PARTS
-    archive = first.archive
-    size = archive.bytes if archive else first.bytes
+    archive, original = first.archive, first.original
+    size = (archive or original or first).bytes
     url = first.url or ""
     tell = _teller(limits, label, size)
     tell(0)
     try:
+        if original is not None:
+            retrieve(url, original.sha256, size, parts / original.sha256, parts, tell)
+            _convert(first, original, parts / original.sha256, folder / first.path)
+            return
         if archive is None:
             retrieve(url, first.sha256, size, folder / first.path, parts, tell)
             return
@@ -182,6 +188,19 @@ def _obtain(group: Sequence[File], folder: Path, limits: Limits, label: str) -> 
     finally:
         if parts.is_dir() and not any(parts.iterdir()):
             parts.rmdir()
+
+
+def _convert(file: File, original: Original, source: Path, target: Path) -> None:
+    """Write what a publisher's file becomes, and remove it."""
+    try:
+        made = CONVERSIONS[original.convert](source.read_bytes())
+        if hashlib.sha256(made).hexdigest() != file.sha256:
+            found = NoQuote(f"another SHA-256 after {original.convert}")
+            raise InputError(file.url or "", file.path, found, file.sha256)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(target, made)
+    finally:
+        source.unlink(missing_ok=True)
 
 
 def _teller(limits: Limits, label: str, size: int) -> Callable[[int], None]:
