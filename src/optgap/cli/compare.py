@@ -23,7 +23,7 @@ def command(
     subject: Annotated[
         str | None,
         typer.Argument(
-            metavar="[FAMILY|PROBLEM.json]",
+            metavar="FAMILY|PROBLEM.json",
             help="a family's preset, or a problem; without it all families, in a minute or so",
         ),
     ] = None,

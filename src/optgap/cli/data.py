@@ -24,7 +24,7 @@ def command(
         str, typer.Argument(metavar="list|fetch|verify|path", help="what to do")
     ] = "list",
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME…]", help="datasets; `list` shows them")
+        list[str] | None, typer.Argument(metavar="NAME", help="datasets; `list` shows them")
     ] = None,
     data: Annotated[
         str | None,

@@ -11,7 +11,7 @@ from optgap.cli import options as opt
 
 
 def command(
-    name: Annotated[str | None, typer.Argument(metavar="[FAMILY]", help="only this family")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="FAMILY", help="only this family")] = None,
     json: opt.JsonFile = None,
     seed: opt.UnusedSeed = 0,
     time_limit: opt.UnusedTimeLimit = None,

@@ -28,7 +28,7 @@ def command(
     arguments: Annotated[
         list[str],
         typer.Argument(
-            metavar="[MODEL] CSV…",
+            metavar="[MODEL] CSV",
             help=f"a model, then profiles; models: {', '.join([*ESTIMATORS, DEVICES])}",
         ),
     ],

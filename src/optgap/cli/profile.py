@@ -19,7 +19,7 @@ from optgap.models.errors import InputError, NoQuote
 def command(
     workload: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[-- COMMAND…]", help="sample while this runs"),
+        typer.Argument(metavar="COMMAND", help="after `--`: sample while this runs"),
     ] = None,
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="CSV", help="where the samples go")
