@@ -9,6 +9,13 @@ from pathlib import Path
 from typing import Any
 
 FAMILIES = ("placement", "consolidation", "coscheduling", "elastic", "queueing")
+PAPERS = {
+    "placement": "PWR and FGD",
+    "consolidation": "CATS",
+    "coscheduling": "EcoSched",
+    "elastic": "PowerFlow",
+    "queueing": "HPS, PBS and SBS",
+}
 KINDS = {"": "Problem", "policies": "Policies", "bounds": "Bounds and proofs"}
 
 API = {
@@ -64,7 +71,13 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
                 if page in left and not left.discard(page)  # type: ignore[func-returns-value]
             ]
         },
-        {"Concepts": taken(("Gap and certificate", "concepts.md"))},
+        {
+            "Concepts": taken(
+                ("Gap and certificate", "concepts.md"),
+                ("The formulations", "formulations.md"),
+                ("What is checked", "trust.md"),
+            )
+        },
     ]
     families = []
     for name in FAMILIES:
@@ -76,11 +89,12 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
         left.difference_update(own)
         if inner:
             families.append({name.capitalize(): inner})
+    papers = taken(*((title, f"reproduction-{name}.md") for name, title in PAPERS.items()))
     reproduced = sorted(page for page in left if page.startswith("reproduction"))
     left.difference_update(reproduced)
     sections += [
         {"Families": families},
-        {"Papers": [{_title(root, page): page} for page in reproduced]},
+        {"Papers": papers + [{_title(root, page): page} for page in reproduced]},
         {
             "Reference": [
                 *taken(("Command line", "cli.md")),
