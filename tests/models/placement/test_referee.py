@@ -51,6 +51,8 @@ CPU: Row = (1000, 10, 0, 0, "")
 def test_there_is_a_placement_for_each_task() -> None:
     found = check(problem(HALF, HALF), (0, [0]))
     assert found == [Violation("one placement per task", "solution", 1, 2)]
+    found = check(problem(CPU, CPU), *[(0, [])] * 3)
+    assert found == [Violation("one placement per task", "solution", 3, 2)]
 
 
 def test_nodes_are_the_clusters() -> None:
@@ -74,10 +76,11 @@ def test_tasks_have_as_many_gpus_as_they_ask_for(row: Row, gpus: list[int]) -> N
 
 def test_gpus_are_the_nodes() -> None:
     assert check(problem(WHOLE, WHOLE), (0, [1]), (1, [3])) == []
-    found = check(problem(HALF, TWO), (0, [2]), (1, [3, 4]))
+    found = check(problem(HALF, TWO, HALF), (0, [2]), (1, [3, 4]), (0, [5]))
     assert found == [
         Violation("GPUs of the node", "task 0 on a", 2, 1),
         Violation("GPUs of the node", "task 1 on b", 4, 3),
+        Violation("GPUs of the node", "task 2 on a", 5, 1),
     ]
 
 
@@ -87,10 +90,12 @@ def test_gpus_are_of_a_model_that_the_task_takes() -> None:
     found = check(problem(picky), (0, [0]))
     assert found == [Violation("GPU model (Cond. 5)", "task 0 on a", "G2", "V100M16|T4")]
     # part of a name is another model; a task without GPUs does not care
-    a10 = Cluster.of(["a"], [32_000], [1000], [2], ["A10"])
+    a10 = Cluster.of(["a", "b"], [32_000] * 2, [1000] * 2, [2, 0], ["A10", ""])
     other = Tasks.of(["t"], [1000], [10], [1], [500], ["A100|G3"])
     found = check(PlacementProblem.of(a10, other, WORKLOAD), (0, [0]))
     assert [v.constraint for v in found] == ["GPU model (Cond. 5)"]
+    found = check(PlacementProblem.of(a10, other, WORKLOAD), (2, [0]))
+    assert found == [Violation("a node of the cluster", "task 0", 2, 1)]
     none: Row = (1000, 10, 0, 0, "G2")
     assert check(problem(none), (1, [])) == []
 
@@ -201,9 +206,16 @@ def test_an_idle_and_a_full_cluster_have_numbers_too() -> None:
 
 
 def test_what_is_refused_is_evaluated_all_the_same() -> None:
-    made = problem(HALF, HALF, HALF)
-    found = made.evaluate(PlacementSolution.of([(7, [0]), (-2, [1]), (0, [2])])).metrics
-    assert (found["failed_tasks"], found["active_gpus"], found["used_gpu_milli"]) == (2, 0, 500)
+    made = problem(HALF, HALF, HALF, HALF, HALF)
+    places: list[Place] = [(7, [0]), (-2, [1]), (0, [2]), (3, [0]), (0, [5])]
+    found = made.evaluate(PlacementSolution.of(places)).metrics
+    assert (found["failed_tasks"], found["active_gpus"], found["used_gpu_milli"]) == (3, 0, 1000)
+
+
+def test_a_thousandth_of_a_gpu_wakes_it() -> None:
+    found = problem((1000, 10, 1, 1, "")).evaluate(PlacementSolution.of([(1, [2])])).metrics
+    assert found["active_gpus"] == 1
+    assert found["power_gpu_w"] == 2 * 30 + 70 + 3 * 10
 
 
 def test_a_nodes_free_gpu_is_split_by_what_a_task_could_do_with_it() -> None:

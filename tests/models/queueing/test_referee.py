@@ -48,9 +48,12 @@ def test_there_is_a_start_and_a_place_for_each_job() -> None:
     one = (0.0, [(0, 1)])
     assert check(two, one) == [Violation("number of jobs", "schedule", 1, 2)]
     made = plan(two, one, one)
-    short = QueueingSolution(made.start_s, made.end_s, made.held_at[:-1], made.held_node,
-                             made.held_gpus)  # fmt: skip
-    assert two.check(short) == [Violation("number of jobs", "schedule", 2, 2)]
+    for starts, places in ((1, 3), (3, 3), (2, 2), (2, 4)):
+        other = QueueingSolution(
+            np.zeros(starts), np.full(starts, 5.0), np.arange(places), made.held_node,
+            made.held_gpus,
+        )  # fmt: skip
+        assert two.check(other) == [Violation("number of jobs", "schedule", starts, 2)]
     assert two.check(made) == []
 
 
@@ -91,6 +94,7 @@ def test_a_job_runs_for_its_duration(off: float) -> None:
         (5, [(0, 1), (1, 4)], "", ""),
         (8, [(0, 4), (1, 4)], "", ""),
         (3, [(1, 2)], "2", "3"),
+        (3, [(1, 4)], "4", "3"),
         (3, [(1, 2), (0, 1)], "2+1", "3"),
         (3, [], "none", "3"),
         (5, [(0, 3), (1, 2)], "3+2", "4+1"),
@@ -248,6 +252,13 @@ def test_starving_is_waiting_for_more_than_the_limit_in_vain_or_not() -> None:
         made = problem((0, 10, 4), (0, 10, 4), (0, 5, 1), patience=[math.inf, patience, math.inf])
         parts: list[tuple[float, Pairs]] = [(wait, [(0, 4)]), (NEVER, []), (0.0, [(0, 1)])]
         assert made.evaluate(plan(made, *parts)).metrics["starved"] == starved
+
+
+def test_no_slowdown_is_below_one_and_throughput_is_no_whole_number() -> None:
+    made = problem((0, 5, 1), (0, 21, 1))
+    found = made.evaluate(plan(made, (0.0, [(0, 1)]), (0.0, [(0, 1)]))).metrics
+    assert found["jain_slowdown"] == 1
+    assert found["throughput_per_h"] == pytest.approx(7200 / 21)
 
 
 def test_an_early_start_within_the_slack_is_no_negative_wait() -> None:
