@@ -92,6 +92,19 @@ def test_dollars_are_formulas_only_where_they_are_meant_to_be() -> None:
     assert "echo $A $B" in page
 
 
+def test_fences_of_mathematics_are_formulas_and_what_stands_between_them_is_text() -> None:
+    pytest.importorskip("latex2mathml", reason="comes with the extra docs")
+    site = hook("site")
+    markdown = (
+        "```math\nx\n```\n\nwith $y$ and `$z$`\n\n```math\n\\sum_i x_i\n```\n\n```\n$a$\n```\n"
+    )
+    page = site.on_page_markdown(markdown, None, None, None)
+    assert page.count("<math") == 3
+    assert "`$z$`" in page
+    assert "```\n$a$\n```" in page
+    assert "```math" not in page
+
+
 def test_links_out_of_the_documentation_become_words() -> None:
     site = hook("site")
     page = site.on_page_markdown("see [this](../README.md) and [that](cli.md)", None, None, None)

@@ -37,12 +37,12 @@ API = {
 """Pages made from docstrings; each family's problem, policies and methods are added."""
 
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)]+)\)")
-MATH = re.compile(
-    r"```math\n(?P<fence>.*?)```|\$\$(?P<block>.+?)\$\$"
+TOKENS = re.compile(
+    r"^```(?P<language>\w*)[^\n]*\n(?P<fenced>.*?)^```[^\S\n]*$|`[^`\n]+`|\$\$(?P<block>.+?)\$\$"
     r"|(?<![\w$\\])\$(?P<inline>[^\s$](?:[^$\n]*[^\s$\\])?)\$(?![\w$])",
-    re.DOTALL,
+    re.DOTALL | re.MULTILINE,
 )
-CODE = re.compile(r"(```(?!math\n).*?```|`[^`\n]+`)", re.DOTALL)
+"""Code, which stays as it is, and formulas: between dollars, or in a fence of language ``math``."""
 LOG = logging.getLogger("mkdocs.plugins.site")
 
 
@@ -163,23 +163,31 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """Links that leave the documentation become words; formulas become MathML."""
-    parts = CODE.split(OUTSIDE.sub(r"\1 (`\2`)", markdown))
-    return "".join(part if k % 2 else formulas(part, page) for k, part in enumerate(parts))
+    return formulas(OUTSIDE.sub(r"\1 (`\2`)", markdown), page)
 
 
 def formulas(text: str, page: Any) -> str:
-    """TeX between dollars as MathML, which browsers draw by themselves."""
-    if not MATH.search(text):
-        return text
+    """TeX as MathML, which browsers draw by themselves."""
+
+    def drawn(match: re.Match[str]) -> str:
+        inline = match["inline"]
+        fence = match["fenced"] if match["language"] == "math" else None
+        tex = inline or match["block"] or fence
+        return match[0] if tex is None else _mathml(tex, "inline" if inline else "block", page)
+
+    return TOKENS.sub(drawn, text)
+
+
+def _mathml(tex: str, display: str, page: Any) -> str:
     try:
         from latex2mathml.converter import convert
     except ImportError:
         LOG.warning("%s: formulas need latex2mathml", getattr(page, "file", page))
-        return text
-
-    def drawn(match: re.Match[str]) -> str:
-        inline = match["inline"]
-        tex = inline or match["fence"] or match["block"]
-        return str(convert(tex.strip(), display="inline" if inline else "block"))
-
-    return MATH.sub(drawn, text)
+        return tex
+    # what others call aligned is align* there
+    known = " ".join(tex.split()).replace("{aligned}", "{align*}")
+    formula = str(convert(known, display=display))
+    # Markdown takes <math> at the start of a line for the start of a block
+    if display == "inline":
+        return f'<span class="formula">{formula}</span>'
+    return f'\n<div class="formula">{formula}</div>\n'
