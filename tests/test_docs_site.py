@@ -87,7 +87,7 @@ def test_dollars_are_formulas_only_where_they_are_meant_to_be() -> None:
     markdown = "Cost $5 and $x^2$ and `$HOME` and $OPTGAP_DATA.\n\n```sh\necho $A $B\n```\n$$y$$"
     page = site.on_page_markdown(markdown, None, None, None)
     assert page.count("<math") == 2
-    assert "Cost $5 and <math" in page
+    assert 'Cost $5 and <span class="formula"><math' in page
     assert "`$HOME` and $OPTGAP_DATA" in page
     assert "echo $A $B" in page
 
