@@ -35,9 +35,9 @@ METHODS = entries(
     Entry(
         "columns",
         f"{HERE}.columns:columns",
-        "set partitioning: column generation with exact pricing, dives, proven rounding",
+        "set partitioning: column generation with exact pricing, dives, branch-and-price",
         kind="exact",
-        params={"dives": 20},
+        params={"dives": 20, "nodes": 3000},
         goals=POWER,
     ),
     Entry(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
@@ -12,20 +14,33 @@ from optgap.solvers.consolidation.dive import dive_to
 from optgap.solvers.consolidation.exact import outcome
 from optgap.solvers.consolidation.levels import closed_bound, counted, level_bound, levels
 from optgap.solvers.consolidation.packing import Packing, packing
+from optgap.solvers.consolidation.partition import CLOSE, Partition
 from optgap.solvers.consolidation.search import MOST_STEPS, STEPS, Search
 
 STEP_S = 1.5e-7
 """About what a step of annealing takes."""
+MOST_BRANCHED = 80
+"""Tasks up to which there is branch-and-price."""
 
 
 def columns(
-    problem: ConsolidationProblem, *, limits: Limits, seed: int, dives: int = 20
+    problem: ConsolidationProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    dives: int = 20,
+    nodes: int = 3000,
 ) -> Outcome:
     """Columns give the bound, rounded up level by level; search and dives the placement.
 
-    Proven where the two meet. Parameters
+    What is left between them is closed by branch-and-price where GPUs and servers are equal; see
+    `partition.py`. With ``gang=server`` its bounds let a task's GPUs be anywhere, so that a gap
+    may stay.
+
+    Parameters
     ----------
     dives: how many are tried, each with other choices among equals.
+    nodes: of branch-and-price at most, up to `MOST_BRANCHED` tasks; 0 for none.
     """
     pack = packing(problem)
     search = Search(pack, seed)
@@ -36,7 +51,20 @@ def columns(
     if search.watts > proof.watts * (1 + 1e-9) and limits.stop is None:
         # the dives may have found counts that are easier to prove
         proof = max(proof, _proof(pack, search, limits, seed), key=lambda p: p.watts)
+    if pack.uniform and pack.tasks <= MOST_BRANCHED and math.isfinite(search.watts):
+        proof = _branched(pack, search, proof, limits, nodes)
     return outcome(pack, search, proof, limits.stop or Termination.COMPLETED)
+
+
+def _branched(pack: Packing, search: Search, proof: Proof, limits: Limits, nodes: int) -> Proof:
+    """The proof after branch-and-price, which offers `search` what it finds."""
+    if search.watts <= proof.watts * (1 + CLOSE) or limits.stop is not None or not nodes:
+        return proof
+    tree = Partition(pack, levels(pack), proof.counts, proof.watts, search, limits)
+    bound = min(tree.run(nodes), search.watts)
+    if bound <= proof.watts:
+        return proof
+    return Proof(bound, "branch-and-price on pairs of tasks", proof.counts)
 
 
 def bound_columns(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:

@@ -29,6 +29,7 @@ BLOCK = 24
 """Searches between two looks at the clock."""
 NODE_S, SHARE = 1e-6, 0.1
 """About what a node takes, and the share of the time left that one search may have."""
+NOBODY_APART = np.zeros((0, 0), dtype=np.bool_)
 Set = tuple[int, ...]
 
 
@@ -148,8 +149,9 @@ class Generation:
 
         def search(wanted: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
             return best_sets(
-                self.rows, self.pack.most, profits, self.coarse, self.room, tables, wanted, few
-            )
+                self.rows, self.pack.most, profits, self.coarse, self.room, tables, wanted, few,
+                NOBODY_APART,
+            )  # fmt: skip
 
         few = nodes
         _, upper, _, _ = search(nobody)

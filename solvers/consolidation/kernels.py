@@ -37,6 +37,7 @@ def best_sets(
     tables: FloatArray,
     worth: FloatArray,
     most_nodes: int,
+    apart: np.ndarray,
 ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """The most valuable set for each first item i, whose others come after it.
 
@@ -48,6 +49,7 @@ def best_sets(
     tables: (S, n+1, C+1) of `suffix_table`.
     worth: (n,) sets that begin with an item and are worth no more are not looked for.
     most_nodes: of each first item's search.
+    apart: (n, n) bool, items that may not be together; (0, 0) where all may.
 
     Returns
     -------
@@ -96,6 +98,11 @@ def best_sets(
                     if rows[r, j] > left[depth, r]:
                         fits = False
                         break
+                if fits and len(apart) > 0:
+                    for k in range(depth):
+                        if apart[stack[k], j]:
+                            fits = False
+                            break
                 if fits:
                     pushed = True
                     break
