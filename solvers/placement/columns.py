@@ -147,8 +147,12 @@ class ColumnGeneration:
 
     @property
     def bound(self) -> float:
-        """Proven lower bound in the objective's own unit (with the idle cluster's cost)."""
-        return self.aggregate.base + self.lower
+        """Proven lower bound in the objective's own unit (with the idle cluster's cost).
+
+        Tasks never lower the power of a node: without fragmentation the idle cluster is one, too.
+        """
+        least = -math.inf if self.aggregate.frag_weight else 0.0
+        return self.aggregate.base + max(self.lower, least)
 
     @property
     def upper(self) -> float:
@@ -233,10 +237,22 @@ class ColumnGeneration:
                 added += 1
         return added
 
+    def _add_alone(self) -> bool:
+        """Offer the tasks left out one by one: pricing may know only more of them than fit."""
+        aggregate, added = self.aggregate, False
+        for c in np.flatnonzero(self.last.unserved > 1e-7).tolist():
+            alone = single(int(aggregate.num_gpu[c]), c)
+            for t in np.flatnonzero(aggregate.fits_type[:, c]).tolist():
+                added |= self.master.add(t, alone) is not None
+        return added
+
     def _raise_ceiling(self) -> bool:
         """Raise the price ceiling where the LP still leaves tasks out; False when it need not."""
         if not self.short:
             return False
+        if self._add_alone():
+            self.last = self.master.solve()
+            return True
         if self.raises == MOST_RAISES:
             return False
         self.raises += 1

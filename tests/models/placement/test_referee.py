@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from optgap.models.errors import InputError
+from optgap.models.jsonio import Fields
 from optgap.models.placement import (
     Cluster,
     PlacementObjective,
@@ -242,6 +244,9 @@ def test_a_nodes_free_gpu_is_split_by_what_a_task_could_do_with_it() -> None:
         assert found._asdict() == {**nothing, **expected}
         assert found.fragment == 2400 - expected.get("q3", 0)
     assert Buckets(1, 2, 4, 8, 16, 32, 64).fragment == 127 - 4
+    three = TargetWorkload.of([1] * 3, [0, 400, 400], [0, 1, 1], ["", "G2", ""], [0.25, 0.25, 0.5])
+    found = node_fragmentation(three, "T4", 4000, free)
+    assert found._asdict() == {**nothing, "xl": 600, "na": 600, "q3": 1200}
 
 
 @pytest.mark.parametrize(
@@ -255,6 +260,7 @@ def test_a_nodes_free_gpu_is_split_by_what_a_task_could_do_with_it() -> None:
         ("packages", 48_000, 0, 2, 240),
         ("packages", 32_001, 32_001, 1, 135),
         ("packages", 2000, 0, 1, 120),
+        ("packages", 96_000, 65_000, 1, 150),
         # as printed: packages that are neither full nor free draw nothing
         ("eq1", 48_000, 48_000, 0, 15),
         ("eq1", 48_000, 47_999, 0, 135),
@@ -270,7 +276,7 @@ def test_cpu_power_is_by_packages_or_as_printed(
     assert power.cpu_w(capacity, free) == watts
     if rule == "packages":
         assert power.active_packages(capacity, free) == active
-        assert power.packages(capacity) == (1 if capacity == 2000 else 2)
+        assert power.packages(capacity) == {2000: 1, 96_000: 3}.get(capacity, 2)
     assert CpuProfile().vcpu_milli == 32_000
 
 
@@ -278,3 +284,41 @@ def test_gpu_power_is_full_for_every_gpu_with_anything_on_it() -> None:
     power = PowerModel()
     assert power.gpu_w("T4", [1000, 999, 0, 1000]) == 2 * 70 + 2 * 10
     assert power.gpu_w("nothing", []) == 0
+
+
+def test_devices_draw_what_the_table_says() -> None:
+    """Table II, and the two models taken for others: idle and full power in W."""
+    table = {
+        "T4": (10, 70), "A10": (30, 150), "G2": (30, 150), "P100": (25, 250), "V100M16": (30, 300),
+        "V100M32": (30, 300), "A100": (50, 400), "G3": (50, 400),
+    }  # fmt: skip
+    power = PowerModel()
+    assert {m: (power.gpu_w(m, [1000]), power.gpu_w(m, [999])) for m in table} == table
+
+
+@pytest.mark.parametrize("rule", ["packages", "eq1"])
+def test_a_power_model_survives_its_json(rule: str) -> None:
+    power = PowerModel({"a": 1.0}, {"a": 2.0}, CpuProfile(4, 3.0, 5.0), rule)  # type: ignore[arg-type]
+    assert PowerModel.from_json(Fields(power.to_json(), "x")) == power
+
+
+@pytest.mark.parametrize(
+    ("idle", "full", "cpu", "said"),
+    [
+        ({"a": 2.0}, {"a": 2.0}, CpuProfile(4, 5.0, 5.0), None),
+        ({"a": 2.0}, {"a": 1.9}, CpuProfile(), "gpu_full_w.a: found 1.9, expected at least"),
+        ({"a": 2.0}, {}, CpuProfile(), "gpu_full_w.a"),
+        ({}, {"a": 2.0}, CpuProfile(), "gpu_idle_w.a"),
+        ({"a": 2.0}, {"a": 2.0}, CpuProfile(4, 5.0, 4.9), "cpu_full_w: found 4.9"),
+    ],
+)
+def test_no_device_draws_less_when_it_is_used(
+    idle: dict[str, float], full: dict[str, float], cpu: CpuProfile, said: str | None
+) -> None:
+    """Bounds take the idle cluster for the least."""
+    power = PowerModel(idle, full, cpu)
+    if said is None:
+        power.validate("x")
+        return
+    with pytest.raises(InputError, match=said):
+        power.validate("x")

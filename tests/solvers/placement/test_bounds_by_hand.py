@@ -1,0 +1,366 @@
+"""Bounds worked out by hand: one that became weaker or stronger fails."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from optgap.models.limits import Limits
+from optgap.models.placement import (
+    Cluster,
+    PlacementObjective,
+    PlacementProblem,
+    TargetWorkload,
+    Tasks,
+)
+from optgap.models.placement.cluster import TASKS_PER_NODE
+from optgap.models.placement.power import CpuProfile, PowerModel
+from optgap.models.result import Outcome, Status
+from optgap.solvers.placement.aggregate import Aggregate, Contents
+from optgap.solvers.placement.bound_types import bound_types
+from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, single, stand_alone_cost
+from optgap.solvers.placement.exact_pooled import bound_pooled
+from optgap.solvers.placement.patterns import bound_patterns
+from optgap.solvers.placement.pricing import Pricer
+
+Row = tuple[int, int, int, int, str]
+"""milli-vCPU, MiB, GPUs, milli-GPU of each, models."""
+POWER = PowerModel({"T4": 10.0, "G2": 30.0}, {"T4": 70.0, "G2": 150.0})
+"""60 and 120 W for a GPU more, 105 W for a package of 32 vCPU."""
+WORKLOAD = TargetWorkload.of([2000, 4000], [1000, 500], [2, 1], ["", ""], [0.25, 0.75])
+
+
+def problem(
+    *rows: Row, goal: str = "power", nodes: int = 2, power: PowerModel = POWER, **cluster: int
+) -> PlacementProblem:
+    """Equal nodes of 32 vCPU, 1000 MiB and two T4, unless told; 70 W idle."""
+    cpu, memory, gpus = (cluster.get(k, v) for k, v in
+                         (("cpu", 32_000), ("memory", 1000), ("gpus", 2)))  # fmt: skip
+    return PlacementProblem.of(
+        Cluster.of(
+            [f"n{k}" for k in range(nodes)], [cpu] * nodes, [memory] * nodes, [gpus] * nodes,
+            ["T4" if gpus else ""] * nodes,
+        ),
+        Tasks.of([f"t{k}" for k in range(len(rows))], *zip(*rows, strict=True)),
+        WORKLOAD,
+        power=power,
+        objective=PlacementObjective(goal),  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def solved(problem: PlacementProblem, method: str) -> Outcome:
+    if method == "patterns":
+        return bound_patterns(problem, limits=Limits(), seed=0, tolerance=1e-7)
+    found = {"types": bound_types, "pooled": bound_pooled}[method]
+    return found(problem, limits=Limits(), seed=0)
+
+
+LARGE: Row = (1000, 10, 1, 700, "")
+HALF: Row = (1000, 10, 1, 500, "")
+PAIR: Row = (1000, 10, 2, 1000, "")
+BUSY: Row = (20_000, 10, 0, 0, "")
+
+
+@pytest.mark.parametrize(
+    ("rows", "types", "patterns", "pooled"),
+    [
+        # three GPUs; packages: three vCPU of one, one and a half nodes, or a whole package
+        ([LARGE] * 3, 180 + 3 / 32 * 105, 1.5 * 225, 180 + 105),
+        ([LARGE] * 2, 120 + 2 / 32 * 105, 225, 120 + 105),
+        ([HALF] * 3, 90 + 3 / 32 * 105, 0.75 * 225, 120 + 105),
+        ([HALF] * 4, 120 + 4 / 32 * 105, 225, 120 + 105),
+        ([PAIR], 120 + 1 / 32 * 105, 225, 120 + 105),
+        ([PAIR, LARGE], 180 + 2 / 32 * 105, 225 + 225 / 2, 180 + 105),
+        # 40 vCPU: a package and a quarter, or two
+        ([BUSY] * 2, 40 / 32 * 105, 210, 210),
+        ([BUSY, LARGE], 60 + 21 / 32 * 105, 60 + 105, 60 + 105),
+        ([(32_000, 10, 1, 100, "")], 6 + 105, 60 + 105, 60 + 105),
+    ],
+)
+def test_power_is_bounded_by_totals_by_patterns_and_by_pooled_nodes(
+    rows: list[Row], types: float, patterns: float, pooled: float
+) -> None:
+    made = problem(*rows)
+    for method, more in (("types", types), ("patterns", patterns), ("pooled", pooled)):
+        outcome = solved(made, method)
+        assert outcome.status is Status.BOUND_ONLY
+        assert outcome.bound == pytest.approx(70 + more, rel=2e-6), method
+        assert outcome.bound <= 70 + more + 1e-9, method
+
+
+def test_memory_limits_what_a_type_and_a_node_take() -> None:
+    """A node of 1000 MiB takes one of two tasks of 600: no less than the idle cluster, at least."""
+    rows: list[Row] = [(1000, 600, 1, 400, "")] * 2
+    assert solved(problem(*rows), "patterns").bound == pytest.approx(70)
+    mixed = PlacementProblem.of(
+        Cluster.of(["a", "b"], [32_000] * 2, [1000, 4000], [2, 2], ["T4", "G2"]),
+        Tasks.of(["x"] * 4, [8000] * 4, [500] * 4, [1] * 4, [400] * 4, [""] * 4),
+        WORKLOAD, power=POWER,
+    )  # fmt: skip
+    # two on the cheaper type, 0.4 GPU each, and two on the dearer
+    assert solved(mixed, "types").bound == pytest.approx(
+        15 + 20 + 15 + 60 + 0.8 * 60 + 0.8 * 120 + 105, rel=1e-6
+    )
+    picky = PlacementProblem.of(
+        mixed.cluster,
+        Tasks.of(["x"] * 2, [8000] * 2, [500] * 2, [1] * 2, [400] * 2, ["G2"] * 2),
+        WORKLOAD, power=POWER,
+    )  # fmt: skip
+    assert solved(picky, "types").bound == pytest.approx(110 + 0.8 * 120 + 105 / 2, rel=1e-6)
+
+
+def test_capacities_of_a_type_are_kept() -> None:
+    """On a: 32 vCPU and two GPUs; what does not fit goes to the dearer type."""
+
+    def of(*rows: Row) -> PlacementProblem:
+        return PlacementProblem.of(
+            Cluster.of(["a", "b"], [32_000] * 2, [1000, 4000], [2, 4], ["T4", "G2"]),
+            Tasks.of([f"t{k}" for k in range(len(rows))], *zip(*rows, strict=True)),
+            WORKLOAD, power=POWER,
+        )  # fmt: skip
+
+    idle = 15 + 20 + 15 + 4 * 30
+    gpus = of(*[(1000, 0, 1, 800, "")] * 3)
+    assert solved(gpus, "types").bound == pytest.approx(idle + 120 + 120 + 3 / 32 * 105, rel=1e-6)
+    shares = of(*[(1000, 0, 1, 400, "")] * 6)
+    assert solved(shares, "types").bound == pytest.approx(
+        idle + 120 + 0.4 * 120 + 6 / 32 * 105, rel=1e-6
+    )
+    cpu = of(*[(16_000, 0, 1, 100, "")] * 3)
+    assert solved(cpu, "types").bound == pytest.approx(idle + 12 + 12 + 1.5 * 105, rel=1e-6)
+
+
+def test_what_does_not_fit_is_infeasible_for_every_bound() -> None:
+    over = problem(*[LARGE] * 5)
+    assert solved(over, "patterns").status is Status.INFEASIBLE
+    assert solved(over, "pooled").status is Status.INFEASIBLE
+    assert solved(problem(*[LARGE] * 3, nodes=1), "types").status is Status.INFEASIBLE
+    never = problem((1000, 10, 1, 500, ""), (1000, 1001 - 1, 2, 1000, ""), gpus=2)
+    assert solved(never, "types").status is Status.BOUND_ONLY
+    split = PlacementProblem.of(
+        Cluster.of(["a", "b"], [32_000, 2000], [1000, 1000], [0, 1], ["", "T4"]),
+        Tasks.of(["x"], [4000], [0], [1], [500], [""]),
+        WORKLOAD, power=POWER,
+    )  # fmt: skip
+    for method in ("types", "patterns", "pooled"):
+        assert solved(split, method).status is Status.INFEASIBLE, method
+
+
+def test_what_can_be_accepted_is_bounded_from_above() -> None:
+    """Five of 0.7 GPU on four GPUs: four of them; by totals 4 GPUs."""
+    made = problem(*[LARGE] * 5, goal="accepted_gpu")
+    for method, most in (("patterns", 2800), ("pooled", 2800)):
+        bound = solved(made, method).bound
+        assert bound == pytest.approx(most, rel=1e-3), method
+        assert bound >= most, method
+    few = problem(*[LARGE] * 3, goal="accepted_gpu")
+    assert solved(few, "patterns").bound == pytest.approx(2100, rel=1e-6)
+
+
+def test_fragmentation_is_bounded_node_by_node() -> None:
+    """Two of 0.7 GPU leave 300 and 300 on a node, of no use to either class; full GPUs none."""
+    for count in (1, 2, 3, 4):
+        made = problem(*[LARGE] * count, goal="fragmentation")
+        assert solved(made, "patterns").bound == pytest.approx(300 * count, rel=1e-6)
+    full = problem(PAIR, goal="fragmentation")
+    assert solved(full, "patterns").bound == pytest.approx(0, abs=1e-6)
+    # 3 vCPU are left of 32, too few for the second class
+    tight = problem((29_000, 10, 1, 500, ""), goal="fragmentation")
+    assert solved(tight, "patterns").bound == pytest.approx(0.25 * 1500 + 0.75 * 1500, rel=1e-6)
+    assert solved(tight, "pooled").bound <= 1500 + 1e-6
+
+
+# -- what a node's contents cost -----------------------------------------------------------
+
+
+def test_contents_cost_what_they_add_to_an_idle_node() -> None:
+    aggregate = Aggregate(problem(LARGE, LARGE, HALF, PAIR, BUSY))
+    index = {row: aggregate.classes.index(c) for row, c in
+             ((LARGE, aggregate.problem.tasks.task_class(0)),
+              (HALF, aggregate.problem.tasks.task_class(2)),
+              (PAIR, aggregate.problem.tasks.task_class(3)),
+              (BUSY, aggregate.problem.tasks.task_class(4)))}  # fmt: skip
+    large, half, pair, busy = (index[row] for row in (LARGE, HALF, PAIR, BUSY))
+    assert aggregate.base == 70
+    assert aggregate.demand[[large, half, pair, busy]].tolist() == [2, 1, 1, 1]
+    assert aggregate.gpu_cost.tolist() == [60]
+    for contents, cost in (
+        (Contents(shares=((large,), (half, half))), 225),
+        (Contents(shares=((half, half),)), 165),
+        (Contents(multi=(pair,)), 225),
+        (Contents(cpu_only=(busy,)), 105),
+        (Contents(shares=((half,),), cpu_only=(busy,)), 165),
+        (Contents(), 0),
+    ):
+        assert aggregate.cost(0, contents) == pytest.approx(cost)
+        assert aggregate.feasible(0, contents)
+    for contents in (
+        Contents(shares=((large, half),)),
+        Contents(shares=((half,), (half,), (half,))),
+        Contents(shares=((half,),), multi=(pair,)),
+        Contents(cpu_only=(busy, busy)),
+    ):
+        assert not aggregate.feasible(0, contents)
+    assert stand_alone_cost(aggregate)[[large, half, pair, busy]].tolist() == [165, 165, 225, 105]
+    assert single(0, 3) == Contents(cpu_only=(3,))
+    assert single(1, 3) == Contents(shares=((3,),))
+    assert single(2, 3) == Contents(multi=(3,))
+
+
+def test_contents_keep_memory_and_the_number_of_tasks() -> None:
+    aggregate = Aggregate(problem((0, 400, 1, 1, ""), (0, 0, 0, 0, ""), (0, 200, 0, 0, "")))
+    one = {int(c.memory_mib): k for k, c in enumerate(aggregate.classes)}
+    fits = Contents(shares=((one[400], one[400]),), cpu_only=(one[200],))
+    assert aggregate.feasible(0, fits)
+    more = Contents(shares=((one[400], one[400]),), cpu_only=(one[200], one[200]))
+    assert not aggregate.feasible(0, more)
+    assert aggregate.feasible(0, Contents(cpu_only=(one[0],) * TASKS_PER_NODE))
+    assert not aggregate.feasible(0, Contents(cpu_only=(one[0],) * (TASKS_PER_NODE + 1)))
+    assert aggregate.weightless.tolist() == [c.num_gpu == 0 for c in aggregate.classes]
+    assert aggregate.priced_demand.sum() == 1
+    assert aggregate.demand_counter(weightless=True).total() == 3
+    assert aggregate.demand_counter(weightless=False) == Counter({one[400]: 1})
+    assert fits.tasks == Counter({one[400]: 2, one[200]: 1})
+    less = fits.without(Counter({one[400]: 1, one[200]: 5}))
+    assert less == Contents(shares=((one[400],),))
+    assert fits.without(Counter({one[400]: 2})) == Contents(cpu_only=(one[200],))
+
+
+@pytest.mark.parametrize(
+    ("rule", "goal", "edges", "costs"),
+    [
+        # 40 vCPU on packages of 16: 20 cores are three packages, 8 cores each
+        ("packages", "power", [0, 16_000, 32_000, 40_000], [0, 100, 200, 300]),
+        ("packages", "fragmentation", [36_000, 38_000, 40_000], [0, 0, 0]),
+        # as printed: idle 2.5 packages count for two of 10 W
+        (
+            "eq1",
+            "power",
+            [0, 8000, 16_000, 24_000, 32_000, 40_000],
+            [0, 110, 100, 210, 200, 310],
+        ),
+    ],
+)
+def test_bands_change_where_power_and_what_fits_do(
+    rule: str, goal: str, edges: list[int], costs: list[float]
+) -> None:
+    """Each band at its least; use is counted from the top of the band before."""
+    power = PowerModel(POWER.gpu_idle_w, POWER.gpu_full_w, CpuProfile(8, 10.0, 110.0), rule)  # type: ignore[arg-type]
+    aggregate = Aggregate(problem(HALF, goal=goal, power=power, cpu=40_000))
+    bands = aggregate.bands(0)
+    assert [band.max_used_milli for band in bands] == edges
+    for band in bands:
+        assert band.fits == (40_000 - band.max_used_milli >= 2000,
+                             40_000 - band.max_used_milli >= 4000)  # fmt: skip
+    node = aggregate.types[0]
+    idle = power.cpu_w(40_000, 40_000)
+    low = 0
+    for band in bands:
+        least = min(
+            power.cpu_w(40_000, 40_000 - used) - idle
+            for used in range(low, band.max_used_milli + 1, 500)
+        )
+        expected = least if goal == "power" else 0.0
+        assert band.cpu_cost <= expected + 1e-9
+        low = band.max_used_milli + 1
+    assert node.cpu_milli == 40_000
+    assert len(costs) == len(bands)
+
+
+def test_fragments_split_over_gpus_add_up_to_those_of_the_node() -> None:
+    made = problem(HALF, goal="fragmentation", gpus=3)
+    aggregate = Aggregate(made)
+    for band in aggregate.bands(0):
+        active, idle = aggregate.fragment_weights(0, band)
+        for free in itertools.product((0, 300, 500, 999, 1000), repeat=3):
+            lone = [r for r in free if r < 1000]
+            split = sum(float(active[r]) for r in lone) + float(idle[3 - len(lone)])
+            whole = aggregate._state_cost(
+                aggregate.types[0], 32_000 - band.max_used_milli, list(free)
+            )
+            assert split == pytest.approx(whole)
+
+
+# -- prices --------------------------------------------------------------------------------
+
+
+def every_contents(aggregate: Aggregate, most: int) -> list[Contents]:
+    """All that fit a node of type 0, of at most so many tasks."""
+    found: list[Contents] = []
+    classes = range(len(aggregate.classes))
+    for count in range(most + 1):
+        for members in itertools.combinations_with_replacement(classes, count):
+            lone = [c for c in members if aggregate.num_gpu[c] == 1]
+            multi = tuple(c for c in members if aggregate.num_gpu[c] > 1)
+            none = tuple(c for c in members if aggregate.num_gpu[c] == 0)
+            for places in itertools.product(range(aggregate.types[0].gpus), repeat=len(lone)):
+                shares = [tuple(c for c, g in zip(lone, places, strict=True) if g == gpu)
+                          for gpu in range(aggregate.types[0].gpus)]  # fmt: skip
+                contents = Contents(tuple(sorted(filter(None, shares))), multi, none)
+                if aggregate.feasible(0, contents):
+                    found.append(contents)
+    return found
+
+
+@pytest.mark.parametrize("goal", ["power", "fragmentation", "weighted"])
+@pytest.mark.parametrize("memory", [1000, 250])
+def test_an_offer_is_the_most_valuable_contents(goal: str, memory: int) -> None:
+    """With whole CPU units nothing is given away; where memory is short, no more than its price."""
+    rows: list[Row] = [
+        (8000, 100, 1, 500, ""), (4000, 50, 1, 700, ""), (2000, 100, 2, 1000, ""),
+        (16_000, 100, 0, 0, ""),
+    ]  # fmt: skip
+    aggregate = Aggregate(problem(*rows, goal=goal, memory=memory))
+    every = every_contents(aggregate, 5)
+    pricer = Pricer(aggregate, 2000.0)
+    rng = np.random.default_rng(3)
+    for _ in range(6):
+        prices = rng.uniform(0, 250 if goal == "power" else 600, 4)
+        best = max(
+            sum(prices[c] * n for c, n in one.tasks.items()) - aggregate.cost(0, one)
+            for one in every
+        )
+        (offer,) = pricer.price(prices)
+        assert offer.value >= best - 1e-9
+        if memory == 1000:
+            assert offer.value == pytest.approx(best, abs=1e-9)
+
+
+def test_cpu_units_divide_all_needs_or_lose_little() -> None:
+    aggregate = Aggregate(problem((6000, 0, 0, 0, ""), (10_000, 0, 0, 0, ""), (0, 0, 1, 500, "")))
+    assert cpu_units(aggregate, 16) == 2000
+    assert cpu_units(aggregate, 1000) == 2000
+    coarse = cpu_units(aggregate, 10)
+    assert 3200 <= coarse <= 4800
+    lost = [
+        u
+        for u in 3200 * np.linspace(1, 1.5, 101)
+        if 6000 % u + 10_000 % u < 6000 % coarse + 10_000 % coarse
+    ]
+    assert lost == []
+    assert cpu_units(Aggregate(problem((0, 0, 1, 500, ""))), 10) == 32_000
+
+
+def test_any_prices_bound_the_cost_of_serving_the_demand() -> None:
+    """Three of 0.7 GPU at 112.5 each: what 1.5 nodes of two cost, 337.5 W."""
+    aggregate = Aggregate(problem(*[LARGE] * 3))
+    generation = ColumnGeneration(aggregate, np.array([500.0]))
+    generation.run(1000.0, Limits(), tolerance=1e-9)
+    assert generation.lower == pytest.approx(337.5, rel=1e-9)
+    assert generation.bound == pytest.approx(407.5, rel=1e-9)
+    assert generation.upper == pytest.approx(407.5, rel=1e-9)
+    assert not generation.short
+    assert generation.close(1e-6)
+    fresh = ColumnGeneration(aggregate, np.array([500.0]))
+    pricer = Pricer(aggregate, 1000.0)
+    for price, bound in ((100.0, 300.0), (112.5, 337.5), (130.0, 390 - 2 * 35), (50.0, 150.0)):
+        fresh.lower = -np.inf
+        fresh._price(pricer, np.array([price]), bound=True)
+        assert fresh.lower == pytest.approx(bound)
+    # a worse one later takes nothing away
+    fresh.lower = 337.0
+    fresh._price(pricer, np.array([50.0]), bound=True)
+    assert fresh.lower == 337.0
