@@ -12,6 +12,9 @@ from optgap.models.result import Termination
 Progress = Callable[[str, float | None, float | None], None]
 """``progress(phase, incumbent, bound)``; called as often as the method likes."""
 
+NO_MEMORY = "out of memory"
+"""What the message of a result says where there was not enough."""
+
 
 def silent(phase: str, incumbent: float | None, bound: float | None) -> None:
     """Report nothing."""

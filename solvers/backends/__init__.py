@@ -184,7 +184,9 @@ def solve(model: LinearModel, *, backend: str, limits: Limits, **options: Any) -
     ------
     InputError: for an unknown or unusable back end, or a model that it cannot take.
     """
-    from optgap.solvers.backends.linear import Options, without_work
+    from optgap.models.limits import NO_MEMORY
+    from optgap.models.result import Status, Termination
+    from optgap.solvers.backends.linear import Options, Solved, without_work
 
     chosen = require(backend)
     model.validate(chosen)
@@ -192,7 +194,10 @@ def solve(model: LinearModel, *, backend: str, limits: Limits, **options: Any) -
     if trivial is not None:
         return trivial
     run = import_module(chosen.module).solve
-    solved: Solved = run(model, limits, Options(**options))
+    try:
+        solved: Solved = run(model, limits, Options(**options))
+    except MemoryError:  # what the method has found without this solver is worth keeping
+        return Solved(Status.ERROR, Termination.ERROR, solver=chosen.title, message=NO_MEMORY)
     return solved
 
 

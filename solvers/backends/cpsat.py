@@ -102,7 +102,10 @@ def run(
 
     if model.has_objective():
         solver.best_bound_callback = improved
-    back = watch(lambda: int(solver.solve(model, Found())), limits, solver.stop_search)
+    try:
+        back = watch(lambda: int(solver.solve(model, Found())), limits, solver.stop_search)
+    except MemoryError:  # `terminated` calls it an error; the caller has its own bound to keep
+        return Run(solver, int(cp_model.MODEL_INVALID), told["bound"])
     status = int(cp_model.UNKNOWN) if back is None else back
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Run(solver, status, float(solver.best_objective_bound))

@@ -40,7 +40,10 @@ def watch(
     """
     call = _Call(work)
     thread = threading.Thread(target=call, name="solver", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError as error:  # a thread wants a stack
+        raise MemoryError(str(error)) from error
     deadline: float | None = None
     try:
         while thread.is_alive():

@@ -91,6 +91,7 @@ class Search:
         self.fastest = np.array([1 / r.max() for r in self.rate])
         self.pool: dict[frozenset[int], list[Joint]] = {}
         self.programs = 0
+        self.trouble = ""
 
     def columns(self, active: frozenset[int]) -> list[Joint]:
         """Those made so far for a set; at first nothing, and each job alone at its fastest."""
@@ -133,7 +134,10 @@ class Search:
             columns = [(i, q) for i, active in enumerate(sets) for q in self.columns(active)]
             solved, rows = self._program(events, columns, len(sets))
             self.programs += 1
-            if solved.status is Status.INFEASIBLE or solved.values is None:
+            if solved.status is Status.INFEASIBLE:
+                return None
+            if solved.values is None:  # nothing is known of this order: the search must end
+                self.trouble = solved.message or f"a linear program ended {solved.status}"
                 return None
             if solved.duals is None or solved.objective is None:
                 raise ValueError("the linear program's solver gives no duals")
@@ -297,6 +301,8 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome
             break
         for events in search.children(node.events):
             child = search.solve(events)
+            if search.trouble:
+                break
             if child is None or (best is not None and child.value >= best.value):
                 continue
             if len({event for event in events if event >= 0}) == len(problem):
@@ -305,7 +311,7 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome
             else:
                 # deeper first among equals
                 heapq.heappush(heap, (max(child.value, value), -next(counter), child))
-        stopped = limits.stop
+        stopped = Termination.ERROR if search.trouble else limits.stop
     if stopped is None and best is not None:
         bound = best.value
     return _outcome(problem, search, best, bound, stopped)
@@ -327,9 +333,10 @@ def _outcome(
     termination = stopped or Termination.COMPLETED
     if best is None or not problem.overhead.free:
         status = Status.NO_SOLUTION if proof is None else Status.BOUND_ONLY
+        free = "" if problem.overhead.free else "restarts taken as free: a bound"
         return Outcome(
             None, status, termination, bound=proof, bound_by="orders of events, LP", info=info,
-            message="" if problem.overhead.free else "restarts taken as free: a bound",
+            message="; ".join(filter(None, (search.trouble, free))),
         )  # fmt: skip
     solution = schedule(problem, search, best)
     value = problem.evaluate(solution).objective
@@ -342,6 +349,7 @@ def _outcome(
         bound=proof,
         bound_by="orders of events, LP",
         info=info,
+        message=search.trouble,
     )
 
 

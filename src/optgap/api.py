@@ -10,13 +10,14 @@ from typing import Any
 
 from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote, RefereeError
-from optgap.models.limits import Limits
+from optgap.models.limits import NO_MEMORY, Limits
 from optgap.models.result import (
     Evaluation,
     Objective,
     Outcome,
     Result,
     Status,
+    Termination,
     Violation,
 )
 from optgap.models.spec import Entry
@@ -236,6 +237,8 @@ def execute(
         outcome = function(problem, limits=limits, seed=seed, **runnable.params)
     except (InputError, RefereeError):
         raise
+    except MemoryError:
+        outcome = Outcome(None, Status.ERROR, Termination.ERROR, message=NO_MEMORY)
     except Exception as error:
         if not runnable.own:
             raise

@@ -136,6 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return DONE
     except (KeyboardInterrupt, typer.Abort):
         return complain("interrupted", PARTIAL)
+    except MemoryError:
+        return complain("out of memory", FAILED)
     except Exception as error:
         if call.verbose:
             traceback.print_exc()

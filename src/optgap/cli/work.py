@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
-from optgap.cli import DONE, PARTIAL
+from optgap.cli import DONE, FAILED, PARTIAL
 from optgap.models.jsonio import dump_json
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Termination
@@ -145,6 +145,9 @@ class Output:
 
 
 def exit_code(terminations: Iterable[Termination]) -> int:
-    """`PARTIAL` when anything was stopped by a limit or an interrupt."""
+    """`FAILED` when a method did, `PARTIAL` when a limit or an interrupt stopped anything."""
+    ends = set(terminations)
+    if Termination.ERROR in ends:
+        return FAILED
     stopped = {Termination.TIME_LIMIT, Termination.INTERRUPTED}
-    return PARTIAL if stopped & set(terminations) else DONE
+    return PARTIAL if stopped & ends else DONE
