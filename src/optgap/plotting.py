@@ -120,7 +120,10 @@ def _dots(comparison: Comparison, ax: Axes) -> Axes:
         ax.hlines(place, 0, gap, color=colour, linewidth=1, alpha=0.5)
         hollow = row.bound_scope == ACCEPTED
         face = "white" if hollow else colour
-        ax.plot([gap], [place], "o", color=colour, markerfacecolor=face, markersize=7)
+        ax.plot(
+            [gap], [place], "o", color=colour, markerfacecolor=face, markersize=7,
+            clip_on=False, zorder=3,
+        )  # fmt: skip
         text = f"{gap:.2f} %" + (", proven optimal" if proven else "")
         text += ", accepted part" if hollow else ""
         ax.annotate(

@@ -14,6 +14,8 @@ LONGEST = 40
 """Characters of a name beside a chart."""
 MOST_LINES = 12
 """Curves in one chart of a fit."""
+SOLID = 5
+"""Lines before they are dashed: on a dark page the first colour is near the sixth."""
 FEW_POINTS = 12
 """Points of a curve that are marked."""
 
@@ -79,7 +81,7 @@ def fitted(curves: Sequence[tuple[str, Any, Any]], x_label: str, y_label: str) -
     ends = []
     for k, (name, xs, ys) in enumerate(curves[:MOST_LINES]):
         colour = COLOURS[k % len(COLOURS)]
-        ax.plot(xs, ys, color=colour, linestyle="-" if k < len(COLOURS) else "--")
+        ax.plot(xs, ys, color=colour, linestyle="-" if k < SOLID else "--")
         ends.append((float(ys[-1]), float(xs[-1]), _cut(name) or "all rows", colour))
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
@@ -104,7 +106,7 @@ def curves(panel: Mapping[str, Any]) -> Figure:
         xs, ys = zip(*points, strict=True)
         colour = COLOURS[k % len(COLOURS)]
         dots = "o" if len(points) <= FEW_POINTS else ""  # a curve of one point is a mark
-        ax.plot(xs, ys, color=colour, linestyle="-" if k < len(COLOURS) else "--", marker=dots)
+        ax.plot(xs, ys, color=colour, linestyle="-" if k < SOLID else "--", marker=dots)
         ends.append((float(ys[-1]), float(xs[-1]), _cut(str(curve["label"])), colour))
     ax.set_title(_cut(str(panel.get("title", "")), 2 * LONGEST), loc="left", fontsize=10)
     ax.set_ylabel(_cut(str(panel.get("y_label", ""))))
@@ -129,7 +131,7 @@ def schedule(panel: Mapping[str, Any]) -> Figure:
 
     runs = panel["schedule"]
     gpus = 1 + max(max(run["gpu_index"], default=0) for run in runs)
-    apps = list(dict.fromkeys(str(run["app"]) for run in runs))
+    apps = sorted({str(run["app"]) for run in runs})  # one colour each in all schedules of a figure
     figure = Figure(figsize=(8.0, 1.6 + 0.4 * gpus), layout="constrained")
     ax = figure.subplots()
     for app in apps:
