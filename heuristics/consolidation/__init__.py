@@ -78,7 +78,7 @@ POLICIES = entries(
         "opt_repack",
         "optgap.solvers.consolidation.repack:opt_repack",
         "solved anew with free migration whenever a task arrives or ends",
-        params={"capacity": "", "event_s": 2.0, "strict_queue": False},
+        params={"capacity": "", "event_s": 0.0, "strict_queue": False},
         deterministic=False,
     ),
 )

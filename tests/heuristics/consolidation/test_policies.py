@@ -259,3 +259,22 @@ def test_repacking_the_testbed_moves_tasks_and_never_needs_more_power() -> None:
     assert least["average_gpus"] <= 4.5
     stay = problem.evaluate(ran(problem, "opt_nomig", capacity="mean").solution).metrics
     assert least["average_power_w"] <= stay["average_power_w"] * 1.05
+
+
+def test_repacking_without_time_stays_feasible_and_says_how_little_is_proven() -> None:
+    problem = pai(seed=1, size=60, present=12)
+    hasty = ran(problem, "opt_repack", capacity="mean", event_s=1e-4)
+    assert problem.check(hasty.solution) == []
+    assert problem.serves_all(hasty.solution)
+    proven, unproven = hasty.info["events_proven"], hasty.info["events_unproven"]
+    assert unproven > 0
+    assert f"least power proven at {proven} of {proven + unproven} events" in hasty.message
+
+
+@pytest.mark.parametrize(
+    ("params", "said"),
+    [({"event_s": -1.0}, "event_s"), ({}, "util_scaled: found true, expected false")],
+)
+def test_repacking_refuses_what_it_cannot_do(params: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        ran(micro(util_scaled=not params), "opt_repack", **params)
