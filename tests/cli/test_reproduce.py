@@ -14,6 +14,7 @@ from optgap.reproduce import ITEMS
 @pytest.fixture(autouse=True)
 def _no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("OPTGAP_DATA", raising=False)
+    monkeypatch.delenv("OPTGAP_CACHE", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # nor what somebody has downloaded
     monkeypatch.chdir(tmp_path)
 
