@@ -306,6 +306,25 @@ class ConsolidationProblem:
         tasks = tuple(self.tasks[k] for k in served)
         return replace(self, tasks=tasks, name=f"{self.name} (tasks run)")
 
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What is to be served, by name."""
+        return tuple(task.name for task in self.tasks)
+
+    def subset(self, indices: Sequence[int]) -> ConsolidationProblem:
+        """The same problem with only these tasks, in the order given."""
+        return replace(
+            self,
+            tasks=tuple(self.tasks[k] for k in indices),
+            name=f"{self.name} ({len(indices)} tasks of it)",
+        )
+
+    def why_not(self, tasks: Sequence[int]) -> str:
+        """What is short for these tasks together, in one line; "" where no capacity alone is."""
+        from optgap.models.consolidation.shortage import why_not
+
+        return why_not(self, tasks)
+
     # -- the referee ----------------------------------------------------------------------
 
     def check(self, solution: ConsolidationSolution) -> list[Violation]:

@@ -15,6 +15,7 @@ from optgap.models.elastic.solution import ElasticSolution
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
 from optgap.models.result import Evaluation, Objective, Violation
+from optgap.models.shortage import WAITING
 
 SCHEMA = "optgap.elastic.problem/1"
 MOST_GPUS = 1 << 16
@@ -299,6 +300,27 @@ class ElasticProblem:
             eta = min(eta, 1.0)
         name = f"{self.name} (jobs done, limit kept)"
         return replace(self, jobs=self.jobs.only(done), eta=eta, cap=cap, name=name)
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What is to be served, by name."""
+        return self.jobs.names
+
+    def subset(self, indices: Sequence[int]) -> ElasticProblem:
+        """The same problem with only these jobs."""
+        jobs = self.jobs.only(np.array(indices, dtype=np.int64))
+        return replace(self, jobs=jobs, name=f"{self.name} ({len(jobs)} jobs of it)")
+
+    @property
+    def always_possible(self) -> str:
+        """Why there is a solution for sure; "" where there need not be."""
+        return "" if self.cap == "energy" else WAITING
+
+    def why_not(self, jobs: Sequence[int]) -> str:
+        """What is short for these jobs together, in one line; "" where nothing obvious is."""
+        from optgap.models.elastic.shortage import why_not
+
+        return why_not(self, jobs)
 
     # -- the referee ----------------------------------------------------------------------
 

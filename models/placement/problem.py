@@ -224,6 +224,12 @@ class PlacementProblem:
         tasks = self.tasks.take(list(indices))
         return replace(self, tasks=tasks, name=f"{self.name} ({len(tasks)} tasks of it)")
 
+    def why_not(self, tasks: Sequence[int]) -> str:
+        """What is short for these tasks together, in one line; "" where no capacity alone is."""
+        from optgap.models.placement.shortage import why_not
+
+        return why_not(self, tasks)
+
     def prefix(self, load: float) -> PlacementProblem:
         """The same problem cut after the arrival with which GPU demand reaches `load`.
 

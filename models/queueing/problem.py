@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, get_args
 
@@ -13,6 +14,7 @@ from optgap.models.jsonio import Fields
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.result import Evaluation, Objective, Violation
+from optgap.models.shortage import WAITING
 
 SCHEMA = "optgap.queueing.problem/1"
 MOST_NODES = 1_000_000
@@ -162,6 +164,27 @@ class QueueingProblem:
         objective = QueueingObjective(goal)
         objective.validate("problem")
         return replace(self, objective=objective)
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What is to be served, by name."""
+        return self.jobs.names
+
+    def subset(self, indices: Sequence[int]) -> QueueingProblem:
+        """The same problem with only these jobs."""
+        jobs = self.jobs.take(np.array(indices, dtype=np.int64))
+        return replace(self, jobs=jobs, name=f"{self.name} ({len(jobs)} jobs of it)")
+
+    @property
+    def always_possible(self) -> str:
+        """Why there is a solution for sure; "" where there need not be."""
+        return "" if np.isfinite(self.jobs.patience_s).any() else WAITING
+
+    def why_not(self, jobs: Sequence[int]) -> str:
+        """What is short for these jobs together, in one line; "" where nothing obvious is."""
+        from optgap.models.queueing.shortage import why_not
+
+        return why_not(self, jobs)
 
     # -- the referee ----------------------------------------------------------------------
 

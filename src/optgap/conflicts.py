@@ -6,6 +6,7 @@ be served. There may be other such groups, and smaller ones.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +15,13 @@ from typing import Any
 from optgap.api import execute, run
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
-from optgap.models.result import Status, Termination
+from optgap.models.result import Result, Status, Termination
 from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
 
 MOST = 60
 """Tasks; one exact proof is needed for every task and every one that stays."""
+FITTING = "no capacity alone is short: it is how they fit together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +33,21 @@ class Conflict:
     tasks: their numbers in the problem, ascending.
     names: their names.
     irreducible: whether every proper part was shown to be possible; False when the time ran out
-        before that, so that some of the tasks may be innocent.
+        before that, or there are too many to try, so that some of the tasks may be innocent.
+    reason: what they lack, or "" where it is how they fit together.
     """
 
     tasks: tuple[int, ...]
     names: tuple[str, ...]
     irreducible: bool
+    reason: str = ""
 
     def __str__(self) -> str:
+        return f"{self._who()}; {self.reason or FITTING}"
+
+    def _who(self) -> str:
+        if len(self.tasks) > MOST:
+            return f"{len(self.tasks):,} tasks cannot all be served"
         shown = ", ".join(f"{k} ({name})" for k, name in zip(self.tasks, self.names, strict=True))
         if len(self.tasks) == 1:
             return f"task {shown} cannot be served even alone"
@@ -50,13 +59,16 @@ class Conflict:
 def conflict(problem: Any, *, limits: Limits | None = None) -> Conflict | None:
     """An irreducible group of tasks without a solution; None when there is a solution.
 
-    The problem needs ``subset(indices)`` and ``subjects`` (names by number).
+    The problem has ``subset(indices)``, ``subjects`` (names by number) and ``why_not(indices)``
+    (what is short, in words); or says by ``always_possible`` why there is a solution.
 
     Raises
     ------
     InputError: for a family whose tasks cannot be left out, or for more than `MOST` tasks of
         which a simple reason does not single one out.
     """
+    if getattr(problem, "always_possible", ""):
+        return None
     if not hasattr(problem, "subset"):
         raise InputError("problem", "", problem.family, "a family whose tasks can be left out")
     limits = limits or Limits()
@@ -64,6 +76,8 @@ def conflict(problem: Any, *, limits: Limits | None = None) -> Conflict | None:
     if hopeless:
         return _named(problem, hopeless[:1], True)
     names = problem.subjects
+    if len(names) > MOST and problem.why_not(range(len(names))):
+        return _named(problem, range(len(names)), False)
     if len(names) > MOST:
         raise InputError("problem", "tasks", len(names), f"at most {MOST} to look for a conflict")
     solver = find_method(family(problem.family), family(problem.family).auto(problem))
@@ -85,30 +99,31 @@ def conflict(problem: Any, *, limits: Limits | None = None) -> Conflict | None:
 
 def _named(problem: Any, group: Sequence[int], irreducible: bool) -> Conflict:
     chosen = tuple(sorted(int(k) for k in group))
-    return Conflict(chosen, tuple(problem.subjects[k] for k in chosen), irreducible)
+    names = tuple(problem.subjects[k] for k in chosen)
+    return Conflict(chosen, names, irreducible, problem.why_not(chosen))
 
 
 def _possible(problem: Any, group: Sequence[int], solver: Runnable, limits: Limits) -> bool:
     """Whether all of `group` can be served; meaningless once the limits say stop."""
     if not group:
         return True
+    if problem.why_not(group):
+        return False
     part = problem.subset(list(group))
     for name in family(problem.family).policies:
         if limits.stop:
             return True
-        found = run(part, name, limits=limits.within(1.0))
+        try:
+            found = run(part, name, limits=limits.within(1.0))
+        except InputError:  # another objective than it treats
+            continue
         if found.solution is not None and part.serves_all(found.solution):
             return True
-    enough = threading.Event()
-
-    def progress(phase: str, incumbent: float | None, bound: float | None) -> None:
-        limits.progress(f"{len(group)} tasks, {phase}", incumbent, bound)
-        if incumbent is not None or limits.interrupted.is_set():
-            enough.set()
-
-    left = limits.remaining
-    inner = Limits(left if left < float("inf") else None, enough, progress)
-    result = execute(part, solver, inner, 0)
+    result = _first_solution(part, solver, limits, len(group))
+    undecided = result.solution is None and result.status is not Status.INFEASIBLE
+    if undecided and limits.stop is None:
+        # what was told as found was that of a relaxation
+        result = execute(part, solver, limits, 0)
     if result.status is Status.INFEASIBLE:
         return False
     if result.solution is None and result.termination is Termination.COMPLETED:
@@ -116,3 +131,18 @@ def _possible(problem: Any, group: Sequence[int], solver: Runnable, limits: Limi
             solver.label, "", NoQuote("neither a solution nor a proof"), "one of the two"
         )
     return True
+
+
+def _first_solution(part: Any, solver: Runnable, limits: Limits, size: int) -> Result:
+    """What a solver has once it tells of something found; any solution will do here."""
+    enough = threading.Event()
+
+    def progress(phase: str, incumbent: float | None, bound: float | None) -> None:
+        limits.progress(f"{size} tasks, {phase}", incumbent, bound)
+        found = incumbent is not None and math.isfinite(incumbent)  # infinite: none yet
+        if found or limits.interrupted.is_set():
+            enough.set()
+
+    left = limits.remaining
+    inner = Limits(left if left < float("inf") else None, enough, progress)
+    return execute(part, solver, inner, 0)

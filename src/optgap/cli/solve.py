@@ -24,7 +24,7 @@ Conflict = Annotated[
     bool,
     typer.Option(
         "--conflict",
-        help="where there is no solution, name tasks that cannot go together",
+        help="where there is no solution, name tasks that cannot go together, and what is short",
     ),
 ]
 
@@ -71,9 +71,19 @@ def _with_conflict(
     """`result` with the tasks that cannot all be served named in its message."""
     from optgap.cli.work import interruptible
     from optgap.conflicts import conflict
-    from optgap.models.result import Status
+    from optgap.models.errors import InputError
 
-    if result.status is not Status.INFEASIBLE:
+    possible = getattr(problem, "always_possible", "")
+    if possible:
+        return _noted(result, f"no conflict: {possible}")
+    if result.solution is not None and problem.serves_all(result.solution):
         return result
-    found = interruptible(lambda limits: conflict(problem, limits=limits), time_limit, quiet)
-    return replace(result, message="; ".join(filter(None, [result.message, str(found)])))
+    try:
+        found = interruptible(lambda limits: conflict(problem, limits=limits), time_limit, quiet)
+    except InputError as error:  # the result is worth more than what explains it
+        return _noted(result, str(error))
+    return result if found is None else _noted(result, str(found))
+
+
+def _noted(result: Result, text: str) -> Result:
+    return replace(result, message="; ".join(filter(None, [result.message, text])))
