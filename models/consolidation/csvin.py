@@ -94,6 +94,11 @@ def from_csv(
         raise InputError("--set", "servers", found, "at least 1 of at least 1")
     line = PowerLine(gpu_static_w, gpu_slope_w_per_mhz)
     kind = kind_of(gpu, gpu_memory_gb, f_min_mhz, f_max_mhz, clock_step_mhz, line, beta)
+    kind.validate("--set", "GPU")
+    if not 1 <= kappa < 1e6:
+        raise InputError("--set", "kappa", kappa, "a tolerance of at least 1")
+    if not 0 <= server_static_w < 1e6:
+        raise InputError("--set", "server_static_w", server_static_w, "a power of at least 0")
     read, apps = _tasks(tasks, kappa)
     period = period_s or 60.0
     if series is not None:

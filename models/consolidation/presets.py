@@ -146,8 +146,8 @@ def mixed(
     """
     if not 1 <= size <= MOST_TASKS:
         raise InputError("size", "", size, f"1 to {MOST_TASKS} tasks")
-    if samples < 1 or kappas < 0 or servers < 0 or gpus_per_server < 1:
-        raise InputError("mixed", "", (samples, kappas, servers), "numbers of at least 0 or 1")
+    _at_least(1, samples=samples, gpus_per_server=gpus_per_server)
+    _at_least(0, kappas=kappas, servers=servers)
     rng = np.random.default_rng(seed)
     choices = np.array(KAPPAS) if kappas == 4 else np.linspace(1.05, 1.5, max(kappas, 1))
     tasks = []
@@ -282,7 +282,9 @@ def over_time(
     width = gpus_per_server
     if not 1 <= size <= MOST_TASKS:
         raise InputError("size", "", size, f"1 to {MOST_TASKS} tasks")
-    if not 0 < present <= MOST_TASKS or servers < 0 or width < 1:
+    _at_least(1, gpus_per_server=width)
+    _at_least(0, servers=servers)
+    if not 0 < present <= MOST_TASKS:
         raise InputError("--set", "present", present, "a positive number of tasks")
     pool: list[FloatArray] | None = None
     if series != "synthetic":
@@ -307,6 +309,13 @@ def over_time(
         name=f"{title}, {size} tasks, seed {seed}",
         origin="synthetic" if pool is None else f"synthetic, with recorded series of {series}",
     )
+
+
+def _at_least(least: int, **values: int) -> None:
+    """Raise InputError, naming the parameter, for a number below `least`."""
+    for name, value in values.items():
+        if value < least:
+            raise InputError("--set", name, value, f"at least {least}")
 
 
 pai = partial(over_time, "PAI", PAI, size=5000, present=150.0)

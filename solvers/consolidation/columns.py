@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Termination
 from optgap.solvers.consolidation.bounds import Proof, bounded, column_bound
@@ -41,7 +42,14 @@ def columns(
     ----------
     dives: how many are tried, each with other choices among equals.
     nodes: of branch-and-price at most, up to `MOST_BRANCHED` tasks; 0 for none.
+
+    Raises
+    ------
+    InputError: for a negative number of either.
     """
+    for name, value in (("dives", dives), ("nodes", nodes)):
+        if value < 0:
+            raise InputError("columns", name, value, "a number of at least 0")
     pack = packing(problem)
     search = Search(pack, seed)
     search.build(limits)

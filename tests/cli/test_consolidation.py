@@ -187,6 +187,9 @@ def test_draws_that_cannot_be_made_are_told_in_one_line(
         (TASKS, SERIES, ["--set", "capacity=most"], "one of none, mean, slot, peak"),
         (TASKS, SERIES, ["--set", "goal=energy", "--set", "capacity=slot"], "none, mean or peak"),
         (TASKS, SERIES, ["--set", "wake_s=-1"], "field wake_s"),
+        (TASKS, SERIES, ["--set", "kappa=0.5"], "--set: kappa: found 0.5"),
+        (TASKS, SERIES, ["--set", "beta=-1"], "--set: GPU.beta: found -1"),
+        (TASKS, SERIES, ["--set", "server_static_w=-1"], "--set: server_static_w"),
         (TASKS, SERIES, ["--set", "util_scaled=perhaps"], "util_scaled"),
     ],
 )

@@ -248,6 +248,24 @@ def test_presets_are_the_same_for_the_same_seed(name: str) -> None:
     assert "synthetic" in first.origin
 
 
+@pytest.mark.parametrize(
+    ("name", "given", "said"),
+    [
+        ("mixed", {"samples": 0}, "--set: samples: found 0, expected at least 1"),
+        ("mixed", {"kappas": -1}, "kappas: found -1, expected at least 0"),
+        ("pai", {"servers": -2}, "servers: found -2"),
+        ("pai", {"present": 0.0}, "present: found 0.0"),
+        ("philly", {"gpus_per_server": 0}, "gpus_per_server: found 0"),
+        ("testbed", {"stage": 5}, "stage: found 5"),
+    ],
+)
+def test_a_preset_names_the_parameter_that_is_out_of_range(
+    name: str, given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        PRESETS[name].load()(seed=0, **given)
+
+
 def test_means_that_fill_a_gpu_exactly_fit() -> None:
     tasks = [Task(f"t{k}", 1.0, util_percent=np.full(7, 10.0)) for k in range(10)]
     problem = ConsolidationProblem.of([GpuKind()], [Server((0,))], tasks, rules=Rules("mean"))

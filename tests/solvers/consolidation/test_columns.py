@@ -8,6 +8,7 @@ from strategies_consolidation import consolidation_problems
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
 from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Capacity, Gang, Rules
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
 from optgap.solvers.consolidation import METHODS
@@ -104,3 +105,9 @@ def test_gpus_that_a_task_holds_together_are_seated_together() -> None:
         )
         seats = seated(packing(small), chained, 2)
         assert (seats.places is not None, seats.sure) == (places, True)
+
+
+@pytest.mark.parametrize("name", ["dives", "nodes"])
+def test_fewer_than_none_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"columns: {name}: found -1"):
+        METHODS["columns"].load()(mixed(seed=0, size=4), limits=Limits(), seed=0, **{name: -1})
