@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem, JobClass
 from optgap.models.errors import InputError, NoQuote
@@ -54,6 +55,7 @@ class View:
         return int(problem.jobs.of_class[job]), k, f
 
 
+@within_budget
 def run(
     problem: ElasticProblem,
     *,
@@ -68,7 +70,8 @@ def run(
     ----------
     policy: a class that is made with `policy_params` and has ``allocate(view)``; or a function
         ``allocate(view)``, which gets `policy_params` by keyword. The answer is a dictionary
-        from jobs to (gpus, frequency_mhz); jobs left out wait.
+        from jobs to (gpus, frequency_mhz); jobs left out wait. Under a budget on energy the
+        problem that it sees ends at the highest clock that keeps the budget, as for all others.
 
     Raises
     ------

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
 from optgap.heuristics.elastic.optimal import configurations, decision
-from optgap.heuristics.elastic.powerflow import Known, PowerFlow
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.elastic.referee import rates
 from optgap.models.elastic.snapshot import Choices, horizon
-from optgap.models.limits import Limits
 from optgap.models.regret import Regret
 
 MOST_EVENTS = 400
@@ -40,74 +36,6 @@ def regrets(
         for t in moments.tolist()
         if (found := _regret(problem, solution, choices, speed, t)) is not None
     ]
-
-
-@dataclass(frozen=True)
-class Gap:
-    """One decision of Algorithm 1 beside the optimum of Eq. 18-19.
-
-    Parameters
-    ----------
-    jobs: how many are active.
-    jct: Σ remaining time over the least possible, less 1.
-    slowdown: the same with each time over the least that the job could have.
-    proven: whether both optima are.
-    """
-
-    jobs: int
-    jct: float
-    slowdown: float
-    proven: bool
-
-
-class _Judged(PowerFlow):
-    """PowerFlow, strict and with known profiles; every decision is held against the optima."""
-
-    def __init__(self, problem: ElasticProblem, limits: Limits, gap: float, every: int) -> None:
-        settings = Settings(making="least", switch_off=True)
-        limit = problem.power_limit_w
-        super().__init__(problem, settings, Known(problem), limit, "strict", "fixed", "energy")
-        self.limits, self.gap = limits, gap
-        self.choices = Choices.of(problem)
-        times = np.where(np.isfinite(problem.time_s), problem.time_s, np.inf)
-        self.fastest = times.min(axis=(1, 2))
-        self.found: list[Gap] = []
-        self.every, self.event = every, 0
-
-    def decide(self, state: State) -> Decision:
-        answer = super().decide(state)
-        self.event += 1
-        if self.event % self.every == 0 and self.limits.stop is None:
-            self.found.append(self._judge(state, answer))
-        return answer
-
-    def _judge(self, state: State, answer: Decision) -> Gap:
-        problem, c = state.problem, state.of_class
-        gaps, proven = [], True
-        for weight in (state.remaining, 1 / self.fastest[c]):
-            wait = horizon(problem, c, weight)
-            runs = answer.count >= 0
-            times = np.where(runs, weight * problem.time_s[c, answer.count, answer.clock], wait)
-            value = math.fsum(times.tolist())
-            best = decision(self.choices, problem, c, weight, self.limit_w, self.gap)
-            gaps.append(value / best.objective - 1)
-            proven &= best.proven
-        return Gap(len(c), gaps[0], gaps[1], proven)
-
-
-def snapshot_gaps(
-    problem: ElasticProblem, limits: Limits, gap: float = 1e-3, every: int = 1
-) -> list[Gap]:
-    """The gap of Algorithm 1 (strict, known profiles) at every event of a problem.
-
-    Parameters
-    ----------
-    gap: relative, to which the optima are proven.
-    every: one event in so many is judged.
-    """
-    judged = _Judged(problem, limits, gap, every)
-    simulate(problem, judged, Limits())
-    return judged.found
 
 
 def _regret(

@@ -5,7 +5,8 @@ from strategies_elastic import two_jobs
 
 from optgap.heuristics.elastic import POLICIES
 from optgap.heuristics.elastic.budget import below, highest
-from optgap.heuristics.elastic.regret import snapshot_gaps
+from optgap.heuristics.elastic.custom import View
+from optgap.heuristics.elastic.custom import run as custom
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.presets import small
 from optgap.models.limits import Limits
@@ -43,6 +44,28 @@ def test_every_policy_keeps_a_budget_that_it_would_pass(name: str) -> None:
     assert int(outcome.info["budget_runs"]) > 1
 
 
+def one_each(view: View) -> dict[int, tuple[int, float]]:
+    """A GPU for each at the highest clock that there is."""
+    top = float(view.problem.frequencies_mhz[-1])
+    least = {job: view.job_class(job).counts[0] for job in view.jobs}
+    return {job: (least[job], top) for job in view.jobs[: view.problem.gpus]}
+
+
+def test_a_policy_of_ones_own_is_steered_to_the_budget_by_the_clocks_that_it_sees() -> None:
+    def own(problem: ElasticProblem) -> Outcome:
+        return custom(problem, limits=Limits(), seed=0, policy=one_each)
+
+    loose = budgeted(1e6)
+    spent = energy(loose, own(loose))
+    tight = budgeted(0.9 * spent / 1e6)
+    outcome = own(tight)
+    assert outcome.solution is not None
+    assert tight.check(outcome.solution) == []
+    assert energy(tight, outcome) <= tight.energy_budget_j
+    assert outcome.info["budget_knob"].startswith("clock ceiling")
+    assert own(budgeted(0.001)).solution is None
+
+
 def test_a_budget_that_nothing_keeps_is_told_in_a_line() -> None:
     outcome = run(budgeted(0.001), "afs")
     assert outcome.solution is None
@@ -77,16 +100,6 @@ def test_a_ceiling_keeps_the_meaning_of_clocks() -> None:
     assert lower.frequencies_mhz.tolist() == problem.frequencies_mhz[:2].tolist()
     assert lower.power_w[0, 0].tolist() == problem.power_w[0, 0, :2].tolist()
     assert lower.power_limit_w == float("inf")
-
-
-def test_every_event_is_judged_and_none_is_better_than_the_optimum() -> None:
-    problem = small(seed=2, size=20, gpus=8, hours=0.5)
-    found = snapshot_gaps(problem, Limits(), gap=1e-6)
-    assert len(found) >= len(problem)
-    assert all(gap.proven and gap.jct >= -1e-6 and gap.slowdown >= -1e-6 for gap in found)
-    assert max(gap.jct for gap in found) > 0.01
-    two = snapshot_gaps(two_jobs(360.0), Limits())
-    assert two[0].jct == pytest.approx(1550 / 1460 - 1, abs=1e-3)
 
 
 def test_weighing_by_slowdown_does_not_favour_the_longest() -> None:
