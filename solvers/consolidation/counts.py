@@ -22,12 +22,15 @@ def quick_count(pack: Packing, tasks: IntArray) -> int:
     for r, limit in enumerate(pack.most.tolist()):
         if limit:
             sizes = pack.rows[r, tasks]
-            best = max(best, -(-int((sizes * width).sum()) // limit), _large(sizes, width, limit))
+            best = max(best, _large(sizes, width, limit))
     return best
 
 
 def _large(sizes: IntArray, width: IntArray, limit: int) -> int:
-    """Martello and Toth's L2: above limit − α an item is alone, above half no two go together."""
+    """Martello and Toth's L2: above limit − α an item is alone, above half no two go together.
+
+    With α = 0 it is no less than the sum over the limit.
+    """
     best = 0
     alphas = np.unique(sizes[sizes * 2 <= limit])
     for alpha in [0, *alphas[:: max(1, len(alphas) // MOST_ALPHAS)].tolist()]:

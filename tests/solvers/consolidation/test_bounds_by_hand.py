@@ -68,6 +68,7 @@ def everything(pack: Packing) -> np.ndarray:
         ((9.0, 9.0, 2.0, 2.0, 2.0, 2.0), 3),
         ((9.0, 9.0, 3.0, 3.0, 3.0, 3.0), 4),
         ((8.0, 3.0, 3.0, 3.0, 3.0), 3),
+        ((9.0, 6.0, 2.5, 2.5), 3),  # above 10 − 2.5 alone, 4 GB beside the six
     ],
 )
 def test_large_items_and_sums_say_how_many_gpus(gigabytes: tuple[float, ...], gpus: int) -> None:
@@ -80,6 +81,10 @@ def test_tasks_of_several_gpus_count_on_each() -> None:
     pack = packing(problem([*sizes(6.0, 6.0, gpus=2), *sizes(3.0, name="s")]))
     assert quick_count(pack, everything(pack)) == 4
     assert quick_count(pack, np.array([0, 2])) == 2
+    beside = packing(problem([*sizes(7.0, 7.0, gpus=2), *sizes(*[3.0] * 5, name="s")]))
+    assert quick_count(beside, everything(beside)) == 5
+    wide = packing(problem([*sizes(6.0, gpus=2), *sizes(*[3.0] * 3, name="s", gpus=2)]))
+    assert quick_count(wide, everything(wide)) == 3
     alone = packing(problem(sizes(0.0, gpus=2)))
     assert quick_count(alone, everything(alone)) == 2
     filled = packing(problem([*sizes(7.0, 7.0, gpus=2), *sizes(4.0, 4.0, 4.0, name="s")]))
@@ -107,6 +112,16 @@ def test_columns_see_what_sums_do_not_and_stop_where_it_is_hoped() -> None:
     assert relaxed.value == pytest.approx(6)
     # where the quick count is all that is hoped for, nothing is generated
     assert proven_count(pack, tasks, 4, Limits()) == 5
+
+
+def test_columns_are_generated_until_the_bound_is_what_it_can_be() -> None:
+    """Four of 6 GB, each beside one of eight of 3 GB; the other four are 4/3 of a GPU."""
+    pack = packing(problem(sizes(*[6.0] * 4, *[3.0] * 8)))
+    tasks = everything(pack)
+    assert quick_count(pack, tasks) == 5
+    assert [proven_count(pack, tasks, hoped, Limits()) for hoped in (5, 6, 7)] == [5, 6, 6]
+    relaxed = Generation(pack, tasks, np.ones(pack.tasks)).run(Limits())
+    assert relaxed.bound == pytest.approx(16 / 3, rel=1e-6)
 
 
 def test_the_column_bound_is_what_contents_cost() -> None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
 
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.solvers.coscheduling.area import bound_area, least_cost_j, least_makespan
 from optgap.solvers.coscheduling.integers import floor_of_bound, integers
 from optgap.solvers.coscheduling.lanes import two_at_most
-from optgap.solvers.coscheduling.patterns import bound_patterns, patterns
+from optgap.solvers.coscheduling.patterns import _some_releases, bound_patterns, patterns
 from optgap.solvers.coscheduling.product import Support, between, corner, lowest, priced
 
 X = Application("X", (Mode(1, 100.0, 300.0), Mode(2, 60.0, 250.0)))
@@ -77,6 +79,7 @@ def test_the_least_energy_is_every_job_at_its_cheapest_and_the_node_idle() -> No
         ((3, 4), 8, 2, 9, [(4, 4)]),
         ((3,), 8, 9, 9, [(3, 3)]),
         ((1, 2), 4, 9, 1, [(2,)]),
+        ((1, 2), 5, 3, 9, [(2, 2, 1)]),
     ],
 )
 def test_patterns_are_the_counts_that_may_run_together(
@@ -111,6 +114,11 @@ def test_patterns_are_the_counts_that_may_run_together(
         ((0, 0, 1), 2, None, "energy", 54_000.0 + 200 * 80),
         ((0, 1), 2, None, "energy", 30_000.0 + 200 * 60),
         ((0, 1), 2, None, "edp", 42_000.0 * 60),
+        # 85 s as above: 2 · 24,000 + 25,000 J and idle power until then
+        ((0, 0, 0), 3, None, "edp", (73_000.0 + 200 * 85) * 85),
+        # those from 30 s on alone take 85 s more; what came before does not add to that
+        ((1, 0, 0, 0), 3, [0.0, 30.0, 30.0, 30.0], "makespan", 115.0),
+        ((0, 0, 0, 0, 1), 2, [0.0] * 4 + [110.0], "makespan", 140.0),
     ],
 )
 def test_the_pattern_bound_is_as_worked_out_by_hand(
@@ -120,6 +128,51 @@ def test_the_pattern_bound_is_as_worked_out_by_hand(
     bound = bounds(made)[1]
     assert bound == pytest.approx(value, rel=3e-6)
     assert bound < value
+
+
+@pytest.mark.parametrize(
+    ("fast_w", "release", "value"),
+    [
+        # on one GPU 1,000 J in 100 s, on two 1,500 J in 60 s: idle power pays for the shorter
+        (62.5, None, 1500.0 + 200 * 60),
+        # 5,000 J in 60 s from 30 s on, when the others would end at 130 s
+        (275 / 3, [30.0], 5000.0 + 200 * 90),
+    ],
+)
+def test_a_job_takes_as_long_as_the_mode_it_is_charged_for(
+    fast_w: float, release: Any, value: float
+) -> None:
+    app = Application("S", (Mode(1, 100.0, 60.0), Mode(2, 60.0, fast_w)))
+    made = CoschedulingProblem.of([app], gpus=4, idle_w=50.0, releases=release)
+    assert bounds(made)[1] == pytest.approx(value, rel=3e-6)
+    assert bounds(made)[0] < value - 400
+
+
+def test_rows_are_repeated_for_a_dozen_releases_at_most() -> None:
+    for count, found in ((3, [1, 2, 3]), (12, range(1, 13)), (13, range(1, 14, 2)),
+                         (25, range(1, 26, 3))):  # fmt: skip
+        releases = [*map(float, range(1, count + 1)), 0.0, 1.0]
+        made = problem(*[1] * (count + 2), releases=releases)
+        assert _some_releases(made) == [0, *found]
+
+
+def test_more_patterns_than_are_wanted_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = Application("a", tuple(Mode(g, 1.0, 1.0) for g in (1, 2, 3)))
+    made = CoschedulingProblem.of([app], [0] * 9, gpus=9, numa=9)
+    every = patterns(made)
+    assert every is not None
+    module = importlib.import_module("optgap.solvers.coscheduling.patterns")
+    monkeypatch.setattr(module, "MOST_PATTERNS", len(every) - 1)
+    assert patterns(made) is None
+    monkeypatch.setattr(module, "MOST_PATTERNS", 2 * len(every))
+    assert patterns(made) == every
+
+
+@pytest.mark.parametrize("gap", [-0.1, 1.0, 1.5, float("nan")])
+def test_a_gap_that_is_none_is_refused(gap: float) -> None:
+    with pytest.raises(InputError, match="a number from 0 to below 1"):
+        bound_patterns(problem(0), limits=Limits(), seed=0, gap=gap)
+    assert bound_patterns(problem(0), limits=Limits(), seed=0, gap=0.0).bound is not None
 
 
 # -- energy times makespan -----------------------------------------------------------------
@@ -148,7 +201,8 @@ def test_the_least_product_is_at_a_corner_below_no_line() -> None:
     # one that lies below by rounding alone is kept
     near = Support(10.0, 250.0 + 1e-4, 1, 1)
     assert lowest([CHEAP, near, SHORT]) == pytest.approx(1500)
-    # nothing left of the shortest makespan
+    # nothing left of the shortest makespan, however near
+    assert lowest([CHEAP, MIDDLE, Support(INF, 20.5, 1, 1)]) == pytest.approx(2050)
     late = Support(INF, 25.0, 1, 1)
     assert lowest([CHEAP, MIDDLE, late]) == pytest.approx(2500)
 

@@ -204,6 +204,18 @@ def test_prices_rise_where_more_is_bought_than_there_is_and_fall_where_less() ->
     assert ascent.gpu.tolist() == [0.1, 0.1]
 
 
+def test_a_few_rounds_on_few_pieces_climb_as_they_did() -> None:
+    """Of limits on power, and of a budget that one job alone would keep."""
+    budget = replace(two_jobs(), cap="energy", energy_budget_j=300_000.0)
+    for made, rounds, bound in (
+        (mixed(), 5, 11.4991066), (mixed(), 40, 12.4442290), (two_jobs(), 5, 417.209167),
+        (budget, 10, 434.188385),
+    ):  # fmt: skip
+        outcome = bound_prices(made, limits=Limits(), seed=0, pieces=16, rounds=rounds)
+        assert outcome.bound == pytest.approx(bound, rel=1e-5)
+        assert outcome.info["pieces"] == 16
+
+
 # -- slots ---------------------------------------------------------------------------------
 
 

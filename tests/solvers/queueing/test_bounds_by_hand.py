@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import numpy as np
@@ -203,6 +204,18 @@ def test_prices_see_more_than_areas_do(
     assert outcome.bound == pytest.approx(prices, rel=1e-4)
     assert outcome.bound < best
     assert outcome.bound_by == "prices on GPU time"
+
+
+def test_prices_of_few_intervals_rise_where_jobs_crowd(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On eight and then 32: as the steps find them, of the 5/3 that prices can prove."""
+    module = importlib.import_module("optgap.solvers.queueing.prices")
+    monkeypatch.setattr(module, "CELLS", (8, 32))
+    made = problem((0, 1, 2), (0, 10, 1), (0, 10, 3), (2, 10, 2))
+    few, more = (bound_prices(made, limits=Limits(), seed=0, steps=n).bound for n in (3, 90))
+    assert few == pytest.approx(1.2762955, rel=1e-6)
+    assert more == pytest.approx(1.6665396, rel=1e-6)
 
 
 # -- ticks ---------------------------------------------------------------------------------
