@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
 
-.PHONY: help setup test fuzz lint format types compare bench bench-compare release-check docs clean
+.PHONY: help setup test fuzz lint format types compare bench bench-compare release-check docs sbom clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "%-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,6 +52,10 @@ bench-compare: $(STAMP) ## changes of ratios between two files, BEFORE=... AFTER
 release-check: ## the README's every command in clean environments; PYTHONS="python3.11 python3.12 …"
 	@for python in $(or $(PYTHONS),$(PYTHON)); do \
 	  $(PYTHON) tests/release/readme.py --python $$python || exit 1; done
+
+sbom: $(STAMP) ## what an installation consists of: out/sbom.json, CycloneDX
+	@mkdir -p out
+	$(BIN)/python tests/trust/sbom.py > out/sbom.json
 
 docs: $(STAMP) ## the site in out/site, warnings as errors
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

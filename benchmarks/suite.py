@@ -1,12 +1,13 @@
 """Every family against its rivals, side by side: time, memory and gap, from 1x to 16x in size.
 
-    python benchmarks/suite.py [-o bench.json] [--only TEXT] [--largest 16]
+    python benchmarks/suite.py [-o bench.json] [--only TEXT] [--largest 16] [--cap 60]
     python benchmarks/suite.py --compare before.json after.json
 
 Each side of each row runs in a process of its own, after a warm-up where compiled code would
 otherwise be timed with its compilation. A rival that a time limit ended counts with what it had
-by then, and the ratio is a lower limit (">"). Ratios of one file come from one machine within
-minutes, so they can be compared between commits where seconds cannot.
+by then, and the ratio is a lower limit (">"). What has not come back after the cap is ended and
+labelled so; where that is a rival, its larger sizes are not tried. Ratios of one file come from
+one machine within minutes, so they can be compared between commits where seconds cannot.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import json
 import math
 import os
 import platform
+import signal
 import subprocess
 import sys
 import time
@@ -55,6 +57,7 @@ def measured(case: Case, side: str) -> dict[str, Any]:
     """One side of one row, in this process."""
     work = (case.ours if side == "ours" else case.theirs)()  # type: ignore[misc]
     repeats = REPEATS
+    print("ready", flush=True)  # from here on the cap counts
     if case.warm and side == "ours":
         work()
     seconds, result = timed(work)
@@ -67,10 +70,21 @@ def measured(case: Case, side: str) -> dict[str, Any]:
     return found
 
 
-def apart(case: Case, side: str) -> dict[str, Any]:
-    """One side of one row, in a process of its own."""
+def apart(case: Case, side: str, cap_s: float) -> dict[str, Any]:
+    """One side of one row, in a process of its own that is ended after `cap_s`."""
     command = [sys.executable, str(HERE / "suite.py"), "--side", side, "--key", case.key]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    process.stdout.readline()  # prepared, or ended
+    try:
+        out, err = process.communicate(timeout=cap_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # and the solvers that it started
+        process.communicate()
+        return {"stopped_at": cap_s}
+    done = subprocess.CompletedProcess(command, process.returncode, out, err)
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         return {"error": last[:200]}
@@ -100,13 +114,14 @@ def commit() -> str:
     return done.stdout.strip()
 
 
-def row(case: Case) -> dict[str, Any]:
+def row(case: Case, cap_s: float, rival: bool = True) -> dict[str, Any]:
     """Both sides of a case and their ratio."""
-    ours = apart(case, "ours")
-    theirs = apart(case, "theirs") if case.theirs else {}
+    ours = apart(case, "ours", cap_s)
+    theirs = apart(case, "theirs", cap_s) if case.theirs and rival else {}
     ratio = None
-    if "seconds" in ours and "seconds" in theirs:
-        ratio = theirs["seconds"] / max(ours["seconds"], 1e-9)
+    took = theirs.get("seconds", theirs.get("stopped_at"))
+    if "seconds" in ours and took is not None:
+        ratio = took / max(ours["seconds"], 1e-9)
     return {
         "key": case.key,
         "family": case.family,
@@ -116,7 +131,7 @@ def row(case: Case) -> dict[str, Any]:
         "ours": ours,
         "theirs": theirs,
         "ratio": ratio,
-        "ratio_is_a_lower_limit": bool(theirs.get("stopped")),
+        "ratio_is_a_lower_limit": bool(theirs.get("stopped") or theirs.get("stopped_at")),
     }
 
 
@@ -124,6 +139,8 @@ def side_text(side: dict[str, Any]) -> str:
     """Seconds, memory and gap of one side."""
     if "error" in side:
         return f"{side['error'][:33]:>33}"
+    if "stopped_at" in side:
+        return f"{'stopped at':>10} {side['stopped_at']:.0f} s".ljust(33)
     if not side:
         return f"{'':33}"
     gap = "" if side["gap"] is None else f"{100 * side['gap']:.3f} %"
@@ -161,6 +178,7 @@ def main() -> int:
     parser.add_argument("-o", "--output", metavar="FILE", help="write the rows as JSON")
     parser.add_argument("--only", default="", metavar="TEXT", help="rows whose name holds it")
     parser.add_argument("--largest", type=int, default=16, metavar="N", help="sizes up to N x")
+    parser.add_argument("--cap", type=float, default=60.0, metavar="S", help="per side of a row")
     parser.add_argument("--compare", nargs=2, metavar=("BEFORE", "AFTER"))
     parser.add_argument("--side", help=argparse.SUPPRESS)
     parser.add_argument("--key", help=argparse.SUPPRESS)
@@ -175,17 +193,26 @@ def main() -> int:
         return 0
     from optgap.versions import versions
 
-    rows = []
+    rows: list[dict[str, Any]] = []
+    slow: set[str] = set()
+    started = time.perf_counter()
     print(f"{'':44} {'ours':>33}  {'rival':>33} {'ratio':>12}")
     for case in table.values():
         if arguments.only in case.key and case.size <= arguments.largest:
-            rows.append(row(case))
+            what = f"{case.family}: {case.what}"
+            rows.append(row(case, arguments.cap, what not in slow))
+            if "stopped_at" in rows[-1]["theirs"]:
+                slow.add(what)
             print(row_text(rows[-1]), flush=True)
+    total = time.perf_counter() - started
+    print(f"{len(rows)} rows in {total:.0f} s, each side of each {arguments.cap:g} s at most")
     document = {
         "schema": SCHEMA,
         "commit": commit(),
         "machine": machine(),
         "versions": versions(),
+        "total_s": total,
+        "cap_s": arguments.cap,
         "rows": rows,
     }
     if arguments.output:

@@ -107,11 +107,10 @@ def placement() -> Iterator[Case]:
     for size in SIZES:
         params = {"preset": "alibaba", "size": 76 * size}
         ours = running("placement", "fgd", params)
-        slow = plainly(size) if size == 1 else None
-        yield Case("placement", "FGD", size, "plain Python" if slow else "", ours, slow, warm=True)
-    for size in (1, 2, 4):
+        yield Case("placement", "FGD", size, "plain Python", ours, plainly(size), warm=True)
+    for size in SIZES:
         params = {"preset": "small", "size": 10 * size}
-        ours = solving("placement", "exact", params)
+        ours = solving("placement", "exact", params, time_limit=LIMIT)
         rival = solving("placement", "milp", params, backend="cbc", time_limit=LIMIT)
         yield Case("placement", "exact power", size, "textbook MILP, CBC", ours, rival)
     for size in SIZES:
@@ -128,9 +127,7 @@ def consolidation() -> Iterator[Case]:
         small = {"size": 8}
         ours = solving("consolidation", "exact", params, small, time_limit=LIMIT)
         printed = solving("consolidation", "printed", params, time_limit=LIMIT)
-        theirs = printed if size <= 4 else None
-        rival = "printed formulation, CBC" if theirs else ""
-        yield Case("consolidation", "exact", size, rival, ours, theirs)
+        yield Case("consolidation", "exact", size, "printed formulation, CBC", ours, printed)
     for size in SIZES:
         fast, slow = partial(cats, size, False), partial(cats, size, True)
         yield Case("consolidation", "20 of CATS' decisions", size, "plain Python", fast, slow, True)
@@ -197,9 +194,8 @@ def queueing() -> Iterator[Case]:
         for size in SIZES:
             whole = {"lookahead": 0} if policy == "sbs" else {}
             ours = running("queueing", policy, {"size": 125 * size}, **whole)
-            slow = partial(one_by_one, policy, size) if size <= 8 else None
-            rival = "plain Python" if slow else ""
-            yield Case("queueing", policy, size, rival, ours, slow, warm=True)
+            slow = partial(one_by_one, policy, size)
+            yield Case("queueing", policy, size, "plain Python", ours, slow, warm=True)
     for size in SIZES:
         params = {"size": 5 * size, "arrivals": "all_at_zero", "nodes": 1}
         ours = solving("queueing", "exact", params, params | {"size": 4}, time_limit=LIMIT)
@@ -233,9 +229,7 @@ def elastic() -> Iterator[Case]:
         yield Case("elastic", "PowerFlow, a day", size, "", ours, warm=True)
     for size in SIZES:
         ours, milp = partial(decision, size, False), partial(decision, size, True)
-        rival = "MILP, HiGHS" if size <= 8 else ""
-        theirs = milp if rival else None
-        yield Case("elastic", "one decision", size, rival, ours, theirs, warm=True)
+        yield Case("elastic", "one decision", size, "MILP, HiGHS", ours, milp, warm=True)
 
 
 def decision(size: int, by_milp: bool) -> Work:
@@ -273,6 +267,6 @@ def fitting() -> Iterator[Case]:
 
         return work
 
-    for size in (1, 4, 16):
+    for size in SIZES:
         ours, rival = partial(prepare, 125 * size, False), partial(prepare, 125 * size, True)
         yield Case("fitting", "throughput", size, "scipy curve_fit", ours, rival, warm=True)
