@@ -24,6 +24,12 @@ API = {
         "optgap.overview", "optgap.plotting", "optgap.reporting.page", "optgap.documents",
         "optgap.registry",
     ]),
+    "api/work.md": ("Reproduce, sweep, tune, data", [
+        "optgap.reproduce", "optgap.reproduce.report", "optgap.reproduce.cache",
+        "optgap.sweeping.spec", "optgap.sweeping.engines", "optgap.sweeping.driver",
+        "optgap.tuning", "optgap.datasets.store", "optgap.datasets.catalogue",
+        "optgap.datasets.places", "optgap.views", "optgap.conflicts",
+    ]),
     "api/contract.md": ("Results, limits, errors", [
         "optgap.contract", "optgap.models.result", "optgap.models.limits", "optgap.models.errors",
         "optgap.models.spec", "optgap.models.regret",
