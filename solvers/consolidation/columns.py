@@ -53,20 +53,35 @@ def columns(
     pack = packing(problem)
     search = Search(pack, seed)
     search.build(limits)
-    _anneal(pack, search, limits, min(pack.tasks / 40, 0.2 * limits.remaining))
-    proof = _proof(pack, search, limits, seed)
-    dive_to(pack, search, proof.watts, limits, seed, dives)
-    if search.watts > proof.watts * (1 + 1e-9) and limits.stop is None:
+    own = levels(pack)
+    counts = counted(pack, own, limits)
+    proof = Proof(closed_bound(pack, own, counts), "GPUs counted by level", counts)
+    # where it works it is done before annealing has begun
+    proof = _branched(pack, search, proof, limits.within(0.3 * limits.remaining), nodes // 20)
+    if not closed(search, proof):
+        _anneal(pack, search, limits, min(pack.tasks / 40, 0.2 * limits.remaining))
+        proof = _better(proof, _proof(pack, search, limits, seed))
+        dive_to(pack, search, proof.watts, limits, seed, dives)
+    if not closed(search, proof) and limits.stop is None:
         # the dives may have found counts that are easier to prove
-        proof = max(proof, _proof(pack, search, limits, seed), key=lambda p: p.watts)
-    if pack.uniform and pack.tasks <= MOST_BRANCHED and math.isfinite(search.watts):
+        proof = _better(proof, _proof(pack, search, limits, seed))
         proof = _branched(pack, search, proof, limits, nodes)
     return outcome(pack, search, proof, limits.stop or Termination.COMPLETED)
 
 
+def closed(search: Search, proof: Proof) -> bool:
+    """Whether the best placement is proven."""
+    return search.watts <= proof.watts * (1 + CLOSE)
+
+
+def _better(one: Proof, other: Proof) -> Proof:
+    return max(one, other, key=lambda proof: proof.watts)
+
+
 def _branched(pack: Packing, search: Search, proof: Proof, limits: Limits, nodes: int) -> Proof:
     """The proof after branch-and-price, which offers `search` what it finds."""
-    if search.watts <= proof.watts * (1 + CLOSE) or limits.stop is not None or not nodes:
+    able = pack.uniform and pack.tasks <= MOST_BRANCHED and math.isfinite(search.watts)
+    if not able or not nodes or closed(search, proof) or limits.stop is not None:
         return proof
     tree = Partition(pack, levels(pack), proof.counts, proof.watts, search, limits)
     bound = min(tree.run(nodes), search.watts)
