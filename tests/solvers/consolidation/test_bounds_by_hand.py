@@ -236,6 +236,9 @@ def test_a_second_of_progress_has_a_least_price() -> None:
     own = Task("a", 10.0, kappa=20.0, duration_s=100.0, beta=2.0, power=PowerLine(30.0, 0.01))
     # at β = 2 progress falls faster than power: the highest clock
     assert work_j(packing(energy([own]))) == pytest.approx(100 * 40)
+    steep = Task("a", 10.0, kappa=20.0, duration_s=100.0, beta=0.4)
+    least = (10 + 0.04 * 500 / 3) / (1 / 6) ** 0.4  # at 0.4 · 10 / (0.6 · 0.04) MHz
+    assert work_j(packing(energy([steep]))) == pytest.approx(100 * least)
     flat = Task("a", 10.0, kappa=20.0, duration_s=100.0, power=PowerLine(20.0, 0.0))
     assert work_j(packing(energy([flat]))) == pytest.approx(100 * 20)
     server = energy([Task("a", 10.0, kappa=1.0, duration_s=100.0)],
@@ -259,6 +262,8 @@ def test_work_is_shared_by_memory_or_by_what_is_asked() -> None:
     assert work_j(packing(energy([short], period_s=10.0))) == pytest.approx(50 * 14)
     less = Task("b", 1.0, kappa=1.0, duration_s=14.0, util_percent=np.array([20.0, 60.0, 90.0]))
     assert work_j(packing(energy([less], period_s=10.0))) == pytest.approx(50 * (2 + 2.4))
+    odd = Task("a", 1.0, kappa=1.0, duration_s=14.3)
+    assert work_j(packing(energy([odd], contention=0.9))) == pytest.approx(50 * 1.43)
     both = energy([task, less], period_s=10.0, contention=0.9)
     assert work_j(packing(both)) == pytest.approx(by_memory + 50 * 14 * 0.1)
 
@@ -285,12 +290,29 @@ def test_what_is_there_for_certain_needs_power() -> None:
     assert patient.bound_by == "energy of the work itself"
 
 
+def test_where_power_follows_utilisation_each_sample_has_its_price() -> None:
+    """At 50 % least at 500 MHz, 20 W at √½ of the speed; at 0 % the highest clock costs 10 W."""
+    rules: dict[str, Any] = {"util_scaled": True, "period_s": 50.0}
+    half = Task("a", 10.0, kappa=20.0, duration_s=100.0, util_percent=np.array([50.0, 0.0]))
+    work = work_j(packing(energy([half], **rules)))
+    assert work == pytest.approx(50 * 20 * math.sqrt(2) + 50 * 10)
+    # present: at the least sample, 10 + 0.4 · 40 W; the work of a full GPU is more, of a tenth less
+    for gigabytes, bound in ((10.0, 50 * 26 + 50 * 42), (1.0, 100 * 26)):
+        task = Task(
+            "a", gigabytes, kappa=1.0, duration_s=100.0, util_percent=np.array([40.0, 80.0])
+        )
+        made = energy([task], waiting=False, **rules)
+        assert bound_energy(made, limits=Limits(), seed=0).bound == pytest.approx(bound, rel=1e-8)
+
+
 def test_a_gpu_costs_what_the_task_that_makes_it_necessary_does() -> None:
     """Dearest first: 6 GB at 110 W, then 3 and 3 at 90 W, of which the second opens a GPU."""
     tasks = [Task("a", 6.0, kappa=1.0), *[Task(f"b{k}", 3.0, kappa=1.25) for k in range(2)]]
     pack = packing(problem(tasks))
     assert least_power(pack, np.array([0, 1])) == pytest.approx(110 + 100)
     assert least_power(pack, np.array([0, 1, 2])) == pytest.approx(110 + 90 + 100)
+    full = packing(problem(sizes(4.0, 4.0, 2.0, kappa=1.0)))
+    assert least_power(full, np.array([0, 1, 2])) == pytest.approx(110 + 100)
     wide = packing(problem([Task("w", 6.0, gpus=3, kappa=1.0), *tasks[1:]],
                            servers=[Server((0,) * 4, 50.0)]))  # fmt: skip
     assert least_power(wide, np.array([0])) == pytest.approx(330 + 50)

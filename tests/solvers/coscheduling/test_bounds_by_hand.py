@@ -228,6 +228,11 @@ def test_a_price_of_time_is_idle_power() -> None:
     assert [made.cost_j(m) for m in made.applications[0].modes] == [25_000.0, 24_000.0]
 
 
+def test_areas_and_lanes_are_no_whole_numbers() -> None:
+    assert least_makespan(timed(*[7.3] * 3)) == pytest.approx(3 * 7.3 / 2)
+    assert least_makespan(timed(*[7.3] * 9, numa=8)) == pytest.approx(9 * 7.3 / 4)
+
+
 # -- integers ------------------------------------------------------------------------------
 
 

@@ -58,7 +58,9 @@ def test_the_makespan_is_at_least_area_and_longest_job(
         ([(0, 10, 2)] * 3, 7.5, "mean busy times"),
         # the first is interrupted: busy at 6.8 in the mean (1.8 s waited), or ends at 12
         ([(0, 10, 4), (1, 2, 4)], 2.0, "shortest remaining area first"),
-        ([(0, 10, 4), (50, 10, 4)], 0.0, "no job starts before it arrives"),
+        # at 7 s the first has 3 s left, fewer than the other's 4: it is not interrupted
+        ([(0, 10, 4), (7, 4, 4)], 3.0, "shortest remaining area first"),
+        ([(0, 10, 4), (50, 5, 4)], 0.0, "no job starts before it arrives"),
         ([(7, 10, 4), (7, 10, 4)], 10.0, "mean busy times"),
         # of more than half a node each, so that they exclude one another
         ([(0, 10, 3)] * 2, 10.0, "mean busy times"),
@@ -99,6 +101,9 @@ def test_the_machine_runs_what_has_least_of_its_key_and_interrupts() -> None:
     # equals by number; what comes when another ends waits for nobody
     assert fluid(floats(0, 0), floats(5, 5), floats(5, 5), False)[1].tolist() == [5, 10]
     assert fluid(floats(0, 5), floats(5, 1), floats(5, 1), True)[1].tolist() == [5, 6]
+    assert fluid(floats(0, 5), floats(5, 1), floats(5, 1), False)[1].tolist() == [5, 6]
+    ends = fluid(floats(0, 9.5), floats(10, 0.2), floats(10, 0.2), True)[1]
+    assert ends.tolist() == pytest.approx([10.2, 9.7])
     assert fluid(floats(0, 5), floats(5, 1), floats(1, 9), False)[0].tolist() == [2.5, 5.5]
 
 
