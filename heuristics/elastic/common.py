@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 
 from optgap.heuristics.elastic import kernels
+from optgap.heuristics.elastic.engine import State
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Ints
+from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.errors import InputError
 
 NEAR = 1e-9
+SWEEP_ITERATIONS = 50.0
+"""At each clock while Zeus profiles a job: 10 to warm up, 40 measured."""
 
 
 class Clock:
@@ -26,6 +29,7 @@ class Clock:
     ----------
     capped: keep the problem's power limit; without it clocks stay as they are.
     zeus_eta: η_z of Zeus's cost, 0 for time alone and 1 for energy alone.
+    zeus_profile: each job first does `SWEEP_ITERATIONS` at every clock, from the highest down.
     """
 
     def __init__(
@@ -35,8 +39,9 @@ class Clock:
         frequency: float = 0.0,
         capped: bool = True,
         zeus_eta: float | None = None,
+        zeus_profile: bool = False,
     ) -> None:
-        self.problem = problem
+        self.problem, self.sweeps = problem, zeus_profile
         idle = problem.idle_w * problem.counts[None, :, None]
         self.counted_w = np.maximum(problem.power_w, idle)
         self.limit_w = problem.power_limit_w * (1 - NEAR) if capped else math.inf
@@ -54,15 +59,36 @@ class Clock:
                 raise InputError(owner, "zeus_eta", zeus_eta, "a number from 0 to 1")
             self.wanted = zeus_clocks(problem, zeus_eta)
 
-    def settle(self, of_class: Ints, jobs: Ints, count: Ints, order: Ints) -> Ints:
+    def settle(self, state: State, count: Ints, order: Ints) -> Ints:
         """(A,) clocks within the limit; `count` becomes −1 for jobs that have to wait."""
+        jobs, of_class = state.jobs, state.of_class
         clock = self.wanted[jobs].copy()
+        if self.sweeps:
+            passed, _ = self._swept(state)
+            last = len(self.problem.frequencies_mhz) - 1
+            clock = np.where(passed <= last, last - passed, clock)
         if math.isfinite(self.limit_w):
             held = np.full(len(jobs), -1.0)
             kernels.govern(
                 of_class, count, clock, order, self.counted_w, held, self.fewer, self.limit_w
             )
         return clock
+
+    def _swept(self, state: State) -> tuple[Ints, Floats]:
+        """(A,) clocks that Zeus has measured of each job, and iterations left at the next."""
+        done = self.problem.jobs.iterations[state.jobs] - state.remaining
+        passed = np.floor(done / SWEEP_ITERATIONS + 1e-6).astype(np.int64)
+        return passed, (passed + 1) * SWEEP_ITERATIONS - done
+
+    def wake(self, state: State, count: Ints, clock: Ints) -> float:
+        """When Zeus goes on to the next clock of some job; no earlier than that, s."""
+        if not self.sweeps:
+            return math.inf
+        passed, left = self._swept(state)
+        running = (count >= 0) & (passed < len(self.problem.frequencies_mhz))
+        index = (state.of_class[running], count[running], clock[running])
+        ahead = left[running] * self.problem.time_s[index]
+        return state.time_s + float(ahead.min(initial=math.inf))
 
     def requested(self) -> Ints:
         """(J,) index of the count that each job requests, or of the most that the limit allows.

@@ -45,6 +45,7 @@ class Settings:
     profile_s: length of the window in which a job is profiled on a GPU count new to it; 0: none.
     preempt_profile: a window may be cut short.
     strict: the power limit holds at all times, in windows, too.
+    boot_s: what a job waits for a node that was off, on top of its restart.
     """
 
     making: Making = "least"
@@ -55,6 +56,7 @@ class Settings:
     profile_s: float = 0.0
     preempt_profile: bool = False
     strict: bool = True
+    boot_s: float = 0.0
 
 
 @dataclass(eq=False)
@@ -247,6 +249,7 @@ class Simulation:
             problem.power_w.mean(axis=2), problem.idle_w * problem.counts[None, :]
         )
         self.cluster = Cluster(problem)
+        self.off = np.ones(problem.nodes, dtype=np.bool_)  # nodes without a job since before now
         self.segments: list[tuple[int, float, float, int, int, int, int]] = []
         self.tally = Tally()
 
@@ -419,6 +422,15 @@ class Simulation:
                 self.clock[job] = decision.clock[a]
                 self._set_speed(job)
         self._windows(changed)
+        self.off = self.cluster.free == self.cluster.per
+
+    def _boot(self, job: int) -> float:
+        """Seconds until every node of a job is on."""
+        if not self.settings.boot_s:
+            return 0.0
+        n = int(self.cluster.sizes[job])
+        nodes = self.cluster.blocks[job, : max(1, n // self.cluster.per)] // self.cluster.per
+        return self.settings.boot_s if self.off[nodes].any() else 0.0
 
     def _put(self, decision: Decision, changed: Ints) -> None:
         """Places as the policy says; jobs of the same size may be elsewhere now."""
@@ -485,6 +497,7 @@ class Simulation:
         self.place[job] = place
         self.begun[job] = self.held_from[job] = self.now
         cost = self.problem.overhead.seconds(int(self.problem.counts[k]), moved)
+        cost += self._boot(job)
         self.ready[job] = self.now + cost
         self.window_end[job] = np.inf
         self._set_speed(job)
@@ -500,7 +513,8 @@ class Simulation:
         self.place[job] = place
         self.begun[job] = self.now
         n = int(self.problem.counts[self.count[job]])
-        self.ready[job] = self.now + self.problem.overhead.seconds(n, moved=True)
+        cost = self.problem.overhead.seconds(n, moved=True) + self._boot(job)
+        self.ready[job] = self.now + cost
         if math.isfinite(left):
             self.window_end[job] = self.ready[job] + left
         self._set_speed(job)

@@ -60,7 +60,7 @@ class Fifo:
             elif not self.backfill:
                 break
         order = np.concatenate([np.flatnonzero(held), np.flatnonzero(~held)])
-        clock = self.clock.settle(state.of_class, state.jobs, count, order)
+        clock = self.clock.settle(state, count, order)
         return Decision(count, clock, order)
 
 
@@ -99,7 +99,7 @@ class Elastic(ABC):
     def decide(self, state: State) -> Decision:
         """From scratch at every event."""
         count, order = self.shares(state)
-        clock = self.clock.settle(state.of_class, state.jobs, count, order)
+        clock = self.clock.settle(state, count, order)
         return Decision(count, clock)
 
 

@@ -43,12 +43,16 @@ def gandiva_zeus(
     limits: Limits,
     seed: int,
     zeus_eta: float = 0.5,
+    zeus_profile: bool = False,
     quantum_s: float = 60.0,
     capped: bool = True,
 ) -> Outcome:
-    """Gandiva, each job at the clock that minimises Zeus's cost."""
+    """Gandiva, each job at the clock that minimises Zeus's cost.
+
+    zeus_eta, zeus_profile: see `Clock`.
+    """
     require("gandiva+zeus", "quantum_s", quantum_s, quantum_s > 0, "a positive number of seconds")
-    clock = Clock(problem, "gandiva+zeus", 0.0, capped, zeus_eta)
+    clock = Clock(problem, "gandiva+zeus", 0.0, capped, zeus_eta, zeus_profile)
     return simulate(problem, Gandiva(problem, clock, quantum_s), limits)
 
 
@@ -142,10 +146,11 @@ class Gandiva:
         rest = [a for a, k in enumerate(counts) if k < 0]
         count = np.array(counts, dtype=np.int64)
         ranked = np.array(sorted(order) + rest, dtype=np.int64)
-        clock = self.clock.settle(state.of_class, state.jobs, count, ranked)
+        clock = self.clock.settle(state, count, ranked)
         # jobs that the limit holds back take their turn with the next slice, too
         held_back = bool((count[order] < 0).any())
         wake = (self.turn + 1) * self.quantum_s if crowded or held_back else math.inf
+        wake = min(wake, self.clock.wake(state, count, clock))
         return Decision(count, clock, ranked, wake, places)
 
     def _size(self, job: int) -> int:

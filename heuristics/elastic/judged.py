@@ -12,6 +12,7 @@ from optgap.heuristics.elastic.optimal import configurations, decision
 from optgap.heuristics.elastic.powerflow import Known, PowerFlow
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.elastic.snapshot import MOST_STATES as ALL_STATES
 from optgap.models.elastic.snapshot import Choices, Solved, horizon
 from optgap.models.limits import Limits
 
@@ -72,7 +73,7 @@ class Judge(PowerFlow):
         weight = 1 / self.fastest[c] if self.slowdown else state.remaining
         wait = horizon(problem, c, weight)
         value = _value(problem, c, weight, answer.count, answer.clock, wait)
-        best = decision(self.choices, problem, c, weight, self.limit_w, self.gap)
+        best = decision(self.choices, problem, c, weight, self.limit_w, self.gap, ALL_STATES)
         off = None
         if self.checked and len(self.found) % self.checked == 0:
             off = self.recomputed(best, c, weight, wait)

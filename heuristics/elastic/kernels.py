@@ -39,6 +39,7 @@ def powerflow(
     per_node: int,
     limit: float,
     strict: bool,
+    idle_w: float,
 ) -> Any:
     """Algorithm 1 for A active jobs in order of submission.
 
@@ -51,6 +52,7 @@ def powerflow(
     grow_kind, grow_value: (C, K) of the step to `following`; value: ratio, or dT per iteration.
     watts: (C, K, F) power as the limit counts it.
     raise_kind, raise_value: (C, K, F) of the step to the next clock.
+    idle_w: W that the limit counts for each idle GPU of as many nodes as hold the jobs.
 
     Returns
     -------
@@ -80,14 +82,15 @@ def powerflow(
         if n > free:
             continue
         more = watts[c, k, start[c, k]]
-        if strict and power + more > limit:
+        idle = idle_w * ((free - n - gpus) % per_node)
+        if strict and power + more + idle > limit:
             continue
         chosen[a] = k
         before = free
         free -= n
         power += more
         crossed = free % per_node == 0 or free // per_node < before // per_node
-        stop = not strict and crossed and power >= limit
+        stop = not strict and crossed and power + idle >= limit
         if free == 0:
             break
     # -- members of each class, by submission
@@ -113,7 +116,7 @@ def powerflow(
             _, a = heapq.heappop(wins)
             free, power, done, stop = _grow(
                 a, of_class, chosen, counts, following, start, watts, free, power, limit,
-                strict, per_node,
+                strict, per_node, idle_w, gpus,
             )  # fmt: skip
             if done and grow_kind[of_class[a], chosen[a]] == FREE:
                 value = remaining[a] * grow_value[of_class[a], chosen[a]]
@@ -144,14 +147,14 @@ def powerflow(
                     break
                 free, power, done, stop = _grow(
                     a, of_class, chosen, counts, following, start, watts, free, power, limit,
-                    strict, per_node,
+                    strict, per_node, idle_w, gpus,
                 )  # fmt: skip
                 if not done:
                     break  # nor for any other of the group, now or later
                 while kind == FREE and not stop and grow_kind[c, chosen[a]] == FREE:
                     free, power, done, stop = _grow(
                         a, of_class, chosen, counts, following, start, watts, free, power,
-                        limit, strict, per_node,
+                        limit, strict, per_node, idle_w, gpus,
                     )  # fmt: skip
                     if not done:
                         break
@@ -171,7 +174,7 @@ def powerflow(
             clock[a] = start[of_class[a], chosen[a]]
     power = _raise(
         of_class, chosen, clock, locked, remaining, begin, member, watts, raise_kind,
-        raise_value, power, limit, strict, n_clocks,
+        raise_value, power, limit - idle_w * ((free - gpus) % per_node), strict, n_clocks,
     )  # fmt: skip
     return chosen, clock, power
 
@@ -190,6 +193,8 @@ def _grow(
     limit: float,
     strict: bool,
     per_node: int,
+    idle_w: float,
+    gpus: int,
 ) -> Any:
     """One step of job a to its next count if it fits: (free, power, done, stop)."""
     c, k = of_class[a], chosen[a]
@@ -198,14 +203,18 @@ def _grow(
         return free, power, False, False
     more = counts[after] - counts[k]
     extra = watts[c, after, start[c, after]] - watts[c, k, start[c, k]]
-    if more > free or (strict and extra > 0 and power + extra > limit):
+    if more > free:
+        return free, power, False, False
+    left = free - more
+    idle = idle_w * ((left - gpus) % per_node)
+    rise = extra + idle - idle_w * ((free - gpus) % per_node)
+    if strict and rise > 0 and power + extra + idle > limit:
         return free, power, False, False
     chosen[a] = after
-    left = free - more
     power += extra
     # a whole number of nodes has been handed out, or a step has passed such a number
     crossed = left % per_node == 0 or left // per_node < free // per_node
-    return left, power, True, not strict and crossed and power >= limit
+    return left, power, True, not strict and crossed and power + idle >= limit
 
 
 @compiled

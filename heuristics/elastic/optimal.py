@@ -114,12 +114,13 @@ def decision(
     remaining: Floats,
     limit_w: float,
     gap: float,
+    most_states: int = MOST_STATES,
 ) -> Solved:
     """The optimum of one decision, jobs that wait at the horizon."""
     wait = horizon(problem, of_class, remaining)
     limit = limit_w if math.isfinite(limit_w) else math.inf
     snapshot = Snapshot(choices, of_class, remaining, problem.gpus, limit, wait)
-    return solve(snapshot, gap, MOST_STATES)
+    return solve(snapshot, gap, most_states)
 
 
 def configurations(choices: Choices, chosen: Ints) -> tuple[Ints, Ints]:

@@ -44,6 +44,8 @@ def powerflow(
     migration: Making = "least",
     consolidate: bool = False,
     switch_off: bool = True,
+    boot_s: float = 0.0,
+    count_idle: bool = False,
     eta: float | None = None,
 ) -> Outcome:
     """PowerFlow (Algorithm 1).
@@ -64,6 +66,8 @@ def powerflow(
     migration: see `engine.Making`.
     consolidate: keep no more nodes on than needed, at the price of moves.
     switch_off: nodes without jobs are switched off.
+    boot_s: what a job waits for a node that was off, s; nothing in the paper.
+    count_idle: the limit also counts the idle GPUs of as many nodes as hold the jobs.
     eta: η to plan with instead of the problem's.
 
     Raises
@@ -84,6 +88,7 @@ def powerflow(
         ("sigma_energy", sigma_energy),
         ("prerun_s", prerun_s),
         ("profile_s", profile_s),
+        ("boot_s", boot_s),
     ):
         if not 0 <= number < 1e9:
             raise InputError("powerflow", name, number, "a number of at least 0")
@@ -98,6 +103,7 @@ def powerflow(
         profile_s=0.0 if oracle else profile_s,
         preempt_profile=preempt_profile,
         strict=mode == "strict",
+        boot_s=boot_s if switch_off else 0.0,
     )
     if oracle or not (sigma_time or sigma_energy):
         model: Known = Known(problem)
@@ -109,6 +115,7 @@ def powerflow(
     elif not math.isfinite(limit):  # no limit on power: η still steers
         limit = problem.eta * problem.gpus * problem.p_max_w
     policy = PowerFlow(problem, settings, model, limit, mode, frequency, first_gpu)
+    policy.idle_w = problem.idle_w if count_idle else 0.0
     return simulate(problem, policy, limits)
 
 
@@ -261,6 +268,8 @@ class PowerFlow:
         self.strict = mode == "strict"
         self.clock_policy, self.first_gpu = clock_policy, first_gpu
         self.fewer = previous_count(problem)
+        self.idle_w = 0.0
+        """W that the limit counts for an idle GPU of a node that is on."""
 
     def decide(self, state: State) -> Decision:
         """Phases 1 and 2 from scratch; predictions that break the limit are reined in."""
@@ -285,6 +294,7 @@ class PowerFlow:
             self.problem.gpus_per_node,
             self.limit_w,
             self.strict,
+            self.idle_w,
         )
         if self.strict:
             self._rein_in(state, count, clock)
@@ -319,15 +329,21 @@ class PowerFlow:
             self.model.counted_w,
             held,
             self.fewer,
-            self.limit_w,
+            self.limit_w - self._idle(count),
         )
+
+    def _idle(self, count: Ints) -> float:
+        """W of the idle GPUs of as many nodes as hold what these jobs have."""
+        per = self.problem.gpus_per_node
+        return self.idle_w * (-int(self.problem.counts[count[count >= 0]].sum()) % per)
 
     def _at_least_one(self, state: State, first: Floats, count: Ints, clock: Ints) -> None:
         """f* alone may be above the limit: then the first job that fits runs below it."""
         for a in np.argsort(first, kind="stable"):
             watts = self.model.counted_w[state.of_class[a]]
             finite = np.isfinite(self.problem.time_s[state.of_class[a]])
-            allowed = finite & (watts <= self.limit_w)
+            idle = self.idle_w * (-self.problem.counts % self.problem.gpus_per_node)
+            allowed = finite & (watts <= self.limit_w - idle[:, None])
             if allowed.any():
                 k = int(allowed.any(axis=1).argmax())
                 count[a], clock[a] = k, int(np.flatnonzero(allowed[k])[-1])

@@ -63,6 +63,7 @@ def tiresias_zeus(
     limits: Limits,
     seed: int,
     zeus_eta: float = 0.5,
+    zeus_profile: bool = False,
     discipline: Discipline = "2d-las",
     threshold_1: float = 3250.0,
     threshold_2: float = 7200.0,
@@ -70,8 +71,11 @@ def tiresias_zeus(
     repack: bool = True,
     capped: bool = True,
 ) -> Outcome:
-    """Tiresias, each job at the clock that minimises Zeus's cost; parameters as `tiresias`."""
-    clock = Clock(problem, "tiresias+zeus", 0.0, capped, zeus_eta)
+    """Tiresias, each job at the clock that minimises Zeus's cost; parameters as `tiresias`.
+
+    zeus_eta, zeus_profile: see `Clock`.
+    """
+    clock = Clock(problem, "tiresias+zeus", 0.0, capped, zeus_eta, zeus_profile)
     thresholds = (threshold_1, threshold_2)
     return _run(problem, limits, clock, discipline, thresholds, promote, repack, "corrected")
 
@@ -164,12 +168,12 @@ class Tiresias:
             if gpus[a] <= free:
                 count[a] = self.wanted[jobs[a]]
                 free -= int(gpus[a])
-        clock = self.clock.settle(state.of_class, jobs, count, order)
+        clock = self.clock.settle(state, count, order)
         started = jobs[(count >= 0) & ~np.isfinite(self.first_start[jobs])]
         self.first_start[started] = state.time_s
         self.waiting_since[jobs[running & (count < 0)]] = state.time_s
         self.before = dict(zip(jobs.tolist(), (gpus * state.held_s[jobs]).tolist(), strict=True))
-        wake = self._wake(state, gpus, held, count)
+        wake = min(self._wake(state, gpus, held, count), self.clock.wake(state, count, clock))
         return Decision(count, clock, order, wake)
 
     def _queues(self, attained: Floats) -> Ints:

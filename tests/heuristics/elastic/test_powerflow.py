@@ -182,7 +182,7 @@ def test_groups_of_jobs_take_the_steps_that_single_jobs_would(
         row, policy._first(state, steps, row), state.remaining, state.locked, state.locked_w,
         problem.counts, steps.least, steps.following, steps.start, steps.grow_kind,
         steps.grow_value, steps.watts, steps.raise_kind, steps.raise_value, problem.gpus,
-        problem.gpus_per_node, policy.limit_w, strict,
+        problem.gpus_per_node, policy.limit_w, strict, 0.0,
     )  # fmt: skip
     expected = naive(problem, state.remaining, strict, per_n)
     found = [(int(k), int(f)) if k >= 0 else None for k, f in zip(count, clock, strict=True)]
