@@ -5,27 +5,39 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from optgap.models.limits import Limits
+from optgap.solvers.consolidation.generation import FEW
 from optgap.solvers.consolidation.levels import Levels, closed_bound, server_limit
 from optgap.solvers.consolidation.master import Binding, Box, Master
-from optgap.solvers.consolidation.packing import FloatArray, IntArray, Packing
-from optgap.solvers.consolidation.plunge import (
-    SLACK_W,
-    Plunge,
-    servers_needed,
-)
-from optgap.solvers.consolidation.search import Search
+from optgap.solvers.consolidation.outcomes import CLOSE
+from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray, Packing
+from optgap.solvers.consolidation.plunge import SLACK_W, Plunge, servers_needed
+from optgap.solvers.consolidation.search import Places, Search
 from optgap.solvers.consolidation.squeeze import Attempts
 
-CLOSE = 1e-7
-"""Relative: what rounding costs to a quantum may leave between equal numbers."""
 WHOLE = 1e-6
-PLUNGES, MOST_PLUNGES = 3, 8
-"""Ways down from counts whose tasks are all bound, and from a vector while they are not."""
+PLUNGES = 3
+"""Ways down from counts whose tasks are all bound."""
+REACH, LEAST_REACH, MORE, LESS = 1.5e-3, 2e-4, 1.8, 0.8
+"""Share of the bound that a dive from the root may lose at first, and at least; how that changes
+where there is no way down, and where it leads to nothing better."""
+LOOSE = 0.9
+"""Share of the gap that other dives may lose, from the best node: fast, enough for few tasks."""
+FAR = 1e-3
+"""Relative gap above which a placement is looked for that costs more than the bound."""
+FEW_TASKS, DIVE_NODES = 100, 20
+"""Tasks up to which a tree with servers is small; nodes that a dive looks at under the binding
+that it finds."""
+DIVE_S, HOPED = 2.5, 0.3
+"""Seconds of a dive per hundred tasks, and the share of what is left of the gap that a placement
+is to cost."""
+MOST_ATTEMPTS = 8
+"""Vectors of counts for which placements are annealed."""
 ATTEMPTS_LONGER = 2.0
 """How much longer than at first placements with given counts are annealed."""
 
@@ -47,6 +59,10 @@ class Tree:
     Parameters
     ----------
     search: holds the best placement, and is offered better ones.
+
+    Attributes
+    ----------
+    stuck: least bound of what was neither denied nor placed. left: of what was too dear.
     """
 
     def __init__(
@@ -55,10 +71,9 @@ class Tree:
         own: Levels,
         counts: tuple[int, ...],
         search: Search,
-        limits: Limits,
         seed: int,
     ) -> None:
-        self.pack, self.own, self.search, self.limits = pack, own, search, limits
+        self.pack, self.own, self.search = pack, own, search
         self.rng = np.random.default_rng(seed)
         floor = closed_bound(pack, own, counts)
         servers = server_limit(pack, floor, search.watts, max(1, counts[0]))
@@ -66,19 +81,21 @@ class Tree:
         self.master = Master(pack, own, box, servers if pack.gang else 0)
         self.master.add(pack.contents(search.places or []).values())
         self.numbers = itertools.count()
-        binding = Binding.none(pack.tasks, servers)
+        binding = Binding.none(pack.tasks, self.master.servers)
         self.root = Node(floor, 0, next(self.numbers), box, binding)
         self.heap = [self.root]
-        self.stuck = math.inf
-        self.nodes = 0
-        self.attempts = Attempts(pack, own, search, self.rng, limits)
+        self.stuck = self.left = math.inf
+        self.nodes = self.dives = 0
+        self.reach, self.diving = REACH, 0.0
+        self.limits = Limits()
+        self.attempts = Attempts(pack, own, search, self.rng, self.limits)
         self.attempts.longer = ATTEMPTS_LONGER
         self.tried: dict[tuple[int, ...], int] = {}
 
     def _box(self, counts: tuple[int, ...], floor: float, servers: int) -> Box:
         """What a better placement may count: each GPU more must be paid for out of the gap."""
         gap = self.search.watts - floor
-        steps = np.diff([0, *self.own.quanta]) * 1e-6
+        steps = np.diff([0, *self.own.quanta]) * QUANTUM_W
         high = [
             min(self.pack.gpus, count + int(gap / step + 1e-6))
             for count, step in zip(counts, steps.tolist(), strict=True)
@@ -86,32 +103,57 @@ class Tree:
         return Box((*counts, servers_needed(self.pack, counts[0])), (*high, servers))
 
     @property
+    def few(self) -> bool:
+        """Whether the tree is small: then dives begin at its nodes more often than at its root."""
+        return self.pack.gang and self.pack.tasks <= FEW_TASKS
+
+    @property
     def cut(self) -> float:
         """What is too dear to look at, W."""
-        return self.search.watts * (1 - CLOSE)
+        return self.search.watts * (1 - 0.5 * CLOSE)
 
     @property
     def bound(self) -> float:
         """What no placement undercuts, W; infinite where none is better than the best."""
         least = self.heap[0].bound if self.heap else math.inf
-        return min(least, self.stuck)
+        return min(least, self.stuck, self.left)
 
-    def run(self) -> float:
-        """Branch until nothing better is left, or the limits; the bound in W."""
-        while self.heap and self.heap[0].bound < self.cut and self.limits.stop is None:
+    def run(self, limits: Limits) -> float:
+        """Branch until nothing better is left, or the limits; the bound in W.
+
+        May be called again, to go on.
+        """
+        self.limits = self.attempts.limits = limits
+        began, self.diving = time.monotonic(), 0.0
+        while self.open() and limits.stop is None:
+            best = self.heap[0]
+            half = self.diving <= (time.monotonic() - began) / 2
+            wide = self._unbound(best.binding).size > 0
+            far = bool(self.tried) and self.cut > best.bound * (1 + FAR)
+            if self.nodes and half and (wide or far):
+                if (self.dives + 1) % (4 if self.few else 2):
+                    self._dive(best, LOOSE * (self.cut - best.bound), best.bound)
+                else:
+                    loss = self.reach * best.bound
+                    self._dive(replace(self.root, bound=best.bound), loss, best.bound + loss)
+                if not self.open():
+                    break
             node = heapq.heappop(self.heap)
             if not self._expand(node):
                 heapq.heappush(self.heap, node)
-                break
-            self.limits.progress("counts of GPUs", self.search.watts, self.bound)
+            limits.progress("counts of GPUs", self.search.watts, self.bound)
         return self.bound
+
+    def open(self) -> bool:
+        """Whether there is a node that may hold something better."""
+        return bool(self.heap) and self.heap[0].bound < self.cut
 
     def _push(self, node: Node, bound: float, box: Box, binding: Binding) -> None:
         bound = max(bound, node.bound, self.master.watts(box.low))
-        if bound < self.cut:
-            heapq.heappush(
-                self.heap, Node(bound, node.deep - 1, next(self.numbers), box, binding)
-            )
+        if bound >= self.cut:
+            self.left = min(self.left, bound)
+        else:
+            heapq.heappush(self.heap, Node(bound, node.deep - 1, next(self.numbers), box, binding))
 
     def _expand(self, node: Node) -> bool:
         """Whether the node is done with; else it counts as open."""
@@ -121,6 +163,7 @@ class Tree:
         relaxed = self.master.run(self.limits, enough=self.cut, hopeless=self._hopeless(node))
         bound = max(node.bound, relaxed.bound)
         if bound >= self.cut:
+            self.left = min(self.left, bound)
             return True
         if self.limits.stop is not None:
             node.bound = bound
@@ -163,10 +206,10 @@ class Tree:
     def _settle(self, node: Node, bound: float, vector: tuple[int, ...]) -> None:
         """Counts are whole: look for a placement that keeps them, then branch on servers."""
         complete = not self._unbound(node.binding).size
-        self._look(vector, node.binding, PLUNGES if complete else 1, complete)
+        self._look(vector, node.binding, complete)
         if self.search.watts <= bound * (1 + CLOSE):
-            return
-        if self.limits.stop is not None:
+            self.left = min(self.left, bound)
+        elif self.limits.stop is not None:
             self.stuck = min(self.stuck, bound)
         elif not complete:
             self._on_servers(node, bound)
@@ -175,50 +218,67 @@ class Tree:
         else:
             self.stuck = min(self.stuck, bound)
 
-    def _look(
-        self, vector: tuple[int, ...], binding: Binding, tries: int, complete: bool
-    ) -> None:
+    def _look(self, vector: tuple[int, ...], binding: Binding, complete: bool) -> None:
         """Placements with these counts: by annealing at first, then along the linear program."""
         watts = self.master.watts(vector)
-        if vector not in self.tried:
+        number = self.tried[vector] = self.tried.get(vector, 0) + 1
+        if number == 1 and len(self.tried) <= MOST_ATTEMPTS:
             self.attempts(vector[:-1])
-        for _ in range(tries):
+        for k in range(PLUNGES if complete else 0):
             if self.search.watts <= watts * (1 + CLOSE) or self.limits.stop is not None:
                 return
-            number = self.tried[vector] = self.tried.get(vector, 0) + 1
-            if complete or number <= MOST_PLUNGES:
-                noise = 0.0 if number == 1 else 1.0
-                self._plunge(Plunge(self.master, self.limits, self.rng, noise), vector, binding)
+            noise = 0.0 if number == 1 and k == 0 else 1.0
+            plunge, most = Plunge(self.master, self.limits, self.rng, noise), watts + SLACK_W
+            self._offer(plunge.placed(Box(vector, vector), binding, most, most))
+
+    def _offer(self, places: Places | None) -> None:
+        if places is not None:
+            self.search.offer(places)
 
     def _unbound(self, binding: Binding) -> IntArray:
         """Tasks of several GPUs that no server has yet, where one must."""
         wide = (self.pack.width > 1) & (binding.server < 0)
         return np.flatnonzero(wide) if self.pack.gang else np.zeros(0, dtype=np.int64)
 
-    def _plunge(self, plunge: Plunge, vector: tuple[int, ...], binding: Binding) -> None:
-        whole: Binding | None = binding
-        if self._unbound(binding).size:
-            enough = self.master.watts(vector) + SLACK_W
-            whole = plunge.bound(Box(vector, vector), binding, enough)
+    def _dive(self, node: Node, loss: float, good: float) -> None:
+        """From a node down: all tasks bound by their shares, sets fixed, a few counts tried."""
+        began = time.monotonic()
+        before = self.search.watts
+        loss = min(loss, LOOSE * (self.cut - node.bound))
+        own = self.limits.within(DIVE_S * self.pack.tasks / 100)
+        self.master.shrink()
+        plunge = Plunge(self.master, own, self.rng, 0.0 if self.dives == 0 else 1.0)
+        whole: Binding | None = node.binding
+        if self._unbound(node.binding).size:
+            whole = plunge.bound(node.box, node.binding, node.bound + loss, good)
         if whole is not None:
-            places = plunge.placed(vector, whole)
-            if places is not None:
-                self.search.offer(places)
+            self.master.confine(node.box)
+            self.master.bind(whole)
+            lowest = self.master.run(own, self.cut, most_nodes=FEW).value
+            better = not self.few
+            while better and lowest < self.cut and own.stop is None:
+                known = self.search.watts
+                hoped = lowest + HOPED * (self.cut - lowest)
+                self._offer(plunge.placed(node.box, whole, hoped, self.cut))
+                better = self.search.watts < known
+            if self.pack.gang and lowest < self.cut and own.stop is None:
+                self._below(node, whole)
+        if self.dives % 2 == 0 and self.search.watts >= before:
+            self.reach *= MORE if whole is None else LESS
+        if not LEAST_REACH < self.reach < (self.cut / node.bound - 1):
+            self.reach = REACH
+        self.dives += 1
+        self.diving += time.monotonic() - began
 
-    def descend(self, target: float, noise: float, nodes: int) -> None:
-        """Bind all tasks by their shares for `target` W; then the best counts that allows."""
-        box = self.root.box
-        plunge = Plunge(self.master, self.limits, self.rng, noise)
-        whole = plunge.bound(box, self.root.binding, min(target, self.cut))
-        if whole is None:
-            return
+    def _below(self, node: Node, whole: Binding) -> None:
+        """The best counts that a binding allows, within a few nodes."""
         heap, stuck, done = self.heap, self.stuck, self.nodes
-        self.heap = [Node(self.root.bound, 0, next(self.numbers), box, whole)]
-        while self.heap and self.nodes < done + nodes and self.limits.stop is None:
-            node = heapq.heappop(self.heap)
-            if node.bound < self.cut and not self._expand(node):
-                break
-        self.heap, self.stuck = heap, stuck
+        self.heap = [Node(node.bound, 0, next(self.numbers), node.box, whole)]
+        while self.heap and self.nodes < done + DIVE_NODES and self.limits.stop is None:
+            below = heapq.heappop(self.heap)
+            if below.bound < self.cut:
+                self._expand(below)
+        self.heap, self.stuck, self.nodes = heap, stuck, done
 
     def _on_servers(self, node: Node, bound: float) -> None:
         """The widest unbound task into each server where it may be, or a fresh one."""

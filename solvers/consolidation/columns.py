@@ -12,8 +12,8 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Termination
 from optgap.solvers.consolidation.bounds import Proof, bounded, column_bound
 from optgap.solvers.consolidation.dive import dive_to
-from optgap.solvers.consolidation.exact import outcome
 from optgap.solvers.consolidation.levels import closed_bound, counted, level_bound, levels
+from optgap.solvers.consolidation.outcomes import outcome
 from optgap.solvers.consolidation.packing import Packing, packing
 from optgap.solvers.consolidation.partition import CLOSE, Partition
 from optgap.solvers.consolidation.search import MOST_STEPS, STEPS, Search

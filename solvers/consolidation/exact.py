@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-import math
-
-import numpy as np
-
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import cpsat
 from optgap.solvers.consolidation.bounds import Proof, prove
+from optgap.solvers.consolidation.branching import Tree
 from optgap.solvers.consolidation.compact import Compact, fits
 from optgap.solvers.consolidation.dive import dive_to
-from optgap.solvers.consolidation.levels import closed_bound, counted, levels, server_limit
+from optgap.solvers.consolidation.filling import fill_to
+from optgap.solvers.consolidation.levels import (
+    Levels,
+    closed_bound,
+    counted,
+    levels,
+    server_limit,
+)
+from optgap.solvers.consolidation.neighbours import Neighbours
+from optgap.solvers.consolidation.outcomes import CLOSE, closed, outcome
 from optgap.solvers.consolidation.packing import QUANTUM_W, Packing, packing
 from optgap.solvers.consolidation.search import Search
 from optgap.solvers.consolidation.squeeze import applies, squeeze_to
 
-CLOSE = 5e-7
-"""Relative: what rounding costs to QUANTUM_W may leave between equal numbers."""
 SEARCH_SHARE, SEARCH_S = 0.25, 2.0
 """Of the time limit, and seconds per hundred tasks, spent on annealing before any proof."""
-QUICK_S, SQUEEZE_S = 0.4, 1.5
-"""Seconds per hundred tasks on given counts of GPUs by level: at once, and after a first proof."""
+SHORT_S, QUICK_S, SQUEEZE_S = 0.3, 0.4, 1.5
+"""Seconds per hundred tasks on given counts of GPUs by level: before branching, otherwise at once,
+and after a first proof."""
+FILLINGS = 20
+"""Placements that are made GPU by GPU before any search."""
+MOST_BRANCHED, SLICE_S, FEW_SERVERS = 600, 2.5, 5
+"""Tasks up to which counts are branched on; seconds per hundred before neighbours have their turn;
+servers up to which they have none."""
 
 
 def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
@@ -37,26 +47,57 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     pack = packing(problem)
     search = Search(pack, seed)
     search.build(limits)
-    proof = _squeeze(pack, search, limits, QUICK_S, seed)
-    if not _closed(search, proof):
-        proof = prove(pack, search, limits, seed, quick=True)
-    limits.progress("search", search.watts, proof.watts)
-    if not _closed(search, proof) and limits.stop is None:
-        _squeeze(pack, search, limits, SQUEEZE_S, seed)
-    if not _closed(search, proof):
-        search.improve(limits, _seconds(pack, limits), proof.watts)
-        limits.progress("search", search.watts, proof.watts)
-    if not _closed(search, proof) and limits.stop is None:
-        proof = prove(pack, search, limits.within(0.4 * min(limits.remaining, 3600)), seed)
-    if not _closed(search, proof) and limits.stop is None:
-        dive_to(pack, search, proof.watts, limits.within(0.3 * min(limits.remaining, 600)), seed)
+    own = levels(pack)
+    branched = applies(pack, own) and pack.tasks <= MOST_BRANCHED and search.best is not None
+    fill_to(pack, search, 0.0, limits, seed, FILLINGS)
+    proof = _squeeze(pack, search, limits, SHORT_S if branched else QUICK_S, seed)
+    if branched and not closed(search, proof):
+        proof = _branch(pack, own, search, proof, limits, seed)
+    else:
+        proof = _otherwise(pack, search, proof, limits, seed)
     termination = limits.stop or Termination.COMPLETED
     impossible = False
-    if not _closed(search, proof) and limits.stop is None:
+    if not closed(search, proof) and limits.stop is None:
         proof, termination, impossible = _close(pack, search, proof, limits, workers, seed)
     if impossible:
         return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
     return outcome(pack, search, proof, termination)
+
+
+def _branch(
+    pack: Packing, own: Levels, search: Search, proof: Proof, limits: Limits, seed: int
+) -> Proof:
+    """Counts of GPUs, then servers, branched on; by turns with a few servers at a time."""
+    many = proof.counts[0] > FEW_SERVERS * int(pack.server_gpus[0])
+    tree = Tree(pack, own, proof.counts, search, seed)
+    neighbours = Neighbours(pack, search, seed)
+    share = SLICE_S * pack.tasks / 100
+    while tree.open() and limits.stop is None:
+        tree.run(limits.within(share))
+        if tree.open() and limits.stop is None and many:
+            neighbours.run(limits.within(0.6 * share), tree.bound * (1 + CLOSE))
+        share *= 1.5
+    watts = min(tree.bound, search.watts)
+    if watts > proof.watts:
+        proof = Proof(watts, "columns, branched on counts of GPUs and on servers", proof.counts)
+    return proof
+
+
+def _otherwise(pack: Packing, search: Search, proof: Proof, limits: Limits, seed: int) -> Proof:
+    """Closed forms, servers by level, annealing and dives: where counts do not fix the power."""
+    if not closed(search, proof):
+        proof = prove(pack, search, limits, seed, quick=True)
+    limits.progress("search", search.watts, proof.watts)
+    if not closed(search, proof) and limits.stop is None:
+        _squeeze(pack, search, limits, SQUEEZE_S, seed)
+    if not closed(search, proof):
+        search.improve(limits, _seconds(pack, limits), proof.watts)
+        limits.progress("search", search.watts, proof.watts)
+    if not closed(search, proof) and limits.stop is None:
+        proof = prove(pack, search, limits.within(0.4 * min(limits.remaining, 3600)), seed)
+    if not closed(search, proof) and limits.stop is None:
+        dive_to(pack, search, proof.watts, limits.within(0.3 * min(limits.remaining, 600)), seed)
+    return proof
 
 
 def _squeeze(pack: Packing, search: Search, limits: Limits, seconds: float, seed: int) -> Proof:
@@ -69,7 +110,7 @@ def _squeeze(pack: Packing, search: Search, limits: Limits, seconds: float, seed
     own = levels(pack)
     counts = counted(pack, own, limits)
     proof = Proof(closed_bound(pack, own, counts), "GPUs counted by level", counts)
-    open_gap = not _closed(search, proof) and limits.stop is None
+    open_gap = not closed(search, proof) and limits.stop is None
     if search.best is not None and open_gap and applies(pack, own):
         share = min(seconds * pack.tasks / 100, SEARCH_SHARE * limits.remaining)
         squeeze_to(pack, own, counts, search, limits.within(share), seed)
@@ -80,10 +121,6 @@ def _squeeze(pack: Packing, search: Search, limits: Limits, seconds: float, seed
 def _seconds(pack: Packing, limits: Limits) -> float:
     own = SEARCH_S * min(20.0, pack.tasks / 100)
     return min(own, SEARCH_SHARE * limits.remaining)
-
-
-def _closed(search: Search, proof: Proof) -> bool:
-    return search.watts <= proof.watts * (1 + CLOSE)
 
 
 def _close(
@@ -98,7 +135,7 @@ def _close(
         servers = server_limit(pack, proof.watts, search.watts, max(1, sum(proof.counts[:1])))
     if not fits(pack, servers, own):
         search.improve(limits, min(limits.remaining, 6 * SEARCH_S * pack.tasks / 100), proof.watts)
-        done = _closed(search, proof)
+        done = closed(search, proof)
         return (
             proof,
             (Termination.COMPLETED if done else limits.stop or Termination.COMPLETED),
@@ -120,26 +157,6 @@ def _close(
     watts = min(watts, known)
     if watts > proof.watts:
         proof = Proof(watts, f"compact model, {cpsat.solver_name()}", proof.counts)
-    done = _closed(search, proof)
+    done = closed(search, proof)
     termination = Termination.COMPLETED if done else cpsat.terminated(answer.status, limits)
     return proof, termination, infeasible
-
-
-def outcome(pack: Packing, search: Search, proof: Proof, termination: Termination) -> Outcome:
-    """What search and proof amount to."""
-    places = search.places
-    info = {"bound_gpus": int(proof.counts[0]) if proof.counts else 0}
-    if places is None:
-        status = Status.BOUND_ONLY if proof.watts > 0 else Status.NO_SOLUTION
-        return Outcome(None, status, termination, bound=proof.watts, bound_by=proof.by, info=info)
-    done = _closed(search, proof)
-    bound = min(proof.watts, search.watts) if done else proof.watts
-    return Outcome(
-        pack.solution(places),
-        Status.OPTIMAL if done else Status.FEASIBLE,
-        Termination.COMPLETED if done else termination,
-        claimed=math.fsum([search.watts]),
-        bound=bound,
-        bound_by=proof.by,
-        info={**info, "annealing_watts": float(np.round(search.watts, 6))},
-    )

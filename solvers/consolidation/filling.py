@@ -15,7 +15,6 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Termination
 from optgap.solvers.consolidation.bounds import MOST_GENERATED, Proof
-from optgap.solvers.consolidation.exact import outcome
 from optgap.solvers.consolidation.filling_kernels import BRANCHES, fill
 from optgap.solvers.consolidation.levels import (
     MOST_LEVELS,
@@ -25,6 +24,7 @@ from optgap.solvers.consolidation.levels import (
     level_bound,
     levels,
 )
+from optgap.solvers.consolidation.outcomes import outcome
 from optgap.solvers.consolidation.packing import FloatArray, IntArray, Packing, packing
 from optgap.solvers.consolidation.search import Search
 

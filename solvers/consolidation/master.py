@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.generation import FEW, MANY, Set, coarse_sizes
+from optgap.solvers.consolidation.generation import FEW, Set, coarse_sizes
 from optgap.solvers.consolidation.levels import Levels
 from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray, Packing
 from optgap.solvers.consolidation.pricing_kernels import fill_tables, server_sets
@@ -33,8 +33,13 @@ DUAL, PRIMAL = 1, 4
 """HiGHS's simplex: after rows or bounds have changed, and after columns have been added."""
 SAFE = 1e-9
 """Relative: what the sums of a bound may be off by."""
+MANY = 200_000
+"""Nodes of the search for a set, at most; it is between two looks at the clock."""
 MOST_FRESH = 50
-"""Sets that are added at a time: more of them make each linear program slower than they help."""
+"""Sets that are added at a time, or a quarter as many as there are tasks: with more of them each
+linear program takes longer than they save."""
+MOST_SETS, SETS_PER_TASK = 5000, 16
+"""Sets, in all or per task, beyond which half are forgotten."""
 DEAR = 50.0
 """Times the dearest GPU and a server: what a GPU beyond the counts costs, so that no linear
 program is infeasible."""
@@ -78,12 +83,6 @@ class Binding:
         bound = self.server.copy()
         bound[task] = server
         return Binding(bound, self.barred)
-
-    def bar(self, task: int, server: int) -> Binding:
-        """With a task kept out of a server."""
-        barred = self.barred.copy()
-        barred[task, server] = True
-        return Binding(self.server, barred)
 
 
 @dataclass(frozen=True)
@@ -240,6 +239,22 @@ class Master:
             limit = float(least)
         self._highs.changeColBounds(self._first + index, float(least), limit)
 
+    def shrink(self) -> None:
+        """Forget sets that are far from use, when there are many; none may be fixed."""
+        most = max(MOST_SETS, SETS_PER_TASK * self.pack.tasks)
+        if len(self.sets) <= most:
+            return
+        self._highs.run()
+        worth = np.array(self._highs.getSolution().col_dual)[self._first :]
+        single = self._members.sum(axis=1) == 1
+        kept = single.copy()
+        kept[np.argsort(worth, kind="stable")[: most // 2]] = True
+        gone = np.flatnonzero(~kept)
+        self._highs.deleteCols(len(gone), (gone + self._first).astype(np.int32))
+        self.sets = [one for one, keep in zip(self.sets, kept.tolist(), strict=True) if keep]
+        self._known = set(self.sets)
+        self._members, self._of = self._members[kept], self._of[kept]
+
     def run(
         self,
         limits: Limits,
@@ -261,13 +276,14 @@ class Master:
             self._highs.run()
             solution = self._highs.getSolution()
             value = float(self._highs.getInfo().objective_function_value)
+            found = np.array(solution.col_value)
+            vector, amounts = found[: len(self.steps) + 1], found[self._first :]
+            if value <= hopeless:
+                return Relaxed(value, best, vector, amounts)
             bound, fresh, exact = self._price(np.array(solution.row_dual), nodes)
             best = max(best, bound)
-            found = np.array(solution.col_value)
-            levels = len(self.steps)
-            relaxed = Relaxed(value, best, found[: levels + 1], found[self._first :])
-            closed = best >= value * (1 - gap)
-            if closed or best >= enough or value <= hopeless or limits.stop is not None:
+            relaxed = Relaxed(value, best, vector, amounts)
+            if best >= value * (1 - gap) or best >= enough or limits.stop is not None:
                 return relaxed
             if not self.add(fresh):
                 if exact or nodes >= most_nodes:
@@ -293,7 +309,7 @@ class Master:
         for more, sets in parts:
             upper = np.maximum(upper, more)
             found += sets
-        fresh = [one for _, one in sorted(found, reverse=True)[:MOST_FRESH]]
+        fresh = [one for _, one in sorted(found, reverse=True)[: max(MOST_FRESH, tasks // 4)]]
         whole = math.fsum((pack.width * prices).tolist())
         bound = self._bound(whole, rents, float(spread), tolls, cost, upper)
         return bound, fresh, bool((upper <= worth).all())

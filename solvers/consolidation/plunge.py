@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 
 import numpy as np
@@ -20,7 +19,9 @@ ROUGH = 1e-4
 """How close a bound is to the value where only the shares are looked at."""
 MOST_WRONG = 60
 """Choices that are taken back on one way down."""
-MOST_UNFIXED = 12
+AT_ONCE = 25
+"""Fractional sets for each that is fixed at a time beyond the first."""
+MOST_UNFIXED = 5
 """Sets that are let go again on one way down."""
 SLACK_W = 1e-4
 """What the value of a linear program may be above the counts' own cost."""
@@ -39,24 +40,25 @@ class Plunge:
     ) -> None:
         self.master, self.limits, self.rng, self.noise = master, limits, rng, noise
 
-    def bound(self, box: Box, binding: Binding, enough: float) -> Binding | None:
-        """All tasks of several GPUs bound so that less than `enough` W may do; None if not."""
-        master, pack = self.master, self.master.pack
+    def bound(self, box: Box, binding: Binding, most: float, good: float) -> Binding | None:
+        """All tasks of several GPUs bound so that `most` W may do; None where this way cannot.
+
+        A choice that takes more is taken back, and its opposite holds from then on. No linear
+        program is solved further than to `good` W.
+        """
+        master, wide = self.master, self.master.pack.width > 1
         master.confine(box)
         master.bind(binding)
-        wide = pack.width > 1
-        hopeless = master.watts(box.low) + SLACK_W if box.single else -math.inf
-        last: tuple[Binding, list[tuple[int, int]]] = (binding, [])
+        before: tuple[Binding, list[tuple[int, int]]] | None = None
         wrong = 0
-        while self.limits.stop is None:
-            relaxed = master.run(self.limits, enough, hopeless, ROUGH, 10 * FEW)
-            if relaxed.value > enough:
+        while self.limits.stop is None and wrong <= MOST_WRONG:
+            relaxed = master.run(self.limits, most, good, ROUGH, FEW)
+            if relaxed.value > most:
                 wrong += 1
-                back = self._without(*last) if wrong <= MOST_WRONG else None
-                if back is None:
+                if before is None:
                     return None
-                last = (back, [])
-                master.bind(back)
+                master.bind(_without(*before))
+                before = None
                 continue
             unbound = np.flatnonzero(wide & (master.binding.server < 0))
             if not unbound.size:
@@ -64,21 +66,9 @@ class Plunge:
             choice = self._choice(relaxed, unbound)
             if not choice:
                 return None
-            last = (master.binding, choice)
-            server = master.binding.server.copy()
-            for task, home in choice:
-                server[task] = home
-            master.bind(Binding(server, master.binding.barred))
+            before = (master.binding, choice)
+            master.bind(_with(*before))
         return None
-
-    def _without(self, before: Binding, choice: list[tuple[int, int]]) -> Binding | None:
-        """What was before a choice, without its servers; None where there was none."""
-        if not choice:
-            return None
-        barred = before.barred.copy()
-        for task, home in choice:
-            barred[task, home] = True
-        return Binding(before.server, barred)
 
     def _choice(self, relaxed: Relaxed, unbound: np.ndarray) -> list[tuple[int, int]]:
         """Tasks and the servers they are bound to next."""
@@ -101,44 +91,117 @@ class Plunge:
         room[master.binding.barred[task, : len(room)]] = -np.inf
         return [(task, int(room.argmax()))] if room.max() > -np.inf else []
 
-    def placed(self, vector: tuple[int, ...], binding: Binding) -> Places | None:
-        """A placement with these counts, by sets fixed until none is fractional; None if stuck."""
+    def placed(self, box: Box, binding: Binding, hoped: float, most: float) -> Places | None:
+        """A placement for `hoped` W if it can be, by sets fixed until none is fractional.
+
+        A set that takes more is let go again; where that does not help, more is hoped for, up to
+        `most`. None where even that is not enough.
+        """
         master = self.master
-        master.confine(Box(vector, vector))
+        master.confine(box)
         master.bind(binding)
-        enough = master.watts(vector) + SLACK_W
-        touched: dict[int, int] = {}
-        last, wrong = -1, 0
+        fixed = _Fixed(master)
+        last: list[int] = []
+        wrong = 0
         try:
-            while True:
-                relaxed = master.run(self.limits, enough, enough, most_nodes=FEW)
-                if relaxed.value > enough:
-                    wrong += 1
-                    if last < 0 or wrong > MOST_UNFIXED or self.limits.stop is not None:
-                        return None
-                    touched[last] -= 1
-                    master.fix(last, touched[last], touched[last])
-                    last = -1
-                    continue
+            while wrong <= MOST_UNFIXED:
+                relaxed = master.run(self.limits, hoped, hoped, most_nodes=FEW)
                 amounts = relaxed.amounts
                 whole = np.floor(amounts + WHOLE).astype(np.int64)
                 rest = amounts - whole
-                if rest.max() <= WHOLE:
+                if relaxed.value <= most and rest.max() <= WHOLE:
                     counted = [(int(j), int(whole[j])) for j in np.flatnonzero(whole)]
                     return placed(master, counted)
+                if relaxed.value > hoped:
+                    if not last or self.limits.stop is not None:
+                        return None
+                    if len(last) > 1:  # too many at once: the first of them alone
+                        for index in last[1:]:
+                            fixed.less(index)
+                        last = last[:1]
+                        continue
+                    wrong += 1
+                    hoped = max(hoped, self._released(fixed, last[0], hoped, most))
+                    if hoped > most:
+                        return None
+                    last = []
+                    continue
                 if self.limits.stop is not None:
                     return None
                 open_ = np.flatnonzero(rest > WHOLE)
                 noisy = rest[open_] * self.rng.uniform(1 - 0.5 * self.noise, 1, len(open_))
-                last = int(open_[int(noisy.argmax())])
-                whole[last] += 1
+                first = np.argsort(-noisy, kind="stable")[: 1 + len(open_) // AT_ONCE]
+                last = open_[first].tolist()
                 for j in np.flatnonzero(whole).tolist():
-                    if touched.get(j, 0) < whole[j]:
-                        touched[j] = int(whole[j])
-                        master.fix(j, touched[j])
+                    fixed.at_least(j, int(whole[j]))
+                for j in last:
+                    fixed.at_least(j, int(whole[j]) + 1)
         finally:
-            for index in touched:
-                master.fix(index, 0)
+            fixed.clear()
+        return None
+
+    def _released(self, fixed: _Fixed, index: int, hoped: float, most: float) -> float:
+        """Let a set go, or keep it where that costs less; what that costs."""
+        fixed.let_go(index)
+        without = self._least(most)
+        if without <= hoped:
+            return without
+        fixed.take(index)
+        taken = self._least(most)
+        if without < taken:
+            fixed.let_go(index)
+        return min(without, taken) * (1 + ROUGH)
+
+    def _least(self, most: float) -> float:
+        return self.master.run(self.limits, most, gap=ROUGH, most_nodes=FEW).value
+
+
+class _Fixed:
+    """Sets that are given GPUs, and what is taken back."""
+
+    def __init__(self, master: Master) -> None:
+        self.master = master
+        self.amounts: dict[int, int] = {}
+
+    def at_least(self, index: int, amount: int) -> None:
+        if self.amounts.get(index, 0) < amount:
+            self.amounts[index] = amount
+            self.master.fix(index, amount)
+
+    def less(self, index: int) -> None:
+        """One less."""
+        self.amounts[index] -= 1
+        self.master.fix(index, self.amounts[index])
+
+    def let_go(self, index: int) -> None:
+        """One less, and no more than that."""
+        self.amounts[index] -= 1
+        self.master.fix(index, self.amounts[index], self.amounts[index])
+
+    def take(self, index: int) -> None:
+        """One more again."""
+        self.amounts[index] += 1
+        self.master.fix(index, self.amounts[index])
+
+    def clear(self) -> None:
+        for index in self.amounts:
+            self.master.fix(index, 0)
+
+
+def _with(before: Binding, choice: list[tuple[int, int]]) -> Binding:
+    """A binding with some tasks more."""
+    server = before.server.copy()
+    for task, home in choice:
+        server[task] = home
+    return Binding(server, before.barred)
+
+
+def _without(before: Binding, choice: list[tuple[int, int]]) -> Binding:
+    """A binding with some tasks kept out of their servers."""
+    barred = before.barred.copy()
+    for task, home in choice:
+        barred[task, home] = True
+    return Binding(before.server, barred)
 
 
 def fresh_server(master: Master) -> int:
@@ -150,7 +213,8 @@ def used(master: Master, relaxed: Relaxed) -> FloatArray:
     """(N,) GPUs of each server that hold a task bound to it."""
     of = master.homes
     inside = of >= 0
-    return np.bincount(of[inside], relaxed.amounts[inside], minlength=master.servers)
+    found = np.bincount(of[inside], relaxed.amounts[inside], minlength=master.servers)
+    return found.astype(np.float64)
 
 
 def shares(master: Master, relaxed: Relaxed) -> FloatArray:

@@ -155,7 +155,7 @@ def _goes(
         return home < 0 or not barred[item, home]
     if home >= 0:
         return bool(own == home)
+    free = True
     for k in range(depth):
-        if barred[stack[k], own]:
-            return False
-    return True
+        free = free and not barred[stack[k], own]
+    return free

@@ -13,8 +13,9 @@ from optgap.models.consolidation.problem import ConsolidationObjective
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
-from optgap.solvers.consolidation.exact import CLOSE, exact
+from optgap.solvers.consolidation.exact import exact
 from optgap.solvers.consolidation.levels import closed_bound, counted, levels
+from optgap.solvers.consolidation.outcomes import CLOSE
 from optgap.solvers.consolidation.packing import Packing, packing
 from optgap.solvers.consolidation.partition import Partition
 from optgap.solvers.consolidation.search import Places, Search

@@ -1,0 +1,190 @@
+"""Columns under whole counts of GPUs and under servers: prices, bounds, optima."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies_consolidation import consolidation_problems
+
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.consolidation.presets import mixed
+from optgap.models.limits import Limits
+from optgap.models.result import Status
+from optgap.solvers.consolidation import METHODS
+from optgap.solvers.consolidation.branching import Tree
+from optgap.solvers.consolidation.exhaustive import exhaustive
+from optgap.solvers.consolidation.generation import coarse_sizes
+from optgap.solvers.consolidation.levels import closed_bound, counted, levels
+from optgap.solvers.consolidation.master import Binding, Box, Master
+from optgap.solvers.consolidation.neighbours import Neighbours
+from optgap.solvers.consolidation.outcomes import CLOSE
+from optgap.solvers.consolidation.packing import Packing, packing
+from optgap.solvers.consolidation.pricing_kernels import fill_tables, server_sets
+from optgap.solvers.consolidation.search import Search
+from optgap.solvers.consolidation.squeeze import applies
+
+
+def tree(pack: Packing) -> tuple[Tree, Search]:
+    own, search = levels(pack), Search(pack, 0)
+    search.build(Limits(), tries=1)
+    return Tree(pack, own, counted(pack, own, Limits()), search, 0), search
+
+
+@settings(max_examples=60)
+@given(problem=consolidation_problems(even=True, lines=False))
+def test_the_tree_ends_at_the_optimum_with_a_bound_that_holds(
+    problem: ConsolidationProblem,
+) -> None:
+    truth = exhaustive(problem, limits=Limits(20), seed=0)
+    pack = packing(problem)
+    if truth.solution is None or not applies(pack, levels(pack)):
+        return
+    least = problem.evaluate(truth.solution).objective
+    branched, search = tree(pack)
+    if search.best is None:
+        return
+    bound = branched.run(Limits(20))
+    assert min(bound, search.watts) <= least * (1 + 1e-9) + 1e-5
+    assert search.places is not None
+    assert problem.check(pack.solution(search.places)) == []
+    assert search.watts == pytest.approx(least, rel=CLOSE, abs=1e-5)
+    assert not branched.open()
+
+
+@settings(max_examples=60)
+@given(problem=consolidation_problems(even=True, lines=False), data=st.data())
+def test_a_binding_costs_no_less_than_its_linear_program(
+    problem: ConsolidationProblem, data: st.DataObject
+) -> None:
+    """Any placement that keeps a binding is above the bound under that binding."""
+    truth = exhaustive(problem, limits=Limits(20), seed=0)
+    pack = packing(problem)
+    own = levels(pack)
+    if truth.solution is None or not applies(pack, own) or not pack.gang:
+        return
+    places = sorted(truth.solution.assignments, key=lambda one: one.task)
+    width = int(pack.server_gpus[0])
+    homes = [one.gpus[0] // width for one in places]
+    # servers are numbered as the tree numbers them: by their first task of several GPUs
+    turn = {home: k for k, home in enumerate(dict.fromkeys(homes))}
+    server = np.full(pack.tasks, -1, dtype=np.int64)
+    for ell, home in enumerate(homes):
+        if pack.width[ell] > 1 and data.draw(st.booleans()):
+            server[ell] = turn[home]
+    servers = len(pack.server_w)
+    counts = counted(pack, own, Limits())
+    box = Box((*counts, 1), (*[pack.gpus] * len(counts), servers))
+    master = Master(pack, own, box, servers)
+    master.bind(Binding(server, np.zeros((pack.tasks, servers), dtype=bool)))
+    least = problem.evaluate(truth.solution).objective
+    few = master.run(Limits(), most_nodes=1)
+    whole = master.run(Limits())
+    assert few.bound <= least * (1 + 1e-9) + 1e-5
+    assert whole.bound <= least * (1 + 1e-9) + 1e-5
+    assert whole.bound <= whole.value * (1 + 1e-9) + 1e-9
+    assert whole.bound == pytest.approx(whole.value, rel=1e-6, abs=1e-6)
+
+
+@settings(max_examples=80)
+@given(seed=st.integers(0, 10**6), rows=st.integers(1, 3), most=st.sampled_from((0, 3, 10**6)))
+def test_no_set_is_worth_more_than_pricing_says(seed: int, rows: int, most: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, servers = 7, 3
+    sizes = rng.integers(1, 60, (rows, n))
+    limits = np.full(rows, 100, dtype=np.int64)
+    profits = np.round(rng.uniform(0, 5, n), 2)
+    cost = np.sort(np.round(rng.uniform(1, 6, n), 2))[::-1].copy()
+    server = rng.integers(-1, servers, n)
+    barred = rng.random((n, servers)) < 0.3
+    toll = np.round(rng.uniform(0, 2, servers), 2)
+    coarse, room = coarse_sizes(sizes, limits)
+    tables = np.zeros((len(room), n + 1, int(room.max()) + 1))
+    fill_tables(coarse, room, profits, tables)
+    value, upper, size, items = server_sets(
+        sizes, limits, profits, coarse, room, tables, cost, server, toll, barred, most
+    )
+    for first in range(n):
+        best = -math.inf
+        for k in range(n):
+            for others in itertools.combinations(range(first + 1, n), k):
+                inside = [first, *others]
+                homes = {int(server[j]) for j in inside} - {-1}
+                if len(homes) > 1 or (sizes[:, inside].sum(axis=1) > limits).any():
+                    continue
+                home = next(iter(homes), -1)
+                if home >= 0 and any(server[j] < 0 and barred[j, home] for j in inside):
+                    continue
+                worth = profits[inside].sum() - (toll[home] if home >= 0 else 0.0)
+                best = max(best, float(worth))
+        assert upper[first] >= best - 1e-9
+        if most > 3 and best > cost[first] + 1e-9:
+            assert value[first] == pytest.approx(best)
+            chosen = items[first, : size[first]].tolist()
+            assert chosen[0] == first
+            assert (sizes[:, chosen].sum(axis=1) <= limits).all()
+
+
+def test_servers_of_gangs_cost_what_free_gpus_do_not() -> None:
+    """32 tasks whose GPUs fit three servers, but whose gangs need four."""
+    watts = {}
+    for gang in ("free", "server"):
+        problem = mixed(seed=1, size=32, gang=gang)
+        outcome = METHODS["exact"].load()(problem, limits=Limits(60), seed=0)
+        assert outcome.status is Status.OPTIMAL
+        assert problem.check(outcome.solution) == []
+        watts[gang] = problem.evaluate(outcome.solution).objective
+        assert outcome.bound <= watts[gang] <= outcome.bound * (1 + CLOSE)
+    assert watts["server"] == pytest.approx(3420.7003, abs=1e-3)
+    assert watts["free"] < watts["server"] - 50
+
+
+def test_where_it_is_stopped_bound_and_placement_stay_apart() -> None:
+    problem = mixed(seed=1, size=64)
+    pack = packing(problem)
+    own = levels(pack)
+    branched, search = tree(pack)
+    bound = branched.run(Limits(0.3))
+    floor = closed_bound(pack, own, counted(pack, own, Limits()))
+    assert floor - 1e-6 <= bound < search.watts
+    assert branched.open()
+    later = branched.run(Limits(0.3))
+    assert later >= bound
+
+
+def test_neighbours_keep_a_placement_whole_and_never_worsen_it() -> None:
+    problem = mixed(seed=2, size=60)
+    pack = packing(problem)
+    search = Search(pack, 0)
+    search.build(Limits(), tries=1)
+    before = search.watts
+    Neighbours(pack, search, 0).run(Limits(1.5), 0.0)
+    assert search.places is not None
+    assert problem.check(pack.solution(search.places)) == []
+    power = problem.evaluate(pack.solution(search.places)).objective
+    assert power == pytest.approx(search.watts, rel=1e-12)
+    assert power < before
+
+
+def test_forgotten_sets_do_not_change_the_value() -> None:
+    pack = packing(mixed(seed=0, size=40))
+    own = levels(pack)
+    counts = counted(pack, own, Limits())
+    master = Master(pack, own, Box((*counts, 1), (*[pack.gpus] * len(counts), 99)), 0)
+    value = master.run(Limits()).value
+    pairs = itertools.combinations(range(pack.tasks), 2)
+    master.add(p for p in pairs if (pack.rows[:, p].sum(axis=1) <= pack.most).all())
+    known = len(master.sets)
+    import optgap.solvers.consolidation.master as module
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "MOST_SETS", 60)
+        patch.setattr(module, "SETS_PER_TASK", 1)
+        master.shrink()
+    assert len(master.sets) < known
+    assert {(ell,) for ell in range(pack.tasks)} <= set(master.sets)
+    assert master.run(Limits()).value == pytest.approx(value, rel=1e-8)
