@@ -11,10 +11,16 @@ import pytest
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.bounds import bound_area, bound_levels, column_bound
+from optgap.solvers.consolidation.bounds import (
+    _reached,
+    bound_area,
+    bound_levels,
+    column_bound,
+    prove,
+)
 from optgap.solvers.consolidation.counts import proven_count, quick_count
 from optgap.solvers.consolidation.energy import bound_energy, least_power, presence_j, work_j
-from optgap.solvers.consolidation.generation import Generation
+from optgap.solvers.consolidation.generation import Generation, coarse_sizes
 from optgap.solvers.consolidation.levels import (
     closed_bound,
     counted,
@@ -124,6 +130,36 @@ def test_columns_are_generated_until_the_bound_is_what_it_can_be() -> None:
     assert relaxed.bound == pytest.approx(16 / 3, rel=1e-6)
 
 
+def test_sizes_are_rounded_down_to_the_cells_of_a_table() -> None:
+    """Rows of memory and capacities: the first, the mean of the others, and the mean of both."""
+    one = np.array([[3, 4096]])
+    for limit, sizes_, cells in ((4096, [3, 4096], 4096), (8192, [1, 2047], 4096)):
+        found, room = coarse_sizes(one, np.array([limit]))
+        assert found.tolist() == [sizes_]
+        assert room.tolist() == [cells]
+    rows, limits = np.array([[5000, 2500], [30, 90]]), np.array([10_000, 100])
+    found, room = coarse_sizes(rows, limits)
+    assert found.tolist() == [[399, 199], [239, 719], [319, 459]]
+    assert room.tolist() == [800] * 3
+    found, _ = coarse_sizes(np.vstack([rows, [[50, 10]]]), np.array([10_000, 100, 100]))
+    assert found[1].tolist() == [319, 399]
+    assert coarse_sizes(np.zeros((2, 1), int), np.array([0, 100]))[0].tolist() == [[0]] * 3
+    many = np.full((2, 100_000), 5)
+    assert coarse_sizes(many, np.array([10, 10]))[1].tolist() == [400] * 3
+    few = coarse_sizes(np.full((2, 1_000_000), 5), np.array([10, 10]))
+    assert few[1].tolist() == [50] * 3
+
+
+def test_columns_keep_every_row() -> None:
+    busy = [Task(f"t{k}", 1.0, util_percent=np.array([u])) for k, u in enumerate([60, 60, 40, 30])]
+    for tasks, gpus in ((busy, 2.0), ([*busy, Task("w", 8.0)], 2.0), (busy[:2], 2.0)):
+        pack = packing(problem(tasks, capacity="mean"))
+        relaxed = Generation(pack, everything(pack), np.ones(pack.tasks)).run(Limits())
+        assert relaxed.bound == pytest.approx(gpus, rel=1e-6)
+        assert relaxed.bound <= gpus
+        assert relaxed.closed
+
+
 def test_the_column_bound_is_what_contents_cost() -> None:
     """Each GPU with its dearest resident and half a server: 110 + 50, and twice 60 + 50."""
     tasks = [*sizes(6.0, kappa=1.0), *[Task(f"s{k}", 6.0, kappa=2.0) for k in range(2)]]
@@ -193,6 +229,33 @@ def test_servers_by_counts_see_that_wide_tasks_need_one_server() -> None:
     found = bound_levels(big, limits=Limits(), seed=0)
     assert found.bound == pytest.approx(15 * 60 + 300, rel=1e-7)
     assert found.bound <= 1200
+
+
+def searched(made: ConsolidationProblem) -> tuple[Packing, Search]:
+    pack = packing(made)
+    search = Search(pack, 0)
+    search.build(Limits(), tries=2)
+    return pack, search
+
+
+def test_the_best_of_counts_servers_and_columns_is_proven() -> None:
+    """Two of 4 or 3.5 GB a GPU: six, though five would do for the sum; in three servers."""
+    pack, search = searched(problem(sizes(*[4.0] * 6, *[3.5] * 6, kappa=2.0)))
+    assert search.watts == pytest.approx(660)
+    for quick, counts, watts in ((False, (6,), 660.0), (True, (5,), 600.0)):
+        proof = prove(pack, search, Limits(), 0, quick=quick)
+        assert proof.counts == counts
+        assert proof.watts == pytest.approx(watts, rel=1e-7)
+        assert proof.by == "GPUs counted by level"
+    tasks = [Task(f"w{k}", 10.0, gpus=3, kappa=2.0) for k in range(5)]
+    for quick in (False, True):
+        wide = searched(problem(tasks, servers=[Server((0,) * 8, 100.0)] * 4))
+        proof = prove(*wide, Limits(), 0, quick=quick)
+        assert proof.watts == pytest.approx(15 * 60 + 300, rel=1e-7)
+        assert proof.by.startswith("servers by counts of GPUs")
+    steps, found = searched(problem(STEPS))
+    own = levels(steps)
+    assert _reached(steps, found, own.quanta, own.of) == (3, 2, 1)
 
 
 def test_the_least_static_power_is_of_the_cheapest_servers() -> None:

@@ -143,7 +143,11 @@ def test_a_job_takes_as_long_as_the_mode_it_is_charged_for(
     fast_w: float, release: Any, value: float
 ) -> None:
     app = Application("S", (Mode(1, 100.0, 60.0), Mode(2, 60.0, fast_w)))
-    made = CoschedulingProblem.of([app], gpus=4, idle_w=50.0, releases=release)
+    brief = Application("T", (Mode(1, 1.0, 50.0),))  # nothing beyond idle
+    made = CoschedulingProblem.of(
+        [app, brief], [0, 1, 1], gpus=4, numa=3, idle_w=50.0,
+        releases=None if release is None else release * 3,
+    )  # fmt: skip
     assert bounds(made)[1] == pytest.approx(value, rel=3e-6)
     assert bounds(made)[0] < value - 400
 

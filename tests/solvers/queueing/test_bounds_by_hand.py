@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from optgap.models.queueing import Jobs, QueueingProblem
 from optgap.solvers.queueing.areas import bound_area, falling_prices, fluid, makespan, sum_of_waits
 from optgap.solvers.queueing.prices import bound_prices, priced
 from optgap.solvers.queueing.ticks import ticks
-from optgap.solvers.queueing.widths import widths
+from optgap.solvers.queueing.widths import _functions, widths
 
 
 def problem(*rows: tuple[float, float, int], **more: Any) -> QueueingProblem:
@@ -142,6 +143,40 @@ def test_large_jobs_weigh_more_than_their_share_and_small_ones_nothing() -> None
     assert (6.0, 6.0) in two
 
 
+@pytest.mark.parametrize(
+    ("size", "present", "values"),
+    [
+        (4, [0, 1, 2, 3], ["0 1 2 3", *["0 0 2 4"] * 4, "0 1 2 3"]),
+        (5, [2, 4], ["0 0 2 3 5", "0 0 0 5 5", "0 0 2.5 2.5 5", "0 0 5/3 10/3 5", "0 1 2 3 4"]),
+        (
+            6,
+            [2],
+            [
+                "0 0 2 3 4 6", "0 0 0 3 6 6", "0 0 0 3 6 6", "0 0 2 3 4 6", "0 0 2 3 4 6",
+                "0 0 1.5 3 4.5 6", "0 1 2 3 4 5",
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_functions_of_what_jobs_weigh_are_as_worked_out(
+    size: int, present: list[int], values: list[str]
+) -> None:
+    """What 0, 1, … GPUs of a node weigh, in GPUs."""
+    found = [f * size for f in _functions(size, np.array(present))]
+    wanted = [[float(Fraction(x)) for x in row.split()] for row in values]
+    assert len(found) == len(wanted)
+    for one, other in zip(found, wanted, strict=True):
+        assert one.tolist() == pytest.approx(other)
+
+
+def test_functions_of_nodes_count_where_jobs_are_on_nodes() -> None:
+    """Of twelve GPUs a job of three is a quarter; of three nodes of four it is one."""
+    three = ((0, 1, 3),)
+    assert demands(problem(*three, nodes=3)) == {(3,), (4,)}
+    assert demands(problem(*three, nodes=3, placement="count")) == {(3,)}
+    assert demands(problem(*three, nodes=1, gpus_per_node=12)) == {(3,)}
+
+
 # -- prices --------------------------------------------------------------------------------
 
 
@@ -232,6 +267,7 @@ def test_prices_of_few_intervals_rise_where_jobs_crowd(
         ([(5, 10, 1), (8, 3, 1)], 1.0, True, (0, 3), (10, 3)),
         ([(5, 10, 1), (8.5, 3, 1)], 0.1, True, (0, 35), (100, 30)),
         ([(5, 10, 1), (8, 3.25, 1)], 0.01, True, (0, 300), (1000, 325)),
+        ([(0, 0.57, 1)], 0.01, True, (0,), (57,)),  # 56.99999999999999 hundredths
         ([(0, 1e-6, 1), (0, 1, 1)], 1e-6, True, (0, 0), (1, 1_000_000)),
         ([(0, 10 / 3, 1), (2.0009, 1, 1)], 1e-3, False, (0, 2000), (3333, 999)),
     ],
@@ -245,3 +281,13 @@ def test_times_in_ticks_are_exact_or_rounded_down(
     assert found.arrival == arrival
     assert found.duration == duration
     assert found.horizon == max(arrival) + sum(duration) + 1
+
+
+def test_a_schedule_has_no_more_than_so_many_ticks() -> None:
+    """Two million seconds in microseconds are more than 2⁴⁰: as fine as that allows."""
+    found = ticks(problem((0, 1e-6, 1), (0, 2e6, 1)))
+    assert found.tick_s == pytest.approx(2e6 / 2**40)
+    assert not found.exact
+    assert found.duration[0] == 0
+    assert found.duration[1] == pytest.approx(2**40, rel=1e-9)
+    assert found.duration[1] < 2**40
