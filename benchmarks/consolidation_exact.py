@@ -1,9 +1,10 @@
 """Exact consolidation beside the printed formulation on CBC, in the same run.
 
     python benchmarks/consolidation_exact.py [--sizes 16,32] [--seeds 3] [--limit 20]
+                                             [--capacity none]
 
-Synthetic tasks of mixed κ and GPU count, 150 W per server, capacity none. Where the limit ended
-CBC its time counts as a lower bound of the ratio (">"), and its placement as nothing but feasible.
+Synthetic tasks of mixed κ and GPU count, 150 W per server. Where the limit ended CBC its time
+counts as a lower bound of the ratio (">"), and its placement as nothing but feasible.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ def main() -> None:
     parser.add_argument("--sizes", default="16,32")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--limit", type=float, default=20.0)
+    parser.add_argument("--capacity", choices=("none", "mean", "slot", "peak"), default="none")
     arguments = parser.parse_args()
     optgap.solve(mixed(seed=99, size=8), "exact", time_limit=20)  # compile
     print(f"{'tasks':>5} {'seed':>4} {'exact':>9} {'gap':>8} {'CBC':>9} {'gap':>8} {'ratio':>9}")
     for size in (int(part) for part in arguments.sizes.split(",")):
         ratios = []
         for seed in range(arguments.seeds):
-            problem = mixed(seed=seed, size=size, capacity="none")
+            problem = mixed(seed=seed, size=size, capacity=arguments.capacity)
             ours = optgap.solve(problem, "exact", time_limit=arguments.limit)
             theirs = optgap.solve(problem, "printed", time_limit=arguments.limit)
             both = (ours, theirs)

@@ -19,7 +19,7 @@ METHODS = entries(
     Entry(
         "exact",
         f"{HERE}.exact:exact",
-        "search, servers by levels, then the strengthened compact model on CP-SAT",
+        "columns branched on counts of GPUs and servers; the strengthened compact model on CP-SAT",
         kind="exact",
         params={"workers": 0},
         goals=POWER,

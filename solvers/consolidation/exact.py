@@ -47,7 +47,7 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     pack = packing(problem)
     search = Search(pack, seed)
     search.build(limits)
-    own = levels(pack)
+    own = _levels(pack)
     branched = applies(pack, own) and pack.tasks <= MOST_BRANCHED and search.best is not None
     fill_to(pack, search, 0.0, limits, seed, FILLINGS)
     proof = _squeeze(pack, search, limits, SHORT_S if branched else QUICK_S, seed)
@@ -62,6 +62,11 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     if impossible:
         return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
     return outcome(pack, search, proof, termination)
+
+
+def _levels(pack: Packing) -> Levels:
+    """Each task's own cost a level, where counts are branched on."""
+    return levels(pack, MOST_BRANCHED) if pack.tasks <= MOST_BRANCHED else levels(pack)
 
 
 def _branch(
@@ -107,7 +112,7 @@ def _squeeze(pack: Packing, search: Search, limits: Limits, seconds: float, seed
     ----------
     seconds: per hundred tasks.
     """
-    own = levels(pack)
+    own = _levels(pack)
     counts = counted(pack, own, limits)
     proof = Proof(closed_bound(pack, own, counts), "GPUs counted by level", counts)
     open_gap = not closed(search, proof) and limits.stop is None
@@ -141,7 +146,8 @@ def _close(
             (Termination.COMPLETED if done else limits.stop or Termination.COMPLETED),
             False,
         )
-    compact = Compact(pack, own, servers, proof.counts if pack.uniform else None)
+    known_counts = pack.uniform and len(proof.counts) == len(own.quanta)
+    compact = Compact(pack, own, servers, proof.counts if known_counts else None)
     known = search.watts
     if search.best is not None:
         compact.only_better(known)

@@ -1,0 +1,51 @@
+"""What `exact` proves within a time limit: sizes, capacity rules, gangs, seeds.
+
+    python benchmarks/consolidation_proofs.py [--sizes 32,64] [--capacities none,mean,slot]
+                                              [--gangs server,free] [--seeds 5] [--limit 10]
+
+Synthetic tasks of mixed κ and GPU count (preset `mixed`), 150 W per server. A line per set of
+instances: how many were proven, and the time and gap of the median and of the worst.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+
+import optgap
+from optgap.models.consolidation.presets import mixed
+from optgap.models.result import Status
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", default="32,64")
+    parser.add_argument("--capacities", default="none,mean,slot")
+    parser.add_argument("--gangs", default="server,free")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--limit", type=float, default=10.0)
+    arguments = parser.parse_args()
+    optgap.solve(mixed(seed=99, size=40), "exact", time_limit=5)  # load what is compiled
+    columns = ("tasks", "capacity", "gang", "proven", "median s", "worst s", "median gap", "worst")
+    print("  ".join(f"{name:>10}" for name in columns))
+    sizes = [int(part) for part in arguments.sizes.split(",")]
+    rules = arguments.capacities.split(","), arguments.gangs.split(",")
+    for size, capacity, gang in itertools.product(sizes, *rules):
+        seconds, gaps, proven = [], [], 0
+        for seed in range(arguments.seeds):
+            problem = mixed(seed=seed, size=size, capacity=capacity, gang=gang)
+            result = optgap.solve(problem, "exact", time_limit=arguments.limit)
+            seconds.append(result.seconds)
+            gaps.append(100 * (result.gap or 0.0))
+            proven += result.status is Status.OPTIMAL
+        cells = (
+            size, capacity, gang, f"{proven}/{arguments.seeds}",
+            f"{statistics.median(seconds):.2f}", f"{max(seconds):.2f}",
+            f"{statistics.median(gaps):.3f} %", f"{max(gaps):.3f} %",
+        )  # fmt: skip
+        print("  ".join(f"{cell:>10}" for cell in cells), flush=True)
+
+
+if __name__ == "__main__":
+    main()
