@@ -64,7 +64,7 @@ BACKENDS: Mapping[str, Backend] = {
     backend.name: backend
     for backend in (
         Backend("highs", "HiGHS", {"highspy": HIGHSPY}, duals=True),
-        Backend("cbc", "CBC", {"pulp": ">=3.3,<5", "cbcbox": ">=2.9"}),
+        Backend("cbc", "CBC", {"pulp": ">=3.3.1,<5", "cbcbox": ">=2.9"}),
         Backend("cpsat", "CP-SAT", {"ortools": ">=9.15,<10"}, continuous=False),
         Backend("scipy", "SciPy (HiGHS)", {"scipy": ">=1.14"}, interrupts=False),
         Backend("scip", "SCIP", {"ortools": ">=9.15,<10"}),
