@@ -1,4 +1,4 @@
-"""Set partitioning over what one GPU may hold: a bound by column generation, and dives."""
+"""Set partitioning over what one GPU may hold: column generation, dives, branch-and-price."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from optgap.models.result import Outcome, Termination
 from optgap.solvers.consolidation.bounds import Proof, bounded, column_bound
 from optgap.solvers.consolidation.dive import dive_to
 from optgap.solvers.consolidation.levels import closed_bound, counted, level_bound, levels
-from optgap.solvers.consolidation.outcomes import outcome
+from optgap.solvers.consolidation.outcomes import closed, outcome
 from optgap.solvers.consolidation.packing import Packing, packing
-from optgap.solvers.consolidation.partition import CLOSE, Partition
+from optgap.solvers.consolidation.partition import Partition
 from optgap.solvers.consolidation.search import MOST_STEPS, STEPS, Search
 
 STEP_S = 1.5e-7
@@ -67,11 +67,6 @@ def columns(
         proof = _better(proof, _proof(pack, search, limits, seed))
         proof = _branched(pack, search, proof, limits, nodes)
     return outcome(pack, search, proof, limits.stop or Termination.COMPLETED)
-
-
-def closed(search: Search, proof: Proof) -> bool:
-    """Whether the best placement is proven."""
-    return search.watts <= proof.watts * (1 + CLOSE)
 
 
 def _better(one: Proof, other: Proof) -> Proof:
