@@ -74,6 +74,7 @@ def everything(pack: Packing) -> np.ndarray:
         ((9.0, 9.0, 2.0, 2.0, 2.0, 2.0), 3),
         ((9.0, 9.0, 3.0, 3.0, 3.0, 3.0), 4),
         ((8.0, 3.0, 3.0, 3.0, 3.0), 3),
+        ((9.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0), 2),  # what is below α fits beside the nine
         ((9.0, 6.0, 2.5, 2.5), 3),  # above 10 − 2.5 alone, 4 GB beside the six
     ],
 )

@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 from strategies_elastic import FREE, jobs_of, rigid, table, two_jobs
 
 from optgap.models.elastic import ElasticProblem
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.solvers.elastic.area import alone, best_mixture, bound_area, least_shares
 from optgap.solvers.elastic.area import shortest_first as srpt
@@ -150,6 +151,11 @@ def test_one_job_at_constant_prices_buys_what_it_needs_at_once() -> None:
                     np.zeros(2), 4000)  # fmt: skip
     assert dear.bound == pytest.approx(22 - 9 * 12, rel=1e-3)
     assert dear.gpu_s.tolist() == [0, 0]
+    # of a budget of 10 kJ a joule costs as much then: 2 s for 1 kJ
+    budget = replace(made, cap="energy", energy_budget_j=10_000.0)
+    later = Setting.of(budget, np.array([0.0, 6.0, 12.0]))
+    seen = evaluate(later, np.full(2, 9.0), np.full(2, 2e-3), 4000)
+    assert seen.bound == pytest.approx(22 + 2 - 9 * 12 - 20, rel=1e-3)
 
 
 def test_one_class_of_equal_jobs_is_priced_to_within_a_percent() -> None:
@@ -214,6 +220,10 @@ def test_a_few_rounds_on_few_pieces_climb_as_they_did() -> None:
         outcome = bound_prices(made, limits=Limits(), seed=0, pieces=16, rounds=rounds)
         assert outcome.bound == pytest.approx(bound, rel=1e-5)
         assert outcome.info["pieces"] == 16
+        assert outcome.info["one_machine_s"] == pytest.approx(best_mixture(made)[1])
+    for wrong in (-1, 100_001):
+        with pytest.raises(InputError, match="0 to 100000"):
+            bound_prices(made, limits=Limits(), seed=0, rounds=wrong)
 
 
 # -- slots ---------------------------------------------------------------------------------

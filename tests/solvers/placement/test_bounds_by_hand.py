@@ -22,7 +22,8 @@ from optgap.models.result import Outcome, Status
 from optgap.solvers.placement.aggregate import Aggregate, Contents
 from optgap.solvers.placement.bound_types import bound_types
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, single, stand_alone_cost
-from optgap.solvers.placement.exact_pooled import bound_pooled
+from optgap.solvers.placement.exact_pooled import bound_pooled, pooled_model, valid_bound
+from optgap.solvers.placement.exact_tables import Counted
 from optgap.solvers.placement.patterns import bound_patterns
 from optgap.solvers.placement.pricing import Pricer
 
@@ -125,12 +126,26 @@ def test_capacities_of_a_type_are_kept() -> None:
     idle = 15 + 20 + 15 + 4 * 30
     gpus = of(*[(1000, 0, 1, 800, "")] * 3)
     assert solved(gpus, "types").bound == pytest.approx(idle + 120 + 120 + 3 / 32 * 105, rel=1e-6)
+    both = of(*[(1000, 0, 1, milli, "") for milli in (800, 700, 800)])
+    # two on a, and a quarter of what four of them cost on b
+    assert solved(both, "patterns").bound == pytest.approx(idle + 225 + 585 / 4, rel=1e-6)
+    one = of((1000, 0, 1, 800, ""))  # nothing has to be on the dearer type
+    assert solved(one, "types").bound == pytest.approx(idle + 60 + 1 / 32 * 105, rel=1e-6)
     shares = of(*[(1000, 0, 1, 400, "")] * 6)
     assert solved(shares, "types").bound == pytest.approx(
         idle + 120 + 0.4 * 120 + 6 / 32 * 105, rel=1e-6
     )
     cpu = of(*[(16_000, 0, 1, 100, "")] * 3)
     assert solved(cpu, "types").bound == pytest.approx(idle + 12 + 12 + 1.5 * 105, rel=1e-6)
+
+
+def test_a_package_that_is_active_on_an_idle_node_is_paid_for_once() -> None:
+    """A 17th core of which a thousandth of a vCPU is there: 120 and 15 W when idle."""
+    made = problem(LARGE, cpu=32_001)
+    assert solved(made, "types").bound == pytest.approx(2 * (135 + 20) + 60, rel=1e-6)
+    printed = PowerModel(POWER.gpu_idle_w, POWER.gpu_full_w, cpu_rule="eq1")
+    made = problem(LARGE, cpu=32_001, power=printed)
+    assert solved(made, "types").bound == pytest.approx(2 * (15 + 20) + 60 + 105 / 32, rel=1e-6)
 
 
 def test_what_does_not_fit_is_infeasible_for_every_bound() -> None:
@@ -158,6 +173,18 @@ def test_what_can_be_accepted_is_bounded_from_above() -> None:
         assert bound >= most, method
     few = problem(*[LARGE] * 3, goal="accepted_gpu")
     assert solved(few, "patterns").bound == pytest.approx(2100, rel=1e-6)
+
+
+def test_a_bound_moves_on_to_the_next_value_there_is() -> None:
+    """Power in steps of 15 W above 70 W; GPU demand that is accepted in whole milli-GPU."""
+    power = pooled_model(Counted(problem(*[LARGE] * 3)))
+    assert valid_bound(power, 341.0) == pytest.approx(355, abs=1e-3)
+    assert valid_bound(power, 340.0) == pytest.approx(340, abs=1e-3)
+    accepted = pooled_model(Counted(problem(*[LARGE] * 5, goal="accepted_gpu")))
+    assert valid_bound(accepted, 2800.9) == 2800
+    assert valid_bound(accepted, 2799.9999) == 2800
+    assert valid_bound(accepted, 2799.9) == 2799
+    assert valid_bound(accepted, 0.2) == 0
 
 
 def test_fragmentation_is_bounded_node_by_node() -> None:

@@ -12,7 +12,7 @@ import pytest
 from optgap.models.limits import Limits
 from optgap.models.queueing import Jobs, QueueingProblem
 from optgap.solvers.queueing.areas import bound_area, falling_prices, fluid, makespan, sum_of_waits
-from optgap.solvers.queueing.prices import bound_prices, priced
+from optgap.solvers.queueing.prices import PACES, SHARES, bound_prices, priced
 from optgap.solvers.queueing.ticks import ticks
 from optgap.solvers.queueing.widths import _functions, widths
 
@@ -244,6 +244,12 @@ def test_prices_see_more_than_areas_do(
     assert outcome.bound == pytest.approx(prices, rel=1e-4)
     assert outcome.bound < best
     assert outcome.bound_by == "prices on GPU time"
+
+
+def test_no_price_is_below_nothing() -> None:
+    """A negative one would pay for idle GPUs, and prove too much."""
+    assert min(SHARES) >= 0
+    assert sorted(PACES, reverse=True) == list(PACES)
 
 
 def test_prices_of_few_intervals_rise_where_jobs_crowd(
