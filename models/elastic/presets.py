@@ -38,7 +38,15 @@ PRESETS = entries(
         "small",
         f"{HERE}:small",
         "48 jobs in two hours on 32 GPUs; models fitted to A100 profiles, synthetic workload",
-        params={"size": 48, "gpus": 32, "gpus_per_node": 8, "hours": 2.0, "scale": 0.5, **LIMITS},
+        params={
+            "size": 48,
+            "gpus": 32,
+            "gpus_per_node": 8,
+            "hours": 2.0,
+            "scale": 0.5,
+            "requested": 0,
+            **LIMITS,
+        },
         deterministic=False,
     ),
     Entry(
@@ -51,6 +59,7 @@ PRESETS = entries(
             "gpus_per_node": 8,
             "hours": 24.0,
             "scale": 1.0,
+            "requested": 0,
             **LIMITS,
         },
         deterministic=False,
@@ -65,6 +74,7 @@ PRESETS = entries(
             "gpus_per_node": 8,
             "hours": 18.0,
             "scale": 1.0,
+            "requested": 0,
             **LIMITS,
         },
         deterministic=False,
@@ -88,6 +98,7 @@ def drawn(
     gpus_per_node: int = 8,
     hours: float,
     scale: float = 1.0,
+    requested: int = 0,
     eta: float = 0.6,
     cap: str = "power",
     energy_budget_mj: float = 0.0,
@@ -100,6 +111,7 @@ def drawn(
     ----------
     name: what the problem is called, with its size and seed.
     size: jobs; hours: the span they arrive in; scale: factor on their durations.
+    requested: GPUs that every job asks for; 0: shares as published.
     gpus, gpus_per_node: the cluster.
     eta, cap, energy_budget_mj: the limit.
     pool: ``a100``, ``t4`` (fitted) or ``v100`` (synthetic).
@@ -109,7 +121,11 @@ def drawn(
     _multiple(gpus, gpus_per_node)
     classes = pools.classes(pool, gpus, gpus_per_node)
     rng = np.random.default_rng(seed)
-    jobs = workload.jobs(classes, rng, size, 3600 * hours, duration_scale=scale)
+    if requested and requested not in classes[0].counts:
+        shown = "0, or one of " + ", ".join(map(str, classes[0].counts))
+        raise InputError("--set", "requested", requested, shown)
+    asked = {requested: 1.0} if requested else None
+    jobs = workload.jobs(classes, rng, size, 3600 * hours, duration_scale=scale, requests=asked)
     given = {
         "gpus": gpus,
         "gpus_per_node": gpus_per_node,

@@ -294,3 +294,10 @@ def test_the_traces_in_the_data_folder_can_be_read(data_dir: Path) -> None:
         problem = presets.from_csv(trace=folder / name, seed=0, gpus=64, size=50)
         assert len(problem) == 50
         assert (np.diff(problem.jobs.submit_s) >= 0).all()
+
+
+def test_every_job_asks_for_as_many_gpus_where_that_is_set() -> None:
+    assert set(presets.small(seed=0, size=10, requested=4).jobs.requested.tolist()) == {4}
+    assert len(set(presets.small(seed=0).jobs.requested.tolist())) > 1
+    with pytest.raises(InputError, match="requested: found 3, expected 0, or one of 1, 2, 4"):
+        presets.small(seed=0, requested=3)
