@@ -183,7 +183,8 @@ class Tree:
         return self.master.watts(node.box.low) + 1e-4 if node.box.single else -math.inf
 
     def _on_counts(self, node: Node, bound: float, found: FloatArray, far: FloatArray) -> None:
-        j = int((far * self.master.prices * (far > WHOLE)).argmax())
+        weights = far * np.maximum(self.master.prices, WHOLE)  # servers may cost nothing
+        j = int(np.where(far > WHOLE, weights, 0.0).argmax())
         low, high = list(node.box.low), list(node.box.high)
         low[j], high[j] = math.floor(found[j]) + 1, math.floor(found[j])
         self._push(node, bound, Box(tuple(low), node.box.high), node.binding)

@@ -143,6 +143,14 @@ def test_servers_of_gangs_cost_what_free_gpus_do_not() -> None:
     assert watts["free"] < watts["server"] - 50
 
 
+def test_servers_that_cost_nothing_are_branched_on_last() -> None:
+    problem = mixed(seed=836932, size=9, capacity="peak", gpus_per_server=4, server_static_w=0.0)
+    branched, search = tree(packing(problem))
+    bound = branched.run(Limits(20))
+    assert not branched.open()
+    assert bound <= search.watts == pytest.approx(1066.009593, abs=1e-4)
+
+
 def test_where_it_is_stopped_bound_and_placement_stay_apart() -> None:
     problem = mixed(seed=1, size=64)
     pack = packing(problem)
