@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from optgap.models.limits import Limits
@@ -12,7 +14,8 @@ Places = list[tuple[int, ...]]
 STEPS = 4000
 """Annealing steps per GPU share in a first run; later runs are longer."""
 MOST_STEPS = 8_000_000
-"""Between two looks at the clock."""
+"""Between two looks at the clock; fewer where the limit is nearer than they take."""
+LEAST_S = 0.05
 
 
 class Search:
@@ -82,7 +85,9 @@ class Search:
             return
         watts = float(pack.watts.max())
         length = STEPS * int(self.start[-1])
+        most: float = MOST_STEPS
         while own.stop is None and self.watts > target + 1e-9:
+            began, steps = time.monotonic(), max(1, int(min(length, most)))
             place = self.best.copy()
             usable = self._usable(place)
             hot = watts * float(np.exp(self.rng.uniform(np.log(0.01), np.log(0.6))))
@@ -90,12 +95,14 @@ class Search:
             anneal(
                 place, self.start, pack.width, pack.rows, pack.limits, pack.gpu_kind,
                 pack.gpu_server, self.server_start, pack.server_w, pack.clock_mhz, pack.static_w,
-                pack.slope, self.shares, pack.gang, usable, min(length, MOST_STEPS), hot,
+                pack.slope, self.shares, pack.gang, usable, steps, hot,
                 watts * 1e-4, fill,
                 target, self.rng,
             )  # fmt: skip
             self._take(place)
             length = int(1.3 * length)
+            rate = steps / max(1e-6, time.monotonic() - began)
+            most = min(MOST_STEPS, rate * max(LEAST_S, own.remaining))
 
     def _usable(self, place: IntArray) -> int:
         """GPUs up to the last in use; all of them where they differ."""
