@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
 
-.PHONY: help setup test fuzz lint format types compare bench bench-compare release-check docs sbom clean
+.PHONY: help setup test fuzz mutants lint format types compare bench bench-compare release-check docs sbom clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "%-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,10 @@ test: lint ## lint, types, layers and the whole test suite
 
 fuzz: $(STAMP) ## thousands of random problems and broken files per family; half an hour
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_ARGS) tests/trust
+
+mutants: $(STAMP) ## mutation testing of the referees and the bounds, MUTANTS=part of a path; hours
+	$(BIN)/python -m pip install --quiet 'cosmic-ray==8.7.*'
+	$(BIN)/python mutation/mutants.py $(MUTANTS)
 
 lint: $(STAMP) ## ruff, mypy and import-linter
 	$(BIN)/ruff check .

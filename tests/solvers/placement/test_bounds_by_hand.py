@@ -24,7 +24,7 @@ from optgap.solvers.placement.bound_types import bound_types
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, single, stand_alone_cost
 from optgap.solvers.placement.exact_pooled import bound_pooled, pooled_model, valid_bound
 from optgap.solvers.placement.exact_tables import Counted
-from optgap.solvers.placement.patterns import bound_patterns
+from optgap.solvers.placement.patterns import _too_much, bound_patterns, patterns
 from optgap.solvers.placement.pricing import Pricer
 
 Row = tuple[int, int, int, int, str]
@@ -162,6 +162,29 @@ def test_what_does_not_fit_is_infeasible_for_every_bound() -> None:
     )  # fmt: skip
     for method in ("types", "patterns", "pooled"):
         assert solved(split, method).status is Status.INFEASIBLE, method
+
+
+def test_a_placement_is_optimal_where_it_meets_its_bound_and_not_elsewhere() -> None:
+    for count, status, watts in ((2, Status.OPTIMAL, 295.0), (3, Status.FEASIBLE, 460.0)):
+        made = problem(*[LARGE] * count)
+        outcome = patterns(made, limits=Limits(), seed=0, tolerance=1e-7, rounds=3)
+        assert outcome.status is status
+        assert outcome.claimed == pytest.approx(watts)
+        assert made.check(outcome.solution) == []
+        assert made.evaluate(outcome.solution).objective == pytest.approx(watts)
+    assert patterns(problem(*[LARGE] * 5), limits=Limits(), seed=0).status is Status.INFEASIBLE
+
+
+def test_what_fills_the_cluster_fits_and_a_little_more_does_not() -> None:
+    full = problem(PAIR, PAIR)
+    assert solved(full, "patterns").bound == pytest.approx(70 + 450, rel=1e-6)
+    over = solved(problem(PAIR, PAIR, HALF), "patterns")
+    assert over.status is Status.INFEASIBLE
+    assert over.message == "the tasks ask for 4500 milli-GPU, 500 more than there are"
+    assert _too_much(problem(*[LARGE] * 4), Limits()) is None
+    found = _too_much(problem(*[LARGE] * 6), Limits())
+    assert found is not None
+    assert found.message == "at least 2 of 6 tasks cannot be placed together"
 
 
 def test_what_can_be_accepted_is_bounded_from_above() -> None:
@@ -342,7 +365,7 @@ def test_an_offer_is_the_most_valuable_contents(goal: str, memory: int) -> None:
     ]  # fmt: skip
     aggregate = Aggregate(problem(*rows, goal=goal, memory=memory))
     every = every_contents(aggregate, 5)
-    pricer = Pricer(aggregate, 2000.0)
+    pricer, coarse = Pricer(aggregate, 2000.0), Pricer(aggregate, 3000.0)
     rng = np.random.default_rng(3)
     for _ in range(6):
         prices = rng.uniform(0, 250 if goal == "power" else 600, 4)
@@ -352,6 +375,7 @@ def test_an_offer_is_the_most_valuable_contents(goal: str, memory: int) -> None:
         )
         (offer,) = pricer.price(prices)
         assert offer.value >= best - 1e-9
+        assert coarse.price(prices)[0].value >= best - 1e-9  # rounded down, never up
         if memory == 1000:
             assert offer.value == pytest.approx(best, abs=1e-9)
 
