@@ -109,6 +109,11 @@ def test_a_proof_against_a_known_solution_is_an_error(
         compare(two_nodes, policies="pwr", methods=name)
 
 
+def test_a_bound_for_the_part_that_a_policy_served_is_held_against_it() -> None:
+    with pytest.raises(RefereeError, match="wrong"):
+        compare(two_nodes_problem(extra=2), policies="pwr", methods="loose(scale=2)")
+
+
 def test_one_failure_leaves_the_other_rows_alone(two_nodes: PlacementProblem) -> None:
     table = compare(two_nodes, ["pwr", crash], "narrow,broken,enumerate")
     failures = {row.result.method: row.failure for row in table.rows}
