@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, inner
 
 NO_STEP, FINITE, FREE = 0, 1, 2
 """A step that is no candidate; one with a ratio; one that is faster and not costlier."""
@@ -179,7 +179,7 @@ def powerflow(
     return chosen, clock, power
 
 
-@compiled
+@inner
 def _grow(
     a: int,
     of_class: Any,
@@ -217,7 +217,7 @@ def _grow(
     return left, power, True, not strict and crossed and power + idle >= limit
 
 
-@compiled
+@inner
 def _raise(
     of_class: Any,
     chosen: Any,
@@ -347,7 +347,7 @@ def afs(
     return chosen
 
 
-@compiled
+@inner
 def _ask(
     j: int, of_class: Any, chosen: Any, remaining: Any, counts: Any, following: Any, least: Any,
     speed: Any, length: Any, gain_short: Any, gain_long: Any, more: Any,

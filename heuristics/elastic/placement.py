@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, inner
 
 FREE = -1
 
 
-@compiled
+@inner
 def best_block(owner: Any, free: Any, per: int, n: int) -> int:
     """First GPU of the smallest free buddy block of at least n ≤ per; −1 for none.
 
@@ -38,7 +38,7 @@ def best_block(owner: Any, free: Any, per: int, n: int) -> int:
     return place
 
 
-@compiled
+@inner
 def _is_free(owner: Any, first: int, size: int) -> bool:
     for g in range(first, first + size):  # noqa: SIM110  # compiled
         if owner[g] != FREE:
@@ -125,7 +125,7 @@ def make_room(
     return False
 
 
-@compiled
+@inner
 def _empty_nodes(
     owner: Any, free: Any, per: int, job: int, n: int, sizes: Any, blocks: Any, fixed: Any,
     moved: Any,
@@ -150,7 +150,7 @@ def _empty_nodes(
     return True
 
 
-@compiled
+@inner
 def _vacate(
     owner: Any, free: Any, per: int, region: Any, size: int, sizes: Any, blocks: Any, moved: Any
 ) -> bool:
@@ -266,7 +266,7 @@ def repack(owner: Any, free: Any, per: int, jobs: Any, sizes: Any, blocks: Any, 
         i = last
 
 
-@compiled
+@inner
 def _fill(
     owner: Any, free: Any, per: int, node: int, late: Any, sizes: Any, blocks: Any, moved: Any
 ) -> bool:
