@@ -26,10 +26,11 @@ class Curve:
 
 @dataclass(frozen=True)
 class Chart(Panel):
-    """Curves over `x_label`."""
+    """Curves over `x_label`; on a logarithmic axis beyond `linear_to`, where that is given."""
 
     x_label: str = ""
     curves: tuple[Curve, ...] = ()
+    linear_to: float | None = None
 
     def to_json(self) -> Mapping[str, Any]:
         """The curves as lists."""
@@ -41,9 +42,16 @@ class Chart(Panel):
         }
 
 
-def chart(title: str, x_label: str, y_label: str, curves: Sequence[Curve]) -> Chart:
+def chart(
+    title: str,
+    x_label: str,
+    y_label: str,
+    curves: Sequence[Curve],
+    linear_to: float | None = None,
+) -> Chart:
     """One set of axes."""
-    return Chart(title, y_label, (), x_label=x_label, curves=tuple(curves))
+    own = tuple(curves)
+    return Chart(title, y_label, (), x_label=x_label, curves=own, linear_to=linear_to)
 
 
 @dataclass(frozen=True)
@@ -70,6 +78,10 @@ class CurvesReport(Report):
             ax.set_title(panel.title, loc="left", fontsize=9.5)
             ax.set_xlabel(panel.x_label)
             ax.set_ylabel(panel.y_label)
+            if panel.linear_to is not None:
+                ax.set_xscale("symlog", linthresh=panel.linear_to)
+                ax.set_xlim(left=0)
+                ax.xaxis.set_major_formatter("{x:g}")
             ax.set_ylim(bottom=0)
             ax.legend(fontsize=8, frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))
             plain(ax, "both")

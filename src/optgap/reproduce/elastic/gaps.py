@@ -63,7 +63,7 @@ def decisions(item: Item, study: Study) -> Report:
         curves.append(Curve(title, order.tolist(), np.linspace(0, 100, len(order)).tolist(), True))
     panel = chart(
         f"decisions of a day at {len(ETAS)} η", "gap to the optimum of the decision (%)",
-        "decisions (%)", curves,
+        "decisions (%)", curves, linear_to=10.0,
     )  # fmt: skip
     return CurvesReport(item, "the default day", tuple(rows), (seed,), (panel,))
 
