@@ -223,7 +223,7 @@ def test_a_few_rounds_on_few_pieces_climb_as_they_did() -> None:
         assert outcome.info["one_machine_s"] == pytest.approx(best_mixture(made)[1])
     for wrong in (-1, 100_001):
         with pytest.raises(InputError, match="0 to 100000"):
-            bound_prices(made, limits=Limits(), seed=0, rounds=wrong)
+            bound_prices(made, limits=Limits(), seed=0, pieces=16, rounds=wrong)
 
 
 # -- slots ---------------------------------------------------------------------------------
