@@ -380,6 +380,14 @@ def test_an_offer_is_the_most_valuable_contents(goal: str, memory: int) -> None:
             assert offer.value == pytest.approx(best, abs=1e-9)
 
 
+def test_an_offer_has_the_task_worth_less_where_it_needs_less() -> None:
+    """Three of 10 vCPU at 199 on two GPUs, and not one of 20 vCPU at 200 beside one of them."""
+    aggregate = Aggregate(problem((20_000, 0, 1, 500, ""), (10_000, 0, 1, 500, "")))
+    prices = np.array([200.0 if c.cpu_milli == 20_000 else 199.0 for c in aggregate.classes])
+    (offer,) = Pricer(aggregate, 2000.0).price(prices)
+    assert offer.value == pytest.approx(3 * 199 - 225)
+
+
 def test_cpu_units_divide_all_needs_or_lose_little() -> None:
     aggregate = Aggregate(problem((6000, 0, 0, 0, ""), (10_000, 0, 0, 0, ""), (0, 0, 1, 500, "")))
     assert cpu_units(aggregate, 16) == 2000
