@@ -46,6 +46,7 @@ class FamilySpec:
         list of Regret``.
     refit: a function that puts saved fits into a problem, ``f(problem, paths, drawn=None)``;
         `drawn` are parameters by path, group and name instead of the files' own.
+    tiny: parameters of `generate` for a problem on which everything is done in a moment.
     """
 
     name: str
@@ -60,6 +61,7 @@ class FamilySpec:
     per_event: str = ""
     regrets: str = ""
     refit: str = ""
+    tiny: Mapping[str, Any] = field(default_factory=dict)
 
     def from_tables(self, files: Mapping[str, str], given: Mapping[str, Any], seed: int) -> Problem:
         """A problem from CSV files and parameters as text.
@@ -124,6 +126,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             problem="optgap.models.placement.problem:PlacementProblem",
             solution="optgap.models.placement.solution:PlacementSolution",
             tables="optgap.models.placement.presets:from_csv",
+            tiny={"preset": "small", "size": 6},
             files={
                 "nodes": "sn,cpu_milli,memory_mib,gpu,model",
                 "tasks": "name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]",
@@ -152,6 +155,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             problem="optgap.models.consolidation.problem:ConsolidationProblem",
             solution="optgap.models.consolidation.solution:ConsolidationSolution",
             tables="optgap.models.consolidation.csvin:from_csv",
+            tiny={"size": 4, "servers": 2},
             files={
                 "tasks": "task,memory_gb[,submit_s,gpus,duration_s,kappa,util_percent,app]",
                 "series": "task,t_s,util_percent",
@@ -175,6 +179,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             problem="optgap.models.coscheduling.problem:CoschedulingProblem",
             solution="optgap.models.coscheduling.solution:CoschedulingSolution",
             tables="optgap.models.coscheduling.presets:from_csv",
+            tiny={"size": 5},
             files={
                 "profiles": "app,gpu_count,runtime_s,avg_power_per_gpu_w[,dram_util_sum]",
                 "jobs": "app,count[,release_s]",
@@ -197,6 +202,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             problem="optgap.models.queueing.problem:QueueingProblem",
             solution="optgap.models.queueing.solution:QueueingSolution",
             tables="optgap.models.queueing.presets:from_file",
+            tiny={"preset": "small", "size": 6},
             files={
                 "jobs": "job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,"
                 "patience_s]; or a .swf log",
@@ -218,6 +224,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             problem="optgap.models.elastic.problem:ElasticProblem",
             solution="optgap.models.elastic.solution:ElasticSolution",
             tables="optgap.models.elastic.presets:from_csv",
+            tiny={"preset": "tiny", "size": 4},
             files={
                 "jobs": "job,submit_s,model,batch,iterations[,gpus]",
                 "models": "JSON of tables or parameters, or a fit of powerflow-energy",
