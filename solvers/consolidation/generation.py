@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.kernels import best_sets, suffix_table
+from optgap.solvers.consolidation.kernels import NOBODY_APART, best_sets, fill_tables, unbound
 from optgap.solvers.consolidation.packing import FloatArray, IntArray, Packing
 
 FINE, COARSE = 4096, 800
@@ -29,7 +29,6 @@ BLOCK = 24
 """Searches between two looks at the clock."""
 NODE_S, SHARE = 1e-6, 0.1
 """About what a node takes, and the share of the time left that one search may have."""
-NOBODY_APART = np.zeros((0, 0), dtype=np.bool_)
 Set = tuple[int, ...]
 
 
@@ -77,6 +76,8 @@ class Generation:
         self.turn: IntArray = turn  # a set begins with its dearest task
         self.rows: IntArray = np.ascontiguousarray(pack.rows[:, tasks[turn]])
         self.coarse, self.room = coarse_sizes(self.rows, pack.most)
+        self._tables: FloatArray = np.zeros(table_shape(self.coarse, self.room))
+        self._unbound = unbound(len(tasks))
         self.iterations = 0
         self.sets: list[Set] = []
         self._known: set[Set] = set()
@@ -142,15 +143,14 @@ class Generation:
         """
         profits = prices[self.turn]
         cost = self.cost[self.tasks[self.turn]]
-        top = int(self.room.max())
-        tables = np.stack([suffix_table(sizes, top, profits) for sizes in self.coarse])
+        fill_tables(self.coarse, self.room, profits, self._tables)
         worth = cost * (1 + 1e-9)
-        nobody = np.full(len(worth), np.inf)
+        nobody, anything = np.full(len(worth), np.inf), np.full(len(worth), -np.inf)
 
         def search(wanted: FloatArray) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
             return best_sets(
-                self.rows, self.pack.most, profits, self.coarse, self.room, tables, wanted, few,
-                NOBODY_APART,
+                self.rows, self.pack.most, profits, self.coarse, self.room, self._tables, wanted,
+                anything, few, NOBODY_APART, *self._unbound,
             )  # fmt: skip
 
         few = nodes
@@ -189,3 +189,8 @@ def coarse_sizes(rows: IntArray, limits: IntArray) -> tuple[IntArray, IntArray]:
         lines += [rest, (share[0] + rest) / 2]
     sizes = [np.floor(np.array(line) * cells * (1 - 1e-12)).astype(np.int64) for line in lines]
     return np.array(sizes), np.full(len(lines), cells, dtype=np.int64)
+
+
+def table_shape(coarse: IntArray, room: IntArray) -> tuple[int, int, int]:
+    """Of the tables that `kernels.fill_tables` fills."""
+    return len(room), coarse.shape[1] + 1, int(room.max()) + 1

@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, inner
 from optgap.solvers.consolidation.packing import FloatArray, IntArray
 
 DEEPEST = 128
 """Tasks on one GPU at most, in a column."""
+NOBODY_APART = np.zeros((0, 0), dtype=np.bool_)
+
+
+def unbound(items: int) -> tuple[IntArray, FloatArray, np.ndarray]:
+    """`server`, `toll` and `barred` of `best_sets` for items that any server may hold."""
+    return np.full(items, -1, dtype=np.int64), np.zeros(1), np.zeros((items, 1), dtype=np.bool_)
 
 
 @compiled
-def suffix_table(sizes: IntArray, capacity: int, profits: FloatArray) -> FloatArray:
-    """(n+1, capacity+1): the most that items i, i+1, … can earn within a capacity."""
-    n = len(sizes)
-    table = np.zeros((n + 1, capacity + 1))
-    for i in range(n - 1, -1, -1):
-        size, profit = sizes[i], profits[i]
-        for c in range(capacity + 1):
-            best = table[i + 1, c]
-            if size <= c:
-                other = table[i + 1, c - size] + profit
-                best = max(best, other)
-            table[i, c] = best
-    return table
+def fill_tables(coarse: IntArray, room: IntArray, profits: FloatArray, tables: FloatArray) -> None:
+    """The most that items i, i+1, … can earn within c cells of line s, into (S, n+1, C+1)."""
+    n = len(profits)
+    for s in range(len(room)):
+        for c in range(room[s] + 1):
+            tables[s, n, c] = 0.0
+        for i in range(n - 1, -1, -1):
+            size, profit = coarse[s, i], profits[i]
+            for c in range(min(size, room[s] + 1)):
+                tables[s, i, c] = tables[s, i + 1, c]
+            for c in range(size, room[s] + 1):
+                other = tables[s, i + 1, c - size] + profit
+                tables[s, i, c] = max(tables[s, i + 1, c], other)
 
 
 @compiled
@@ -36,34 +42,44 @@ def best_sets(
     room: IntArray,
     tables: FloatArray,
     worth: FloatArray,
+    least: FloatArray,
     most_nodes: int,
     apart: np.ndarray,
+    server: IntArray,
+    toll: FloatArray,
+    barred: np.ndarray,
 ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-    """The most valuable set for each first item i, whose others come after it.
+    """The most valuable set for each first item i, whose others come after it, in one server.
 
     Parameters
     ----------
     rows, limits: (R, n) demand and (R,) capacity, exact.
     profits: (n,).
     coarse, room: (S, n) sizes rounded down and (S,) capacities of each table.
-    tables: (S, n+1, C+1) of `suffix_table`.
+    tables: (S, n+1, C+1) of `fill_tables`.
     worth: (n,) sets that begin with an item and are worth no more are not looked for.
+    least: (n,) a set is only taken if it is worth more.
     most_nodes: of each first item's search.
     apart: (n, n) bool, items that may not be together; (0, 0) where all may.
+    server: (n,) the server each item is bound to, or -1.
+    toll: (N,) what a GPU of each server costs beyond its level, at least 0.
+    barred: (n, N) bool; servers that an unbound item may not be in.
 
     Returns
     -------
-    value (n,) of the set found, upper (n,) what no set exceeds, size (n,) and items (n, DEEPEST).
+    value (n,) of the set found less its toll, upper (n,) what no set exceeds, or `least` where
+    none exceeds that, size (n,) and items (n, DEEPEST).
     """
     count, n = rows.shape
-    value = np.zeros(n)
-    upper = np.zeros(n)
+    value = np.full(n, -1e300)
+    upper = np.full(n, -1e300)
     sizes = np.zeros(n, dtype=np.int64)
     items = np.zeros((n, DEEPEST), dtype=np.int64)
     stack = np.zeros(DEEPEST + 1, dtype=np.int64)
     left = np.zeros((DEEPEST + 1, count), dtype=np.int64)
     free = np.zeros((DEEPEST + 1, len(room)), dtype=np.int64)
     earned = np.zeros(DEEPEST + 1)
+    home = np.full(DEEPEST + 1, -1, dtype=np.int64)
     for first in range(n):
         fits = True
         for r in range(count):
@@ -72,18 +88,22 @@ def best_sets(
                 fits = False
         if not fits:
             continue
+        home[1] = server[first]
+        own = profits[first] - (toll[home[1]] if home[1] >= 0 else 0.0)
         bound = 1e300
         for s in range(len(room)):
             free[1, s] = room[s] - coarse[s, first]
             bound = min(bound, tables[s, first + 1, free[1, s]])
-        upper[first] = profits[first] + bound
+        upper[first] = own + bound
         if upper[first] <= worth[first]:
             continue
-        best = profits[first]
-        sizes[first] = 1
-        items[first, 0] = first
+        best = least[first]
+        if own > best:
+            best = own
+            sizes[first] = 1
+            items[first, 0] = first
         stack[0] = first
-        earned[1] = profits[first]
+        earned[1] = own
         depth, j, nodes = 1, first + 1, 0
         while depth > 0:
             pushed = False
@@ -93,17 +113,9 @@ def best_sets(
                     bound = min(bound, tables[s, j, free[depth, s]])
                 if earned[depth] + bound <= best + 1e-12:
                     break
-                fits = profits[j] > 0
-                for r in range(count):
-                    if rows[r, j] > left[depth, r]:
-                        fits = False
-                        break
-                if fits and len(apart) > 0:
-                    for k in range(depth):
-                        if apart[stack[k], j]:
-                            fits = False
-                            break
-                if fits:
+                if profits[j] > 0 and _goes(
+                    rows, left, apart, server, barred, stack, depth, home[depth], j
+                ):
                     pushed = True
                     break
                 j += 1
@@ -114,6 +126,10 @@ def best_sets(
                 for s in range(len(room)):
                     free[depth + 1, s] = free[depth, s] - coarse[s, j]
                 earned[depth + 1] = earned[depth] + profits[j]
+                home[depth + 1] = home[depth]
+                if server[j] >= 0 and home[depth] < 0:
+                    earned[depth + 1] -= toll[server[j]]
+                    home[depth + 1] = server[j]
                 stack[depth] = j
                 depth += 1
                 if earned[depth] > best:
@@ -128,7 +144,39 @@ def best_sets(
             depth -= 1
             if depth > 0:
                 j = stack[depth] + 1
-        value[first] = best
+        if sizes[first] > 0:
+            value[first] = best
         if depth == 0:
             upper[first] = best
     return value, upper, sizes, items
+
+
+@inner
+def _goes(
+    rows: IntArray,
+    left: IntArray,
+    apart: np.ndarray,
+    server: IntArray,
+    barred: np.ndarray,
+    stack: IntArray,
+    depth: int,
+    home: int,
+    item: int,
+) -> bool:
+    """Whether an item may be with those of the stack: room, pairs kept apart, servers."""
+    for r in range(len(rows)):
+        if rows[r, item] > left[depth, r]:
+            return False
+    if len(apart) > 0:
+        for k in range(depth):
+            if apart[stack[k], item]:
+                return False
+    own = server[item]
+    if own < 0:
+        return home < 0 or not barred[item, home]
+    if home >= 0:
+        return bool(own == home)
+    free = True
+    for k in range(depth):
+        free = free and not barred[stack[k], own]
+    return free

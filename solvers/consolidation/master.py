@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.generation import FEW, Set, coarse_sizes
+from optgap.solvers.consolidation.generation import FEW, Set, coarse_sizes, table_shape
+from optgap.solvers.consolidation.kernels import NOBODY_APART, best_sets, fill_tables
 from optgap.solvers.consolidation.levels import Levels
 from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray, Packing
-from optgap.solvers.consolidation.pricing_kernels import fill_tables, server_sets
 
 DUAL, PRIMAL = 1, 4
 """HiGHS's simplex: after rows or bounds have changed, and after columns have been added."""
@@ -123,8 +123,7 @@ class Master:
         self.turn: IntArray = turn  # a set begins with its dearest task
         self.rows: IntArray = np.ascontiguousarray(pack.rows[:, turn])
         self.coarse, self.room = coarse_sizes(self.rows, pack.most)
-        cells = (len(self.room), pack.tasks + 1, int(self.room.max()) + 1)
-        self._tables: FloatArray = np.zeros(cells)
+        self._cells: FloatArray = np.zeros(math.prod(table_shape(self.coarse, self.room)))
         self.sets: list[Set] = []
         self._known: set[Set] = set()
         self.binding = Binding.none(pack.tasks, servers)
@@ -345,11 +344,13 @@ class Master:
         turn = self.turn[items]
         profits = prices[turn]
         coarse = np.ascontiguousarray(self.coarse[:, items])
-        tables = self._tables[:, : len(items) + 1]
+        shape = table_shape(coarse, self.room)
+        tables = self._cells[: math.prod(shape)].reshape(shape)
         fill_tables(coarse, self.room, profits, tables)
-        value, most, size, inside = server_sets(
+        value, most, size, inside = best_sets(
             np.ascontiguousarray(self.rows[:, items]), self.pack.most, profits, coarse, self.room,
-            tables, worth[items], server[items], tolls, self.binding.barred[turn], nodes,
+            tables, worth[items], worth[items], nodes, NOBODY_APART, server[items], tolls,
+            self.binding.barred[turn],
         )  # fmt: skip
         upper: FloatArray = np.full(len(worth), -np.inf)
         upper[items] = most

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.generation import FEW, MANY, coarse_sizes
-from optgap.solvers.consolidation.kernels import best_sets, suffix_table
+from optgap.solvers.consolidation.generation import FEW, MANY, coarse_sizes, table_shape
+from optgap.solvers.consolidation.kernels import best_sets, fill_tables, unbound
 from optgap.solvers.consolidation.levels import Levels
 from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, Packing
 from optgap.solvers.consolidation.search import Search
@@ -292,6 +292,7 @@ class Master:
         self.turn = np.lexsort((-sizes, -self.level))  # a set begins with its dearest item
         self.rows = np.ascontiguousarray(rows[:, self.turn])
         self.coarse, self.room = coarse_sizes(self.rows, pack.most)
+        self._tables: FloatArray = np.zeros(table_shape(self.coarse, self.room))
         place = {int(i): at for at, i in enumerate(self.turn)}
         self.apart = np.zeros((len(each), len(each)), dtype=np.bool_)
         for pair in node.apart:
@@ -367,11 +368,10 @@ class Master:
         prices, levels, server = duals[:items], duals[items:-1], float(duals[-1])
         profits = prices[self.turn]
         worth = np.cumsum(levels)[self.level[self.turn]]
-        top = int(self.room.max())
-        tables = np.stack([suffix_table(sizes, top, profits) for sizes in self.coarse])
+        fill_tables(self.coarse, self.room, profits, self._tables)
         value, upper, size, found = best_sets(
-            self.rows, tree.pack.most, profits, self.coarse, self.room, tables,
-            worth + self.loose, nodes, self.apart,
+            self.rows, tree.pack.most, profits, self.coarse, self.room, self._tables,
+            worth + self.loose, np.full(items, -np.inf), nodes, self.apart, *unbound(items),
         )  # fmt: skip
         over = max(0.0, float((upper - worth).max()))
         rest = tree.steps - levels

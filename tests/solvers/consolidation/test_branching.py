@@ -19,12 +19,12 @@ from optgap.solvers.consolidation import METHODS
 from optgap.solvers.consolidation.branching import Tree
 from optgap.solvers.consolidation.exhaustive import exhaustive
 from optgap.solvers.consolidation.generation import coarse_sizes
+from optgap.solvers.consolidation.kernels import NOBODY_APART, best_sets, fill_tables
 from optgap.solvers.consolidation.levels import closed_bound, counted, levels
 from optgap.solvers.consolidation.master import Binding, Box, Master
 from optgap.solvers.consolidation.neighbours import Neighbours
 from optgap.solvers.consolidation.outcomes import CLOSE
 from optgap.solvers.consolidation.packing import Packing, packing
-from optgap.solvers.consolidation.pricing_kernels import fill_tables, server_sets
 from optgap.solvers.consolidation.search import Search
 from optgap.solvers.consolidation.squeeze import applies
 
@@ -105,9 +105,10 @@ def test_no_set_is_worth_more_than_pricing_says(seed: int, rows: int, most: int)
     coarse, room = coarse_sizes(sizes, limits)
     tables = np.zeros((len(room), n + 1, int(room.max()) + 1))
     fill_tables(coarse, room, profits, tables)
-    value, upper, size, items = server_sets(
-        sizes, limits, profits, coarse, room, tables, cost, server, toll, barred, most
-    )
+    value, upper, size, items = best_sets(
+        sizes, limits, profits, coarse, room, tables, cost, cost, most, NOBODY_APART, server,
+        toll, barred,
+    )  # fmt: skip
     for first in range(n):
         best = -math.inf
         for k in range(n):
