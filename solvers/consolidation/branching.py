@@ -16,11 +16,12 @@ from optgap.solvers.consolidation.levels import Levels, closed_bound, server_lim
 from optgap.solvers.consolidation.master import Binding, Box, Master
 from optgap.solvers.consolidation.outcomes import CLOSE
 from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray, Packing
-from optgap.solvers.consolidation.plunge import SLACK_W, Plunge, servers_needed
+from optgap.solvers.consolidation.plunge import Plunge
 from optgap.solvers.consolidation.search import Places, Search
 from optgap.solvers.consolidation.squeeze import Attempts
 
-WHOLE = 1e-6
+WHOLE, SLACK_W = 1e-6, 1e-4
+"""What counts as whole, and what a linear program's value may be above its counts' own cost."""
 PLUNGES = 3
 """Ways down from counts whose tasks are all bound."""
 REACH, LEAST_REACH, MORE, LESS = 1.5e-3, 2e-4, 1.8, 0.8
@@ -100,7 +101,7 @@ class Tree:
             min(self.pack.gpus, count + int(gap / step + 1e-6))
             for count, step in zip(counts, steps.tolist(), strict=True)
         ]
-        return Box((*counts, servers_needed(self.pack, counts[0])), (*high, servers))
+        return Box((*counts, self.pack.servers_for(counts[0])), (*high, servers))
 
     @property
     def few(self) -> bool:
@@ -180,7 +181,7 @@ class Tree:
 
     def _hopeless(self, node: Node) -> float:
         """One vector's cost is its bound already: only whether it is allowed is asked."""
-        return self.master.watts(node.box.low) + 1e-4 if node.box.single else -math.inf
+        return self.master.watts(node.box.low) + SLACK_W if node.box.single else -math.inf
 
     def _on_counts(self, node: Node, bound: float, found: FloatArray, far: FloatArray) -> None:
         weights = far * np.maximum(self.master.prices, WHOLE)  # servers may cost nothing
@@ -287,7 +288,5 @@ class Tree:
         unbound = self._unbound(binding)
         size = (pack.rows[:, unbound] / np.maximum(pack.most[:, None], 1)).max(axis=0)
         task = int(unbound[np.lexsort((-size, -pack.width[unbound]))[0]])
-        first = int(binding.server.max()) + 1
-        for home in range(min(first + 1, node.box.high[-1])):
-            if not binding.barred[task, home]:
-                self._push(node, bound, node.box, binding.bind(task, home))
+        for home in range(min(binding.fresh + 1, node.box.high[-1])):
+            self._push(node, bound, node.box, binding.bind([(task, home)]))

@@ -74,7 +74,7 @@ class LevelBound:
 def least_static(pack: Packing, gpus: int) -> float:
     """The least static power of servers with so many GPUs, W."""
     if pack.uniform:
-        return float(pack.server_w[0]) * -(-gpus // int(pack.server_gpus[0]))
+        return float(pack.server_w[0]) * pack.servers_for(gpus)
     order = np.argsort(pack.server_w / pack.server_gpus, kind="stable")
     total, left = 0.0, float(gpus)
     for i in order.tolist():
@@ -148,7 +148,7 @@ def server_limit(pack: Packing, bound: float, watts: float, gpus: int) -> int:
     More than the bound's own share of them has to be paid for out of the gap.
     """
     most = len(pack.server_w)
-    each, least = float(pack.server_w[0]), -(-gpus // int(pack.server_gpus[0]))
+    each, least = float(pack.server_w[0]), pack.servers_for(gpus)
     if not math.isfinite(watts):
         return most
     if each <= 0:

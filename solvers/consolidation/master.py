@@ -78,11 +78,24 @@ class Binding:
         """Nothing bound."""
         return cls(np.full(tasks, -1, dtype=np.int64), np.zeros((tasks, max(1, servers)), bool))
 
-    def bind(self, task: int, server: int) -> Binding:
-        """With a task in a server."""
+    @property
+    def fresh(self) -> int:
+        """The first server that no task is bound to."""
+        return int(self.server.max()) + 1
+
+    def bind(self, pairs: Iterable[tuple[int, int]]) -> Binding:
+        """With more tasks in servers."""
         bound = self.server.copy()
-        bound[task] = server
+        for task, server in pairs:
+            bound[task] = server
         return Binding(bound, self.barred)
+
+    def bar(self, pairs: Iterable[tuple[int, int]]) -> Binding:
+        """With tasks kept out of servers."""
+        barred = self.barred.copy()
+        for task, server in pairs:
+            barred[task, server] = True
+        return Binding(self.server, barred)
 
 
 @dataclass(frozen=True)

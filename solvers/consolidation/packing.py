@@ -65,6 +65,10 @@ class Packing:
     def gpus(self) -> int:
         return len(self.gpu_kind)
 
+    def servers_for(self, gpus: int) -> int:
+        """Servers that so many GPUs take, where all servers are as the first."""
+        return -(-gpus // int(self.server_gpus[0]))
+
     @property
     def gang(self) -> bool:
         """Whether a task's GPUs are in one server."""

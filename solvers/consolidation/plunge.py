@@ -9,7 +9,7 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.generation import FEW, Set
 from optgap.solvers.consolidation.master import Binding, Box, Master, Relaxed
-from optgap.solvers.consolidation.packing import FloatArray, Packing
+from optgap.solvers.consolidation.packing import FloatArray
 from optgap.solvers.consolidation.search import Places
 
 WHOLE = 1e-5
@@ -23,8 +23,6 @@ AT_ONCE = 25
 """Fractional sets for each that is fixed at a time beyond the first."""
 MOST_UNFIXED = 5
 """Sets that are let go again on one way down."""
-SLACK_W = 1e-4
-"""What the value of a linear program may be above the counts' own cost."""
 
 
 class Plunge:
@@ -57,7 +55,7 @@ class Plunge:
                 wrong += 1
                 if before is None:
                     return None
-                master.bind(_without(*before))
+                master.bind(before[0].bar(before[1]))
                 before = None
                 continue
             unbound = np.flatnonzero(wide & (master.binding.server < 0))
@@ -67,7 +65,7 @@ class Plunge:
             if not choice:
                 return None
             before = (master.binding, choice)
-            master.bind(_with(*before))
+            master.bind(before[0].bind(choice))
         return None
 
     def _choice(self, relaxed: Relaxed, unbound: np.ndarray) -> list[tuple[int, int]]:
@@ -84,7 +82,7 @@ class Plunge:
             return [(int(unbound[k]), home)]
         weight = pack.width[unbound] * self.rng.uniform(1 - 0.5 * self.noise, 1, len(unbound))
         task = int(unbound[int(np.argmax(weight))])
-        home = fresh_server(master)
+        home = master.binding.fresh
         if home < master.box.high[-1] and not master.binding.barred[task, home]:
             return [(task, home)]
         room = master.width - used(master, relaxed)[: master.box.high[-1]]
@@ -188,27 +186,6 @@ class _Fixed:
             self.master.fix(index, 0)
 
 
-def _with(before: Binding, choice: list[tuple[int, int]]) -> Binding:
-    """A binding with some tasks more."""
-    server = before.server.copy()
-    for task, home in choice:
-        server[task] = home
-    return Binding(server, before.barred)
-
-
-def _without(before: Binding, choice: list[tuple[int, int]]) -> Binding:
-    """A binding with some tasks kept out of their servers."""
-    barred = before.barred.copy()
-    for task, home in choice:
-        barred[task, home] = True
-    return Binding(before.server, barred)
-
-
-def fresh_server(master: Master) -> int:
-    """The first server that no task is bound to."""
-    return int(master.binding.server.max()) + 1
-
-
 def used(master: Master, relaxed: Relaxed) -> FloatArray:
     """(N,) GPUs of each server that hold a task bound to it."""
     of = master.homes
@@ -258,8 +235,3 @@ def placed(master: Master, counted: list[tuple[int, int]]) -> Places | None:
                 left[ell] -= 1
                 places[ell].append(gpu)
     return None if left.any() else [tuple(sorted(one)) for one in places]
-
-
-def servers_needed(pack: Packing, gpus: int) -> int:
-    """Servers that so many GPUs take."""
-    return -(-gpus // int(pack.server_gpus[0]))

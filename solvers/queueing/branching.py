@@ -40,6 +40,33 @@ def _passed(ends: IntArray, time: int) -> int:
 
 
 @inner
+def _room(
+    t: int,
+    at: int,
+    jobs: IntArray,
+    profile: IntArray,
+    ends: IntArray,
+    start: IntArray,
+    placed: IntArray,
+    depth: int,
+) -> tuple[int, int, int]:
+    """GPUs and nodes that running and placed jobs leave free at t, and when that changes next.
+
+    `at` is the last end that is not after t.
+    """
+    free, nodes = profile[at]
+    later = ends[at + 1] if at + 1 < len(ends) else FAR
+    for i in range(depth):
+        other = placed[i]
+        end = start[other] + jobs[other, 0]
+        if end > t:
+            free -= jobs[other, 1]
+            nodes -= jobs[other, 2]
+            later = min(later, end)
+    return free, nodes, later
+
+
+@inner
 def _earliest(
     k: int,
     since: int,
@@ -60,15 +87,7 @@ def _earliest(
     while True:
         while at + 1 < len(ends) and ends[at + 1] <= time:
             at += 1
-        free, nodes = profile[at]
-        later = ends[at + 1] if at + 1 < len(ends) else FAR
-        for i in range(depth):
-            other = placed[i]
-            end = start[other] + jobs[other, 0]
-            if end > time:
-                free -= jobs[other, 1]
-                nodes -= jobs[other, 2]
-                later = min(later, end)
+        free, nodes, later = _room(time, at, jobs, profile, ends, start, placed, depth)
         if gpus <= free and whole <= nodes:
             return int(time)
         if later == FAR:
@@ -173,14 +192,7 @@ def _least(
         while True:
             while at + 1 < len(ends) and ends[at + 1] <= t:
                 at += 1
-            free = profile[at, 0]
-            later = ends[at + 1] if at + 1 < len(ends) else FAR
-            for i in range(depth):
-                other = placed[i]
-                end = start[other] + jobs[other, 0]
-                if end > t:
-                    free -= jobs[other, 1]
-                    later = min(later, end)
+            free, _, later = _room(t, at, jobs, profile, ends, start, placed, depth)
             if _fewest(t, since, k + 1, used, jobs, by_gpus) <= free:
                 break
             for i in range(count):

@@ -16,13 +16,7 @@ from optgap.models.errors import InputError
 from optgap.models.result import Status
 from optgap.registry import FAMILIES
 
-SMALL: dict[str, dict[str, Any]] = {
-    "placement": {"preset": "small", "size": 6},
-    "coscheduling": {"size": 5},
-    "consolidation": {"size": 4, "servers": 2},
-    "elastic": {"preset": "tiny", "size": 4},
-    "queueing": {"preset": "small", "size": 6},
-}
+SMALL = {name: dict(spec.tiny) for name, spec in FAMILIES.items()}
 """Problems on which every exact method is done in a moment; the default preset elsewhere."""
 
 
