@@ -227,6 +227,23 @@ def test_metrics_are_as_worked_out_by_hand() -> None:
     assert over_time["fragmentation_partial"] == pytest.approx((5 * 1 + 40 * 1) / waiting)
 
 
+def test_whole_nodes_and_the_rest_beside_them_are_what_a_job_of_several_nodes_waits_for() -> None:
+    """Three nodes: one free, and one GPU free on each other. Six GPUs are four and two: blocked."""
+    rows = [(0, 10, 3), (0, 10, 3), (1, 5, 6)]
+    parts = [(0.0, [(1, 3)]), (0.0, [(2, 3)]), (10.0, [(0, 4), (1, 2)])]
+    made = problem(*rows, nodes=3)
+    assert made.evaluate(plan(made, *parts)).metrics["fragmentation_blocked"] == pytest.approx(1)
+    # two on one of them are enough
+    looser = problem((0, 10, 3), (0, 10, 2), (1, 5, 6), nodes=3)
+    parts[1] = (0.0, [(2, 2)])
+    assert looser.evaluate(plan(looser, *parts)).metrics["fragmentation_blocked"] == 0
+    # one that wants all of an idle cluster is not blocked, though it waits
+    idle = problem((0, 5, 8))
+    found = idle.evaluate(plan(idle, (3.0, [(0, 4), (1, 4)]))).metrics
+    assert found["fragmentation_blocked"] == found["fragmentation_partial"] == 0
+    assert found["queue_mean"] == pytest.approx(3 / 8)
+
+
 def test_a_job_that_would_fit_but_for_the_nodes_is_blocked() -> None:
     """a and b leave two GPUs on each node; c asks for four from 1 s on, and gets them at 10 s."""
     made = problem((0, 10, 2), (0, 12, 2), (1, 5, 4))

@@ -60,8 +60,22 @@ def test_sorted_lanes_take_no_longer_than_the_inequalities_say(
     assert sorted(job for job, _, _ in starts) == list(range(len(jobs)))
 
 
+def test_two_lanes_end_together_and_jobs_that_do_not_fit_side_by_side_do_not_meet() -> None:
+    """Of five GPUs: 5 for 1 s, 3 for 1 s and 1 for 2 s, against 3 for 3 s: 2 s and 3 s, no less.
+
+    The one on one GPU then starts a second earlier, as it may.
+    """
+    modes = [Mode(1, 2.0, 1.0), Mode(3, 3.0, 1.0), Mode(3, 1.0, 1.0), Mode(5, 1.0, 1.0)]
+    pool = [Application(f"a{k}", (mode,)) for k, mode in enumerate(modes)]
+    problem = CoschedulingProblem.of(pool, gpus=5, numa=2, goal="makespan")
+    starts = two_lanes(problem, [(1, 0), (3, 2), (5, 3)], [(3, 1)])
+    assert sorted(starts) == [(0, 1, 1.0), (1, 3, 2.0), (2, 3, 1.0), (3, 5, 0.0)]
+    assert value_of(problem, starts) == 5
+
+
 def test_three_at_a_time_or_release_times_need_the_other_model() -> None:
     assert two_at_most(three_jobs())
+    assert two_at_most(three_jobs(numa=1))
     assert not two_at_most(three_jobs(numa=3))
     pairs = [Application(f"a{k}", (Mode(2, 1.0, 1.0),)) for k in range(3)]
     assert two_at_most(CoschedulingProblem.of(pairs, gpus=4, numa=4))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from optgap.models.limits import Limits
 from optgap.solvers.elastic.area import alone, best_mixture, bound_area, least_shares
 from optgap.solvers.elastic.area import shortest_first as srpt
 from optgap.solvers.elastic.prices import Ascent, Setting, bound_prices, evaluate, first_prices
-from optgap.solvers.elastic.timed import Slots, bound_lp, bound_milp, horizon
+from optgap.solvers.elastic.timed import Slots, _configurations, bound_lp, bound_milp, horizon
 
 GREEDY = table("A", [[100.0], [1.0]], [[50], [50]])
 """One iteration per second only on both GPUs, and little power."""
@@ -260,3 +261,59 @@ def test_programs_in_slots_are_as_worked_out_by_hand() -> None:
     )
     for outcome in (milp, lp):
         assert outcome.bound < (10 + 20) / 2
+
+
+def test_a_budget_of_energy_makes_a_program_in_slots_wait() -> None:
+    """Ten iterations on one GPU: 1 s at 200 W or 2 s at 50 W. Of 1500 J half of them are fast."""
+    fast = table("C", [[2.0, 1.0]], [[50, 200]])
+    made = ElasticProblem.of(
+        [fast], jobs_of([0], [10]), [1000.0, 2000.0], gpus=1, gpus_per_node=1, cap="energy",
+        energy_budget_j=1500.0, idle_w=0.0, overhead=FREE,
+    )  # fmt: skip
+    # done at 15 s: not by the end of the third slot of 4 s, but by the end of the fourth
+    milp = bound_milp(made, limits=Limits(), seed=0, slot_s=4.0)
+    assert milp.bound == pytest.approx(12, rel=3e-6)
+    # a tenth in each of the slots 0 … 4, a twentieth in each of 5 … 14, and half of 10 s
+    lp = bound_lp(made, limits=Limits(), seed=0, slot_s=1.0)
+    assert lp.bound == pytest.approx(0.1 * 10 + 0.05 * 95 + 5, rel=3e-6)
+    for outcome in (milp, lp):
+        assert outcome.bound < 15
+    enough = replace(made, energy_budget_j=2000.0)
+    assert bound_milp(enough, limits=Limits(), seed=0, slot_s=4.0).bound == pytest.approx(10)
+
+
+@pytest.mark.parametrize(
+    ("rates", "watts"),
+    [
+        (((1.0, 1.45, 2.0), (1.6, 2.7, 3.4)), ((1.0, 2.0, 3.0), (1.8, 3.8, 6.0))),
+        (((1.0, 1.55, 2.0), (1.6, 2.7, 3.4)), ((1.0, 2.2, 3.0), (2.0, 4.0, 6.0))),
+    ],
+)
+def test_slots_leave_out_only_what_a_mixture_does_as_well(
+    rates: tuple[tuple[float, ...], ...], watts: tuple[tuple[float, ...], ...]
+) -> None:
+    """1.5 iterations per second at 2 W, or 1.6 at 2.2 W, on one GPU from the clocks beside it.
+
+    On two GPUs the clock between does more than its neighbours mixed: 2.7 against 2.46 and less.
+    """
+    times = [[1 / rate for rate in row] for row in rates]
+    made = ElasticProblem.of(
+        [table("D", times, watts)], jobs_of([0], [10]), [1000.0, 1500.0, 2000.0], gpus=2,
+        gpus_per_node=2, cap="none", idle_w=0.0, overhead=FREE,
+    )  # fmt: skip
+    time_s, gpus, power_w = _configurations(made, 0)
+    found = sorted(
+        zip(gpus.tolist(), (1 / time_s).round(9).tolist(), power_w.tolist(), strict=True)
+    )
+    every = [(n, rates[k][f], watts[k][f]) for k, n in ((0, 1), (1, 2)) for f in range(3)]
+    assert found == [row for row in every if row != (1, rates[0][1], watts[0][1])]
+
+
+@pytest.mark.parametrize("method", [bound_lp, bound_milp])
+def test_a_program_stopped_before_its_first_bound_leaves_every_job_alone(method: Any) -> None:
+    """20 s and 10 s on a GPU each, less a billionth."""
+    limits = Limits()
+    limits.interrupted.set()
+    outcome = method(rigid([(0, 20, 1), (0, 10, 1)]), limits=limits, seed=0)
+    assert outcome.bound_by == "every job alone"
+    assert outcome.bound == pytest.approx(15 * (1 - 1e-9), rel=1e-12)

@@ -129,6 +129,10 @@ def test_capacities_of_a_type_are_kept() -> None:
     both = of(*[(1000, 0, 1, milli, "") for milli in (800, 700, 800)])
     # two on a, and a quarter of what four of them cost on b
     assert solved(both, "patterns").bound == pytest.approx(idle + 225 + 585 / 4, rel=1e-6)
+    generation = ColumnGeneration(Aggregate(both), np.array([500.0, 500.0]))
+    generation.run(1000.0, Limits(), tolerance=1e-9)
+    assert not generation.short  # columns of both types are in the program
+    assert generation.upper == pytest.approx(idle + 225 + 585 / 4, rel=1e-9)
     one = of((1000, 0, 1, 800, ""))  # nothing has to be on the dearer type
     assert solved(one, "types").bound == pytest.approx(idle + 60 + 1 / 32 * 105, rel=1e-6)
     shares = of(*[(1000, 0, 1, 400, "")] * 6)
@@ -146,6 +150,16 @@ def test_a_package_that_is_active_on_an_idle_node_is_paid_for_once() -> None:
     printed = PowerModel(POWER.gpu_idle_w, POWER.gpu_full_w, cpu_rule="eq1")
     made = problem(LARGE, cpu=32_001, power=printed)
     assert solved(made, "types").bound == pytest.approx(2 * (15 + 20) + 60 + 105 / 32, rel=1e-6)
+
+
+def test_a_node_of_no_whole_cores_needs_its_second_package_for_its_last_core() -> None:
+    """17 cores of 32.001 vCPU, one of them busy when idle: the 17th begins after 30.001 vCPU."""
+    aggregate = Aggregate(problem(BUSY, cpu=32_001))
+    found = [(band.max_used_milli, band.cpu_cost) for band in aggregate.bands(0)]
+    assert found == [(30_001, 0.0), (32_001, 105.0)]
+    for vcpu, more in ((30_000, 0), (31_000, 105)):
+        made = problem((vcpu, 10, 0, 0, ""), cpu=32_001)
+        assert solved(made, "patterns").bound == pytest.approx(2 * (135 + 20) + more, rel=1e-6)
 
 
 def test_what_does_not_fit_is_infeasible_for_every_bound() -> None:
@@ -208,6 +222,7 @@ def test_a_bound_moves_on_to_the_next_value_there_is() -> None:
     assert valid_bound(accepted, 2799.9999) == 2800
     assert valid_bound(accepted, 2799.9) == 2799
     assert valid_bound(accepted, 0.2) == 0
+    assert valid_bound(accepted, 1_000_000.5) == 1_000_001  # a millionth is a solver's tolerance
 
 
 def test_fragmentation_is_bounded_node_by_node() -> None:
@@ -378,6 +393,16 @@ def test_an_offer_is_the_most_valuable_contents(goal: str, memory: int) -> None:
         assert coarse.price(prices)[0].value >= best - 1e-9  # rounded down, never up
         if memory == 1000:
             assert offer.value == pytest.approx(best, abs=1e-9)
+
+
+def test_needs_rounded_up_are_offered_only_where_they_fit() -> None:
+    """Ten of 3.1 vCPU fit 32, by 3 vCPU each; of two units each (6 vCPU) five are offered."""
+    aggregate = Aggregate(problem((3100, 0, 0, 0, "")))
+    for rounding, count, value in (("down", 10, 10 * 50 - 105), ("up", 5, 5 * 50 - 105)):
+        pricer = Pricer(aggregate, 3000.0, rounding)  # type: ignore[arg-type]
+        (offer,) = pricer.price(np.array([50.0]))
+        assert offer.contents[0].tasks.total() == count
+        assert offer.value == pytest.approx(value)
 
 
 def test_an_offer_has_the_task_worth_less_where_it_needs_less() -> None:
