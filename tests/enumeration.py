@@ -77,6 +77,11 @@ def loose(problem: PlacementProblem, *, limits: Limits, seed: int, scale: float 
     return Outcome(None, Status.BOUND_ONLY, bound=scale * best[0], bound_by="a share")
 
 
+def nothing(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
+    """A method that proves nothing."""
+    return Outcome(None, Status.NO_SOLUTION)
+
+
 def liar(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
     """A method that says there is no solution."""
     return Outcome(None, Status.INFEASIBLE)
@@ -91,6 +96,8 @@ METHODS = entries(
     Entry("enumerate", "enumeration:enumerate_all", "every placement", kind="exact"),
     Entry("loose", "enumeration:loose", "a share", kind="bound", params={"scale": 0.9}),
     Entry("narrow", "enumeration:loose", "", kind="bound", goals=("fragmentation",)),
+    Entry("found", "enumeration:enumerate_all", "", kind="offline"),
+    Entry("none", "enumeration:nothing", "", kind="bound"),
     Entry("liar", "enumeration:liar", "", kind="exact"),
     Entry("broken", "enumeration:broken", "", kind="exact"),
 )

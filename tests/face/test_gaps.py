@@ -82,6 +82,29 @@ def test_a_policy_alone_in_its_scope_is_no_yardstick_for_itself() -> None:
     assert row.gap_to_bound is not None
 
 
+def test_a_part_is_bounded_by_the_best_bound_where_the_method_looks_for_solutions() -> None:
+    """The bound of 0.9 times the optimum, and not the optimum that the search would prove."""
+    problem = two_nodes_problem(extra=2)
+    row = compare(problem, policies="pwr", methods="found").row("pwr")
+    assert row.result.solution is not None
+    least = enumeration.optimum(problem.restrict(row.result.solution))
+    assert least is not None
+    assert row.result.bound_by == "a share"
+    assert row.result.bound == pytest.approx(0.9 * least[0])
+    assert (row.bound_scope, row.gap_to_best) == ("accepted", None)
+
+
+def test_a_part_that_nobody_bounds_is_said_to_have_no_bound(two_nodes: PlacementProblem) -> None:
+    said = "no bound for the part that it serves"
+    row = compare(two_nodes_problem(extra=2), policies="pwr", methods="none").row("pwr")
+    assert row.result.message.endswith(f"; {said}")
+    assert (row.bound_scope, row.gap_to_bound, row.result.bound) == (None, None, None)
+    row = compare(two_nodes_problem(extra=2), policies="pwr", methods="broken").row("pwr")
+    assert row.result.message.endswith(f"; {said}; broken: ZeroDivisionError: on purpose")
+    # all of it is no part
+    assert compare(two_nodes, policies="pwr", methods="none").row("pwr").result.message == ""
+
+
 def test_a_policy_below_the_bound_for_everything_is_no_contradiction(
     two_nodes: PlacementProblem,
 ) -> None:
