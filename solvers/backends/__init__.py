@@ -59,15 +59,16 @@ class Backend:
 # whichever is imported second dies with an undefined symbol (google/or-tools#5246).
 # highspy 1.14.0 calls wrong solutions optimal (ERGO-Code/HiGHS#2957).
 HIGHSPY = ">=1.12,<1.14"
+ORTOOLS = ">=9.15.6755,<10"
 
 BACKENDS: Mapping[str, Backend] = {
     backend.name: backend
     for backend in (
         Backend("highs", "HiGHS", {"highspy": HIGHSPY}, duals=True),
-        Backend("cbc", "CBC", {"pulp": ">=3.3.1,<5", "cbcbox": ">=2.9"}),
-        Backend("cpsat", "CP-SAT", {"ortools": ">=9.15,<10"}, continuous=False),
-        Backend("scipy", "SciPy (HiGHS)", {"scipy": ">=1.14"}, interrupts=False),
-        Backend("scip", "SCIP", {"ortools": ">=9.15,<10"}),
+        Backend("cbc", "CBC", {"pulp": ">=3.3.1,<5", "cbcbox": ">=2.914"}),
+        Backend("cpsat", "CP-SAT", {"ortools": ORTOOLS}, continuous=False),
+        Backend("scipy", "SciPy (HiGHS)", {"scipy": ">=1.15"}, interrupts=False),
+        Backend("scip", "SCIP", {"ortools": ORTOOLS}),
     )
 }
 

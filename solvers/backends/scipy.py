@@ -33,9 +33,8 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
     if math.isfinite(limits.remaining):
         settings["time_limit"] = max(limits.remaining, 1e-3)
     sign = 1.0 if model.sense == "min" else -1.0
-    # SciPy 1.14's own HiGHS takes no wider integers
-    columns, starts = model.columns.astype(np.int32), model.starts.astype(np.int32)
-    matrix: Any = csr_array((model.values, columns, starts), shape=(model.rows, model.variables))
+    entries = (model.values, model.columns, model.starts)
+    matrix: Any = csr_array(entries, shape=(model.rows, model.variables))
     rows = [LinearConstraint(matrix, model.row_lower, model.row_upper)] if model.rows else []
 
     call: Any = milp  # its options are typed as a closed dictionary

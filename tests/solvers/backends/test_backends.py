@@ -280,7 +280,7 @@ def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(backends, "_version", lambda package: "")
     with pytest.raises(BackendUnavailable, match="pulp and cbcbox not installed") as caught:
         require("cbc")
-    assert "pip install 'pulp>=3.3.1,<5' 'cbcbox>=2.9'" in str(caught.value)
+    assert "pip install 'pulp>=3.3.1,<5' 'cbcbox>=2.914'" in str(caught.value)
 
 
 def test_an_import_that_fails_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -300,8 +300,9 @@ def test_an_optimum_of_cbc_is_proven_to_its_gap_whatever_digits_the_log_has(
 ) -> None:
     from optgap.solvers.backends import cbc
 
-    monkeypatch.setattr(cbc, "BOUND", re.compile(r"^(?P<nothing>)(?=Welcome)", re.MULTILINE))
-    monkeypatch.setattr(cbc, "_at_least", lambda text: 40.5)  # as of "Lower bound: 41"
+    # any line is one of a bound: logs of CBC differ from version to version
+    monkeypatch.setattr(cbc, "BOUND", re.compile(r"^()", re.MULTILINE))
+    monkeypatch.setattr(cbc, "_at_least", lambda text: -45.0)  # as of "Lower bound: -4e+01"
     model = knapsack([16.0, 22.0, 12.0, 8.0, 11.0, 19.0], [5, 7, 4, 3, 4, 6], 14)
     solved = solve(model, backend="cbc", limits=Limits(), gap=1e-6)
     assert solved.bound == pytest.approx(43, rel=2e-6)
