@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -205,6 +206,9 @@ def test_gpus_are_counted_level_by_level() -> None:
     # many small ones below a wide one: no fewer of a lower level than of a higher
     wide = packing(problem([Task("w", 1.0, gpus=2, kappa=1.0), Task("s", 1.0, kappa=2.0)]))
     assert counted(wide, levels(wide), Limits()) == (2, 2)
+    # nor where the lower is not worth more work: six by columns of the higher, five by their sum
+    packed = packing(problem([*sizes(*[4.0] * 6, *[3.5] * 6), Task("s", 0.0, kappa=2.0)]))
+    assert counted(packed, levels(packed), Limits(), (5, 6)) == (6, 6)
     closed = closed_bound(pack, own, (3, 2, 1))
     assert closed == pytest.approx(110 + 90 + 60 + 200, rel=1e-7)
     assert closed <= 460
@@ -230,6 +234,13 @@ def test_servers_by_counts_see_that_wide_tasks_need_one_server() -> None:
     found = bound_levels(big, limits=Limits(), seed=0)
     assert found.bound == pytest.approx(15 * 60 + 300, rel=1e-7)
     assert found.bound <= 1200
+    # two of them at 110 W
+    two = [replace(task, kappa=1.0 if k < 2 else 2.0) for k, task in enumerate(tasks)]
+    made = problem(two, servers=[Server((0,) * 8, 100.0)] * 4)
+    assert bound_area(made, limits=Limits(), seed=0).bound == pytest.approx(1400, rel=1e-7)
+    found = bound_levels(made, limits=Limits(), seed=0)
+    assert found.bound == pytest.approx(6 * 110 + 9 * 60 + 300, rel=1e-7)
+    assert found.bound <= 1500
 
 
 def searched(made: ConsolidationProblem) -> tuple[Packing, Search]:

@@ -1,0 +1,364 @@
+"""What prices prove of columns over contents of a GPU, and what trees leave out, by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
+from optgap.models.consolidation.problem import Rules
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation import partition
+from optgap.solvers.consolidation.branching import Node, Tree
+from optgap.solvers.consolidation.levels import levels
+from optgap.solvers.consolidation.master import MANY, Binding, Box, Master
+from optgap.solvers.consolidation.packing import Packing, packing
+from optgap.solvers.consolidation.partition import Item, Partition, contents_of, shared, sharing
+from optgap.solvers.consolidation.search import Search
+
+EVEN = GpuKind(
+    memory_gb=10.0, power=PowerLine(10.0, 0.1), f_min_mhz=500.0, f_max_mhz=1000.0, beta=1.0
+)
+"""A GPU costs 110 W where κ = 1 is the least of its tasks, 90 W at 1.25 and 60 W at 2."""
+THREE = [Task(f"t{k}", 4.0, kappa=2.0) for k in range(3)]
+"""Two of them fit a GPU of 60 W."""
+STEPS = [
+    Task("a", 6.0, kappa=1.0), Task("b", 6.0, kappa=1.25), Task("c", 6.0, kappa=2.0),
+    Task("d", 3.0, kappa=2.0),
+]  # fmt: skip
+"""The last fits beside any other: GPUs of 110, 90 and 60 W."""
+WIDE = [
+    Task("v", 6.0, gpus=2, kappa=2.0), Task("w", 6.0, gpus=2, kappa=2.0), Task("s", 4.0, kappa=2.0)
+]  # fmt: skip
+"""Two that need two GPUs each, and one that fits beside either."""
+
+
+def packed(tasks: list[Task], gang: Any = "server") -> Packing:
+    """On eight servers of two GPUs and 100 W."""
+    servers = [Server((0, 0), 100.0)] * 8
+    return packing(ConsolidationProblem.of([EVEN], servers, tasks, rules=Rules(gang=gang)))
+
+
+# -- the linear program over whole counts --------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("tasks", "low", "high", "prices", "rents", "spread", "bound"),
+    [
+        # a GPU costs 60 and 50 of its server: any two tasks are worth it, half of it each
+        (THREE, (1, 1), (16, 8), [55] * 3, [110], 50, 165),
+        # where pairs are worth 120 all is scaled by 11/12, or 10 paid for each of few GPUs
+        (THREE, (1, 1), (16, 8), [60] * 3, [110], 50, 165),
+        (THREE, (1, 1), (2, 8), [60] * 3, [110], 50, 165),
+        (THREE, (1, 1), (1, 8), [60] * 3, [110], 50, 170),
+        (THREE, (1, 1), (16, 8), [55, 75, 35], [110], 50, 165 * 110 / 130),
+        # servers that are not paid by their GPUs cost what the least of them do
+        (THREE, (1, 1), (16, 8), [30] * 3, [60], 0, 90 + 100),
+        (THREE, (2, 2), (16, 8), [30] * 3, [60], 0, 90 + 200),
+        # rents below and above a GPU's cost: the least or the most GPUs, at the difference
+        (THREE, (2, 1), (16, 8), [20] * 3, [40], 0, 60 + 2 * 20 + 100),
+        (THREE, (2, 1), (5, 8), [40] * 3, [80], 0, 120 - 5 * 20 + 100),
+        # servers paid for more than once: the most of them, at what is lost by each
+        (THREE, (1, 1), (16, 3), [60] * 3, [120], 60, 180 - 3 * 20),
+        # sets that cost nothing cannot be scaled but to nothing; a GPU may hold a pair worth 20
+        (THREE, (1, 1), (2, 8), [10] * 3, [0], 0, 0 + 60 + 100),
+        (THREE, (1, 1), (1, 8), [10] * 3, [0], 0, 30 - 20 + 60 + 100),
+        (STEPS, (1, 1, 1, 1), (16, 16, 16, 8), [160, 140, 110, 0], [110, 30, 20], 50, 410),
+        (STEPS, (1, 1, 1, 1), (16, 16, 16, 8), [150, 130, 100, 10], [110, 30, 20], 50, 390),
+        (STEPS, (3, 2, 1, 2), (16, 16, 16, 8), [110, 90, 60, 0], [60, 30, 20], 0, 460),
+        # the second level is 20 dearer than its rent
+        (STEPS, (3, 2, 1, 2), (16, 16, 16, 8), [140, 120, 110, 0], [110, 10, 20], 50, 410),
+        (STEPS, (3, 1, 1, 2), (16, 16, 16, 8), [140, 120, 110, 0], [110, 10, 20], 50, 390),
+    ],
+)
+def test_prices_of_tasks_gpus_and_servers_prove_what_they_add_up_to(
+    tasks: list[Task],
+    low: tuple[int, ...],
+    high: tuple[int, ...],
+    prices: list[float],
+    rents: list[float],
+    spread: float,
+    bound: float,
+) -> None:
+    pack = packed(tasks)
+    master = Master(pack, levels(pack), Box(low, high), 0)
+    duals = np.array([*prices, *rents, spread], dtype=float)
+    found, _, exact = master._price(duals, MANY)
+    assert found == pytest.approx(bound, rel=1e-7)
+    assert found < bound
+    # prices below nothing are none
+    free = np.array([-1.0, *[0.0] * (len(duals) - 1)])
+    assert master._price(free, MANY)[0] == pytest.approx(master.watts(low), rel=1e-7)
+    assert exact == (max(prices) + sorted(prices)[-2] <= sum(rents) + 1e-9 or tasks is STEPS)
+
+
+def test_sets_worth_more_than_they_cost_are_offered_the_best_first() -> None:
+    pack = packed(STEPS)
+    master = Master(pack, levels(pack), Box((1,) * 4, (16, 16, 16, 8)), 0)
+    # of the costs of 160, 140 and 110 W: 5 more beside the first, 15 beside the second
+    duals = np.array([145.0, 135.0, 80.0, 20.0, 110.0, 30.0, 20.0, 50.0])
+    bound, fresh, exact = master._price(duals, MANY)
+    assert fresh == [(1, 3), (0, 3)]
+    assert not exact
+    assert bound == pytest.approx(380 * 140 / 155, rel=1e-7)
+    assert master.add(fresh) == 2
+    assert master.add([*fresh, (3, 1), ()]) == 0
+    assert master.watts((3, 2, 1, 2)) == pytest.approx(460, rel=1e-7)
+
+
+@pytest.mark.parametrize("nodes", [MANY, 2000])
+@pytest.mark.parametrize(
+    ("prices", "tolls", "bound"),
+    [
+        # a GPU and half a server are 110 W; 10 more in the first server, which has two GPUs
+        ([120, 110, 0], (10, 0), 2 * 230 - 2 * 10),
+        ([110, 100, 10], (10, 0), 2 * 210 + 10 - 20),
+        ([100, 100, 10], (0, 0), 2 * 200 + 10),
+        ([110, 110, 10], (10, 10), 2 * 220 + 10 - 40),
+        # the second is worth 120 in a server without a toll: all but tolls is scaled by 11/12
+        ([120, 120, 0], (10, 0), 480 * 11 / 12 - 20),
+    ],
+)
+def test_gpus_of_a_server_cost_its_toll_and_are_no_more_than_it_has(
+    prices: list[float], tolls: tuple[float, float], bound: float, nodes: int
+) -> None:
+    pack = packed(WIDE)
+    master = Master(pack, levels(pack), Box((4, 2), (16, 8)), 2)
+    master.bind(Binding.none(3, 2).bind([(0, 0), (1, 1)]))
+    duals = np.array([*prices, 110, 50, *tolls], dtype=float)
+    found, _, _ = master._price(duals, nodes)
+    assert found == pytest.approx(bound, rel=1e-7)
+    assert found < bound
+
+
+def test_sets_of_two_servers_or_in_a_server_that_bars_them_are_not_used() -> None:
+    sizes = (("v", 3.0, 2), ("w", 3.0, 2), ("s", 3.0, 1), ("r", 1.0, 1))
+    pack = packed([Task(name, size, gpus, kappa=2.0) for name, size, gpus in sizes])
+    master = Master(pack, levels(pack), Box((2, 1), (16, 8)), 3)
+    master.add([(0, 1), (0, 2), (1, 2), (2, 3), (0, 1, 2)])
+    at = {one: k for k, one in enumerate(master.sets)}
+    binding = Binding.none(4, 3).bind([(0, 0), (1, 1)]).bar([(2, 1)])
+    master.bind(binding)
+    assert {one: int(master.homes[k]) for one, k in at.items()} == {
+        (0,): 0, (1,): 1, (2,): -1, (3,): -1, (0, 1): -2, (0, 2): 0, (1, 2): -2, (2, 3): -1,
+        (0, 1, 2): -2,
+    }  # fmt: skip
+    assert binding.fresh == 2
+    # four GPUs of two servers; the third task beside the first
+    assert master.run(Limits()).value == pytest.approx(4 * 60 + 200, rel=1e-6)
+    # bound to one server, three GPUs do not fit it: one is beyond the counts, and dear
+    tight = Master(pack, levels(pack), Box((2, 1), (16, 8)), 1)
+    tight.bind(Binding.none(4, 1).bind([(0, 0), (1, 0)]))
+    assert tight.run(Limits()).value == pytest.approx(2 * 60 + 100, rel=1e-6)
+    apart = packed(WIDE[:2])
+    full = Master(apart, levels(apart), Box((2, 1), (16, 8)), 1)
+    full.bind(Binding.none(2, 1).bind([(0, 0), (1, 0)]))
+    assert full.run(Limits()).value > 10 * (4 * 60 + 200)
+    full.bind(Binding.none(2, 1))
+    assert full.run(Limits()).value == pytest.approx(4 * 60 + 200, rel=1e-6)
+
+
+# -- what the trees leave out --------------------------------------------------------------
+
+
+def tree(tasks: list[Task], counts: tuple[int, ...], watts: float) -> Tree:
+    """Where a placement of so many W is known."""
+    pack = packed(tasks)
+    search = Search(pack, 0)
+    search.build(Limits(), tries=1)
+    search.watts = watts
+    return Tree(pack, levels(pack), counts, search, 0)
+
+
+def test_counts_go_as_far_as_the_gap_pays() -> None:
+    """Steps of 60, 30 and 20 W and servers of 100 W, of which 460 W pay two."""
+    for watts, high in (
+        (460.5, (3, 2, 1, 2)), (480, (3, 2, 2, 2)), (519.9, (3, 3, 3, 2)), (520, (4, 4, 4, 2)),
+        (560, (4, 5, 6, 3)),
+    ):  # fmt: skip
+        box = tree(STEPS, (3, 2, 1), watts).root.box
+        assert box == Box((3, 2, 1, 2), high), watts
+    assert tree(STEPS, (3, 2, 1), 1e6).root.box.high == (16, 16, 16, 8)
+
+
+def covered(grown: Tree) -> list[tuple[int, ...]]:
+    """The counts in every node, one after another."""
+    return [
+        vector
+        for node in grown.heap
+        for vector in itertools.product(
+            *(range(a, b + 1) for a, b in zip(node.box.low, node.box.high, strict=True))
+        )
+    ]
+
+
+def test_no_counts_are_lost_and_none_is_looked_at_twice() -> None:
+    grown = tree(STEPS, (3, 2, 1), 1e6)
+    box = Box((3, 2, 1, 2), (5, 4, 2, 4))
+    node = Node(460.0, 0, 0, box, grown.root.binding)
+    every = sorted(itertools.product((3, 4, 5), (2, 3, 4), (1, 2), (2, 3, 4)))
+    for vector in ((3, 2, 1, 2), (4, 3, 2, 3), (5, 4, 2, 4), (4, 2, 2, 4)):
+        grown.heap = []
+        grown._around(node, 470.0, vector)
+        assert sorted(covered(grown)) == every
+        assert Box(vector, vector) in [one.box for one in grown.heap]
+    for found in ((3.5, 2.0, 1.0, 2.0), (4.0, 3.2, 1.0, 2.0), (4.0, 2.0, 1.0, 3.9)):
+        grown.heap = []
+        far = np.abs(np.array(found) - np.round(found))
+        grown._on_counts(node, 470.0, np.array(found), far)
+        assert len(grown.heap) == 2
+        assert sorted(covered(grown)) == every
+    # of two fractions the one that is dearer to round: half a server of 100 W
+    grown.heap = []
+    grown._on_counts(node, 470.0, np.array([3.2, 2, 1, 2.5]), np.array([0.2, 0, 0, 0.5]))
+    assert {one.box.high[-1] for one in grown.heap} == {2, 4}
+    assert min(one.bound for one in grown.heap) == 470
+
+
+def test_a_node_costs_no_less_than_its_parent_and_its_least_counts() -> None:
+    grown = tree(STEPS, (3, 2, 1), 600.0)
+    grown.heap = []
+    node = Node(470.0, 3, 0, grown.root.box, grown.root.binding)
+    for bound, low, expected in (
+        (465.0, (3, 2, 1, 2), 470.0), (475.0, (3, 2, 1, 2), 475.0), (465.0, (4, 2, 1, 2), 520.0),
+    ):  # fmt: skip
+        grown.heap = []
+        grown._push(node, bound, Box(low, (5, 4, 2, 4)), node.binding)
+        assert [(n.bound, n.deep) for n in grown.heap] == [(pytest.approx(expected), 2)]
+    assert grown.left == math.inf
+    # what is too dear to look at still counts, and is the bound where nothing is left
+    grown.heap = []
+    grown._push(node, 465.0, Box((5, 4, 2, 3), (5, 4, 2, 4)), node.binding)
+    assert grown.heap == []
+    assert grown.left == grown.bound == pytest.approx(5 * 60 + 4 * 30 + 2 * 20 + 300)
+    grown._push(node, 480.0, Box((3, 2, 1, 2), (5, 4, 2, 4)), node.binding)
+    assert grown.bound == 480
+    grown.stuck = 473.0
+    assert grown.bound == 473
+
+
+def test_a_task_goes_into_each_server_that_is_used_and_one_that_is_not() -> None:
+    grown = tree(WIDE, (4,), 1e6)
+    box = Box((4, 2), (16, 8))
+    grown.heap = []
+    grown._on_servers(Node(440.0, 0, 0, box, grown.root.binding), 450.0)
+    assert [node.binding.server.tolist() for node in grown.heap] == [[0, -1, -1]]
+    first = grown.heap[0]
+    for most, homes in ((8, {0, 1}), (1, {0})):
+        grown.heap = []
+        few = Node(440.0, 0, 0, Box((4, 1), (16, most)), first.binding)
+        grown._on_servers(few, 450.0)
+        assert {int(node.binding.server[1]) for node in grown.heap} == homes
+
+
+# -- pairs of tasks ------------------------------------------------------------------------
+
+
+def pairs(tasks: list[Task], counts: tuple[int, ...], floor: float, watts: float) -> Partition:
+    pack = packed(tasks, "free")
+    search = Search(pack, 0)
+    search.build(Limits(), tries=1)
+    search.watts = watts
+    return Partition(pack, levels(pack), counts, floor, search, Limits())
+
+
+def test_counts_of_the_tree_of_pairs_go_as_far_as_the_gap_pays() -> None:
+    for watts, high in (
+        (460.5, (3, 2, 1, 2)), (480, (3, 2, 2, 2)), (520, (4, 4, 4, 2)), (559, (4, 5, 5, 2)),
+        (560, (4, 5, 6, 3)), (1e6, (16, 16, 16, 8)),
+    ):  # fmt: skip
+        node = pairs(STEPS, (3, 2, 1), 460.0, watts).heap[0]
+        assert (node.low, node.high) == ((3, 2, 1, 2), high), watts
+        assert node.bound == 460
+
+
+@pytest.mark.parametrize(
+    ("tasks", "low", "high", "duals", "bound"),
+    [
+        (THREE, (1, 1), (16, 8), [55, 55, 55, 110, 50], 165),
+        # 10 paid for each of two GPUs that may hold a pair worth 120
+        (THREE, (1, 1), (2, 8), [60, 60, 60, 110, 50], 160),
+        (THREE, (2, 2), (16, 8), [30, 30, 30, 60, 0], 290),
+        (THREE, (2, 1), (16, 8), [20, 20, 20, 40, 0], 60 + 2 * 20 + 100),
+        (THREE, (2, 1), (5, 8), [40, 40, 40, 80, 0], 120 - 5 * 20 + 100),
+        (THREE, (1, 1), (16, 3), [60, 60, 60, 120, 60], 180 - 3 * 20),
+        (STEPS, (1, 1, 1, 1), (16, 16, 16, 8), [150, 130, 100, 10, 110, 30, 20, 50], 390),
+        (STEPS, (3, 2, 1, 2), (16, 16, 16, 8), [140, 120, 110, 0, 110, 10, 20, 50], 410),
+    ],
+)
+def test_prices_of_a_node_of_pairs_prove_what_they_add_up_to(
+    tasks: list[Task],
+    low: tuple[int, ...],
+    high: tuple[int, ...],
+    duals: list[float],
+    bound: float,
+) -> None:
+    grown = pairs(tasks, low[:-1], 1.0, 1e5)
+    node = replace(grown.heap[0], low=low, high=high)
+    found, _, exact = partition.Master(grown, node)._price(np.array(duals, float), 2_000_000)
+    assert found == pytest.approx(bound, rel=1e-7)
+    assert found < bound
+    assert exact == (duals[0] < 60 or tasks is STEPS or low == (1, 1) == (1, high[-1] - 2))
+
+
+def test_items_kept_apart_are_worth_no_more_than_each() -> None:
+    grown = pairs(THREE, (1,), 1.0, 1e5)
+    singles = tuple(frozenset([k]) for k in range(3))
+    node = replace(grown.heap[0], columns=singles)
+    every = frozenset(frozenset(pair) for pair in itertools.combinations(range(3), 2))
+    alone = replace(node, apart=every)
+    duals = np.array([110.0, 110, 110, 110, 50])
+    master = partition.Master(grown, alone)
+    assert master._price(duals, 2_000_000)[0] == pytest.approx(330, rel=1e-7)
+    found = master.run(Limits(), math.inf)
+    assert found.bound == pytest.approx(330, rel=1e-6)
+    assert found.counts.tolist() == pytest.approx([3, 1.5])
+    assert sorted((sorted(one), x) for one, x in found.used) == [([0], 1), ([1], 1), ([2], 1)]
+    together = partition.Master(grown, node).run(Limits(), math.inf)
+    assert together.bound == pytest.approx(1.5 * 60 + 100, rel=1e-6)
+    assert {pair: pytest.approx(x) for pair, x in shared(together).items()} == {
+        (0, 1): 0.5, (0, 2): 0.5, (1, 2): 0.5
+    }  # fmt: skip
+
+
+def test_two_items_share_so_many_gpus_and_no_others() -> None:
+    """Two on two GPUs each, of which they share none, one or both; a third beside either."""
+    grown = pairs([Task("v", 3.0, gpus=2), Task("w", 3.0, gpus=2), Task("s", 3.0)], (2,), 1.0, 1e5)
+    node = replace(
+        grown.heap[0], apart=frozenset([frozenset((1, 2))]),
+        columns=tuple(map(frozenset, ((0,), (1,), (2,), (0, 1), (0, 2)))),
+    )  # fmt: skip
+    v, w, s = (Item(frozenset([k]), width) for k, width in ((0, 2), (1, 2), (2, 1)))
+
+    def sets(*some: tuple[int, ...]) -> set[frozenset[int]]:
+        return {frozenset(one) for one in some}
+
+    both = frozenset((0, 1))
+    none = sharing(node, 0, 1, 0)
+    assert none["items"] == (v, w, s)
+    assert none["apart"] == sets((0, 1), (1, 2))
+    assert set(none["columns"]) == sets((0,), (1,), (2,), (0, 2))
+    one = sharing(node, 0, 1, 1)
+    assert one["items"] == (Item(v.tasks, 1), Item(w.tasks, 1), s, Item(both, 1))
+    assert one["apart"] == sets((0, 1), (0, 3), (1, 3), (1, 2), (2, 3))
+    assert set(one["columns"]) == sets((0,), (1,), (2,), (3,), (0, 2))
+    two = sharing(node, 0, 1, 2)
+    assert two["items"] == (s, Item(both, 2))
+    assert two["apart"] == sets((0, 1))
+    assert set(two["columns"]) == sets((0,), (1,))
+
+
+def test_contents_hold_what_is_wanted_and_no_more() -> None:
+    grown = pairs(WIDE, (4,), 1.0, 1e5)
+    node = grown.heap[0]
+    used = [(frozenset((0, 2)), 2.0), (frozenset((1, 2)), 1.0), (frozenset((1,)), 1.0)]
+    assert contents_of(node, used) == [{0, 2}, {0}, {1}, {1}]
+    shared_two = replace(node, items=(Item(frozenset((0, 1)), 2), node.items[2]))
+    assert contents_of(shared_two, [(frozenset((0,)), 3.0), (frozenset((1,)), 1.0)]) == [
+        {0, 1}, {0, 1}, {2}
+    ]  # fmt: skip
