@@ -196,4 +196,10 @@ def test_forgotten_sets_do_not_change_the_value() -> None:
         master.shrink()
     assert len(master.sets) < known
     assert {(ell,) for ell in range(pack.tasks)} <= set(master.sets)
-    assert master.run(Limits()).value == pytest.approx(value, rel=1e-8)
+    found = master.run(Limits())
+    assert found.value == pytest.approx(value, rel=1e-8)
+    assert len(found.amounts) == len(master.sets)
+    held = np.zeros(pack.tasks)
+    for one, amount in zip(master.sets, found.amounts.tolist(), strict=True):
+        held[list(one)] += amount
+    assert (held >= pack.width - 1e-6).all()

@@ -122,6 +122,7 @@ def test_sets_worth_more_than_they_cost_are_offered_the_best_first() -> None:
         ([110, 110, 10], (10, 10), 2 * 220 + 10 - 40),
         # the second is worth 120 in a server without a toll: all but tolls is scaled by 11/12
         ([120, 120, 0], (10, 0), 480 * 11 / 12 - 20),
+        ([120, 120, 0], (0, 10), 480 * 11 / 12 - 20),
     ],
 )
 def test_gpus_of_a_server_cost_its_toll_and_are_no_more_than_it_has(
@@ -142,7 +143,7 @@ def test_sets_of_two_servers_or_in_a_server_that_bars_them_are_not_used() -> Non
     master = Master(pack, levels(pack), Box((2, 1), (16, 8)), 3)
     master.add([(0, 1), (0, 2), (1, 2), (2, 3), (0, 1, 2)])
     at = {one: k for k, one in enumerate(master.sets)}
-    binding = Binding.none(4, 3).bind([(0, 0), (1, 1)]).bar([(2, 1)])
+    binding = Binding.none(4, 3).bind([(0, 0), (1, 1)]).bar([(2, 1), (2, 2)])
     master.bind(binding)
     assert {one: int(master.homes[k]) for one, k in at.items()} == {
         (0,): 0, (1,): 1, (2,): -1, (3,): -1, (0, 1): -2, (0, 2): 0, (1, 2): -2, (2, 3): -1,
@@ -151,6 +152,20 @@ def test_sets_of_two_servers_or_in_a_server_that_bars_them_are_not_used() -> Non
     assert binding.fresh == 2
     # four GPUs of two servers; the third task beside the first
     assert master.run(Limits()).value == pytest.approx(4 * 60 + 200, rel=1e-6)
+    # bound anew, each set is where it would be had it been so from the start
+    for pairs_, bars in (([(0, 1), (1, 0)], [(2, 0)]), ([(1, 2)], []), ([(0, 2), (2, 2)], [])):
+        again = Binding.none(4, 3).bind(pairs_).bar(bars)
+        master.bind(again)
+        fresh = Master(pack, levels(pack), Box((2, 1), (16, 8)), 3)
+        fresh.add(master.sets)
+        fresh.bind(again)
+        assert master.homes.tolist() == [
+            int(fresh.homes[fresh.sets.index(one)]) for one in master.sets
+        ]
+        dual, primal = master.run(Limits()), fresh.run(Limits())
+        assert dual.value == pytest.approx(primal.value, rel=1e-7)
+        for found in (dual, primal):
+            assert found.bound == pytest.approx(found.value, rel=1e-6)
     # bound to one server, three GPUs do not fit it: one is beyond the counts, and dear
     tight = Master(pack, levels(pack), Box((2, 1), (16, 8)), 1)
     tight.bind(Binding.none(4, 1).bind([(0, 0), (1, 0)]))
