@@ -17,6 +17,7 @@ from optgap.solvers.consolidation import partition
 from optgap.solvers.consolidation.branching import Node, Tree
 from optgap.solvers.consolidation.levels import levels
 from optgap.solvers.consolidation.master import MANY, Binding, Box, Master
+from optgap.solvers.consolidation.outcomes import CLOSE
 from optgap.solvers.consolidation.packing import Packing, packing
 from optgap.solvers.consolidation.partition import Item, Partition, contents_of, shared, sharing
 from optgap.solvers.consolidation.search import Search
@@ -38,9 +39,11 @@ WIDE = [
 """Two that need two GPUs each, and one that fits beside either."""
 
 
-def packed(tasks: list[Task], gang: Any = "server") -> Packing:
-    """On eight servers of two GPUs and 100 W."""
-    servers = [Server((0, 0), 100.0)] * 8
+def packed(
+    tasks: list[Task], gang: Any = "server", seats: int = 2, static_w: float = 100.0
+) -> Packing:
+    """On eight servers, of two GPUs and 100 W unless told."""
+    servers = [Server((0,) * seats, static_w)] * 8
     return packing(ConsolidationProblem.of([EVEN], servers, tasks, rules=Rules(gang=gang)))
 
 
@@ -181,9 +184,9 @@ def test_sets_of_two_servers_or_in_a_server_that_bars_them_are_not_used() -> Non
 # -- what the trees leave out --------------------------------------------------------------
 
 
-def tree(tasks: list[Task], counts: tuple[int, ...], watts: float) -> Tree:
+def tree(tasks: list[Task], counts: tuple[int, ...], watts: float, **more: Any) -> Tree:
     """Where a placement of so many W is known."""
-    pack = packed(tasks)
+    pack = packed(tasks, **more)
     search = Search(pack, 0)
     search.build(Limits(), tries=1)
     search.watts = watts
@@ -235,6 +238,69 @@ def test_no_counts_are_lost_and_none_is_looked_at_twice() -> None:
     assert min(one.bound for one in grown.heap) == 470
 
 
+def test_servers_that_cost_nothing_are_split_where_only_they_are_in_doubt() -> None:
+    free = tree(STEPS, (3, 2, 1), 1e6, static_w=0.0)
+    free.heap = []
+    node = Node(260.0, 0, 0, Box((3, 2, 1, 2), (5, 4, 2, 4)), free.root.binding)
+    free._on_counts(node, 260.0, np.array([3, 2, 1, 2.5]), np.array([0, 0, 0, 0.5]))
+    assert {(one.box.low[-1], one.box.high[-1]) for one in free.heap} == {(2, 2), (3, 4)}
+
+
+def test_a_node_whose_counts_are_whole_is_settled_only_where_nothing_is_left_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A placement of 445 W is known; the node costs as much, or less and more may be in it."""
+    grown = tree(WIDE, (4,), 445.0)
+    monkeypatch.setattr(grown, "_look", lambda *_: None)
+    bound_tasks = grown.root.binding.bind([(0, 0), (1, 1)])
+    vector, many = (4, 2), Box((4, 2), (5, 2))
+
+    def settled(bound: float, box: Box, binding: Binding) -> tuple[float, float, int]:
+        grown.heap, grown.left, grown.stuck = [], math.inf, math.inf
+        grown._settle(Node(bound, 0, 0, box, binding), bound, vector)
+        return grown.left, grown.stuck, len(grown.heap)
+
+    near = 445 * (1 - 0.4 * CLOSE)
+    assert settled(near, many, bound_tasks) == (near, math.inf, 0)
+    # half a watt is worth another look: at each count, or else nobody knows
+    assert settled(444.5, Box(vector, vector), bound_tasks) == (math.inf, 444.5, 0)
+    # the counts that it has by themselves; with a GPU more they cost 500 W, too many
+    assert settled(439.5, many, bound_tasks) == (pytest.approx(500), math.inf, 1)
+    assert grown.heap[0].box == Box(vector, vector)
+    # as long as a task has no server yet, that is what is decided
+    assert settled(439.5, many, grown.root.binding) == (math.inf, math.inf, 1)
+    assert grown.heap[0].box == many
+    grown.limits.interrupted.set()
+    assert settled(430.0, many, bound_tasks) == (math.inf, 430.0, 0)
+
+
+def test_counts_that_are_too_few_are_not_denied_where_their_bound_does_not() -> None:
+    """Three tasks of which two fit a GPU, on one GPU: not possible, which a bound need not say."""
+    grown = tree(THREE, (1,), 1e6)
+    few = Node(160.0, 0, 0, Box((1, 1), (1, 1)), grown.root.binding)
+    grown.heap = []
+    assert grown._expand(few)
+    assert (grown.heap, grown.left) == ([], math.inf)
+    assert 160 <= grown.stuck < 1e6
+    assert grown.bound == grown.stuck
+    # below what is known already it is too dear to look at
+    grown = tree(THREE, (1,), 159.0)
+    grown.heap = []
+    assert grown._expand(few)
+    assert (grown.stuck, grown.heap) == (math.inf, [])
+    assert grown.left >= 160
+    # where the program finds half GPUs, either side of them is looked at
+    grown = tree(THREE, (1,), 1e6)
+    grown.heap = []
+    assert grown._expand(Node(160.0, 0, 0, Box((1, 1), (16, 8)), grown.root.binding))
+    assert sorted((one.box.low[0], one.box.high[0]) for one in grown.heap) == [(1, 1), (2, 16)]
+    assert min(one.bound for one in grown.heap) == pytest.approx(1.5 * 60 + 100, rel=1e-6)
+    grown.limits.interrupted.set()
+    again = Node(160.0, 0, 0, Box((1, 1), (16, 8)), grown.root.binding)
+    assert not grown._expand(again)
+    assert again.bound == pytest.approx(1.5 * 60 + 100, rel=1e-6)
+
+
 def test_a_node_costs_no_less_than_its_parent_and_its_least_counts() -> None:
     grown = tree(STEPS, (3, 2, 1), 600.0)
     grown.heap = []
@@ -274,8 +340,11 @@ def test_a_task_goes_into_each_server_that_is_used_and_one_that_is_not() -> None
 # -- pairs of tasks ------------------------------------------------------------------------
 
 
-def pairs(tasks: list[Task], counts: tuple[int, ...], floor: float, watts: float) -> Partition:
-    pack = packed(tasks, "free")
+def pairs(
+    tasks: list[Task], counts: tuple[int, ...], floor: float, watts: float, gang: Any = "free",
+    **more: Any,
+) -> Partition:  # fmt: skip
+    pack = packed(tasks, gang, **more)
     search = Search(pack, 0)
     search.build(Limits(), tries=1)
     search.watts = watts
@@ -343,29 +412,30 @@ def test_items_kept_apart_are_worth_no_more_than_each() -> None:
 
 def test_two_items_share_so_many_gpus_and_no_others() -> None:
     """Two on two GPUs each, of which they share none, one or both; a third beside either."""
-    grown = pairs([Task("v", 3.0, gpus=2), Task("w", 3.0, gpus=2), Task("s", 3.0)], (2,), 1.0, 1e5)
+    tasks = [Task("v", 3.0, gpus=2), Task("w", 3.0, gpus=2), Task("s", 3.0), Task("r", 1.0)]
+    grown = pairs(tasks, (2,), 1.0, 1e5)
     node = replace(
         grown.heap[0], apart=frozenset([frozenset((1, 2))]),
-        columns=tuple(map(frozenset, ((0,), (1,), (2,), (0, 1), (0, 2)))),
+        columns=tuple(map(frozenset, ((0,), (1,), (2,), (3,), (0, 1, 3), (0, 2)))),
     )  # fmt: skip
-    v, w, s = (Item(frozenset([k]), width) for k, width in ((0, 2), (1, 2), (2, 1)))
+    v, w, s, r = (Item(frozenset([k]), width) for k, width in ((0, 2), (1, 2), (2, 1), (3, 1)))
 
     def sets(*some: tuple[int, ...]) -> set[frozenset[int]]:
         return {frozenset(one) for one in some}
 
     both = frozenset((0, 1))
     none = sharing(node, 0, 1, 0)
-    assert none["items"] == (v, w, s)
+    assert none["items"] == (v, w, s, r)
     assert none["apart"] == sets((0, 1), (1, 2))
-    assert set(none["columns"]) == sets((0,), (1,), (2,), (0, 2))
+    assert set(none["columns"]) == sets((0,), (1,), (2,), (3,), (0, 2), (0, 3), (1, 3))
     one = sharing(node, 0, 1, 1)
-    assert one["items"] == (Item(v.tasks, 1), Item(w.tasks, 1), s, Item(both, 1))
-    assert one["apart"] == sets((0, 1), (0, 3), (1, 3), (1, 2), (2, 3))
-    assert set(one["columns"]) == sets((0,), (1,), (2,), (3,), (0, 2))
+    assert one["items"] == (Item(v.tasks, 1), Item(w.tasks, 1), s, r, Item(both, 1))
+    assert one["apart"] == sets((0, 1), (0, 4), (1, 4), (1, 2), (2, 4))
+    assert set(one["columns"]) == sets((0,), (1,), (2,), (3,), (4,), (0, 2), (0, 3), (1, 3), (3, 4))
     two = sharing(node, 0, 1, 2)
-    assert two["items"] == (s, Item(both, 2))
-    assert two["apart"] == sets((0, 1))
-    assert set(two["columns"]) == sets((0,), (1,))
+    assert two["items"] == (s, r, Item(both, 2))
+    assert two["apart"] == sets((0, 2))
+    assert set(two["columns"]) == sets((0,), (1,), (2,), (1, 2))
 
 
 def test_contents_hold_what_is_wanted_and_no_more() -> None:
@@ -377,3 +447,63 @@ def test_contents_hold_what_is_wanted_and_no_more() -> None:
     assert contents_of(shared_two, [(frozenset((0,)), 3.0), (frozenset((1,)), 1.0)]) == [
         {0, 1}, {0, 1}, {2}
     ]  # fmt: skip
+
+
+def sets_of(*used: tuple[tuple[int, ...], float]) -> list[tuple[frozenset[int], float]]:
+    return [(frozenset(one), x) for one, x in used]
+
+
+def leaf(
+    grown: Partition, counts: list[float], *used: tuple[tuple[int, ...], float], **changes: Any
+) -> partition.Node:
+    """What a node whose sets are whole makes of them."""
+    node = replace(grown.heap[0], **changes)
+    grown.heap = []
+    grown._leaf(node, partition.Relaxed(node.bound, np.array(counts), sets_of(*used), ()))
+    return node
+
+
+def test_whole_sets_that_find_seats_are_a_placement() -> None:
+    grown = pairs(WIDE, (4,), 1.0, 1e5, "server")
+    leaf(grown, [4.0, 2.0], ((0,), 1.0), ((0, 2), 1.0), ((1,), 2.0), bound=440.0 - 1e-5)
+    assert grown.search.watts == pytest.approx(440)
+    assert grown.search.places is not None
+    assert grown.heap == []
+    assert grown.bound == math.inf
+    # where it costs more than the node does, something cheaper may be there
+    grown = pairs(WIDE, (4,), 1.0, 1e5, "server")
+    leaf(grown, [4.0, 2.0], ((0,), 1.0), ((0, 2), 1.0), ((1,), 2.0), bound=430.0)
+    assert grown.search.watts == pytest.approx(440)
+    assert grown.bound == 430
+
+
+def test_whole_sets_without_seats_need_a_server_more_or_other_pairs() -> None:
+    """Two tasks of two GPUs that share one: three GPUs of one server, but it has two."""
+    chain = [Task("v", 3.0, gpus=2, kappa=2.0), Task("w", 3.0, gpus=2, kappa=2.0)]
+    used = (((0,), 1.0), ((0, 1), 1.0), ((1,), 1.0))
+    for static_w, servers in ((100.0, 2), (0.0, 5)):
+        grown = pairs(chain, (2,), 1.0, 1e5, "server", static_w=static_w)
+        node = leaf(grown, [3.0, 2.0], *used, bound=300.0, low=(2, 1), high=(9, 5))
+        assert grown.search.watts == 1e5
+        more = [one for one in grown.heap if one.low != node.low]
+        assert [(one.low, one.high, len(one.items)) for one in more] == (
+            [((2, servers + 1), (9, 5), 2)] if servers < 5 else []
+        )
+        rest = [one for one in grown.heap if one.low == node.low]
+        assert {one.high for one in rest} == {(9, servers)}
+        # sharing none, one or both of their GPUs
+        shares = sorted(sorted((len(i.tasks), i.width) for i in one.items) for one in rest)
+        assert shares == [[(1, 1), (1, 1), (2, 1)], [(1, 2), (1, 2)], [(2, 2)]]
+        assert grown.bound == 300
+    # that of two in servers of three only one fits each: for certain two servers are too few
+    apart = [Task(f"w{k}", 6.0, gpus=2, kappa=2.0) for k in range(3)]
+    grown = pairs(apart, (6,), 1.0, 1e5, "server", seats=3)
+    leaf(grown, [6.0, 2.0], ((0,), 2.0), ((1,), 2.0), ((2,), 2.0), bound=500.0)
+    assert [(one.low[-1], one.bound) for one in grown.heap] == [(3, 500.0)]
+    assert grown.open == math.inf
+
+
+def test_nothing_that_is_better_by_more_than_a_millionth_is_passed_over() -> None:
+    assert pairs(THREE, (2,), 1.0, 1000.0).cut == pytest.approx(1000 * (1 - 1e-7), rel=1e-10)
+    assert tree(THREE, (2,), 1000.0).cut == pytest.approx(1000 * (1 - 0.5 * CLOSE), rel=1e-10)
+    assert CLOSE < 1e-6
