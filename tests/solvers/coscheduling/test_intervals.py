@@ -1,0 +1,124 @@
+"""The model with a clock, on its own: no list of jobs, no bound from elsewhere helps it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from strategies_coscheduling import coscheduling_problems
+
+from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
+from optgap.models.limits import Limits
+from optgap.models.result import Status, Termination
+from optgap.solvers.coscheduling.exhaustive import exhaustive
+from optgap.solvers.coscheduling.intervals import Intervals
+from optgap.solvers.coscheduling.lists import value_of
+from optgap.solvers.coscheduling.oracle import (
+    Bounded,
+    Found,
+    _bounded,
+    _searched,
+    best_schedule,
+    oracle,
+)
+from optgap.solvers.coscheduling.patterns import patterns
+
+ALONE = Bounded(0.0, "nothing")
+
+
+def searched(problem: CoschedulingProblem, found: Any, first: tuple[int, ...] = ()) -> Found:
+    """From one job after another, those of `first` at once."""
+    late = sum(app.modes[0].runtime_s for app in map(problem.application, range(len(problem))))
+    start = max(problem.releases, default=0.0)
+    apart = []
+    for j in range(len(problem)):
+        count = problem.application(j).modes[0].gpu_count
+        apart.append((j, count, 0.0 if j in first else start + late * (j + 1)))
+    return _searched(Intervals(problem, found, 0.0, first), apart, ALONE, Limits(60), 0, 1)
+
+
+@settings(max_examples=25)
+@given(problem=coscheduling_problems(max_jobs=4, goals=("energy", "makespan")))
+def test_without_any_other_help_it_finds_what_exhaustive_search_does(
+    problem: CoschedulingProblem,
+) -> None:
+    truth = problem.evaluate(exhaustive(problem, limits=Limits(), seed=0).solution).objective
+    for found in (None, patterns(problem)):
+        answer = searched(problem, found)
+        assert answer.value == pytest.approx(truth, rel=1e-6)
+        assert answer.led.bound <= truth * (1 + 1e-9)
+        assert answer.led.bound == pytest.approx(truth, rel=1e-4, abs=2e-3)
+        assert answer.termination is Termination.COMPLETED
+
+
+def queue(*rows: tuple[int, float], **more: Any) -> CoschedulingProblem:
+    """Jobs of (GPUs, seconds) at 100 W per GPU on two GPUs of 10 W idle."""
+    pool = [Application(f"a{k}", (Mode(g, t, 100.0),)) for k, (g, t) in enumerate(rows)]
+    return CoschedulingProblem.of(pool, **{"gpus": 2, "idle_w": 10.0, **more})
+
+
+@pytest.mark.parametrize(("goal", "per_s"), [("makespan", 0.0), ("energy", 20.0)])
+def test_jobs_that_run_already_start_at_once(goal: Any, per_s: float) -> None:
+    """On two GPUs: 1 for 4 s, 2 for 2 s, and from 4 s on 1 for 2 s: 6 s if the second is first."""
+    made = queue((1, 4.0), (2, 2.0), (1, 2.0), releases=[0, 0, 4], goal=goal)
+    work = 4 * 90 + 2 * 180 + 2 * 90 if per_s else 0
+    for first, makespan in (((), 6.0), ((0,), 8.0), ((1,), 6.0)):
+        value = work + (per_s or 1.0) * makespan
+        for found in (None, patterns(made)):
+            answer = searched(made, found, first)
+            assert answer.value == pytest.approx(value)
+            assert answer.led.bound == pytest.approx(value, rel=1e-5)
+            assert answer.led.bound <= value
+            assert answer.led.by.startswith("intervals, ")
+            assert all(start == 0 for job, _, start in answer.starts if job in first)
+        whole = best_schedule(made, Limits(), 0, 1, first)
+        assert whole.proven
+        assert whole.value == pytest.approx(value)
+
+
+def test_the_larger_of_areas_and_patterns_is_where_the_oracle_begins() -> None:
+    """Three of three GPUs of four and 2 s: 4.5 s by areas, and 6 s as no two run together."""
+    made = queue((2, 2.0), (2, 2.0), goal="makespan")
+    led = _bounded(made, patterns(made), Limits(), 0)
+    assert led.bound == pytest.approx(4)
+    assert led.bound <= 4
+    assert led.counts == [2, 2]
+    area = _bounded(made, None, Limits(), 0)
+    assert (area.by, area.counts) == ("areas in closed form", None)
+    assert area.bound == pytest.approx(4)
+    wide = queue((3, 2.0), (3, 2.0), (3, 2.0), gpus=4, goal="makespan")
+    assert _bounded(wide, None, Limits(), 0).bound == pytest.approx(4.5)
+    led = _bounded(wide, patterns(wide), Limits(), 0)
+    assert led.bound == pytest.approx(6)
+    assert led.by.startswith("patterns of GPU counts, ")
+
+
+@pytest.mark.parametrize(("goal", "value"), [("makespan", 4.0), ("energy", 620.0), ("edp", 2480.0)])
+def test_the_oracle_proves_three_jobs_of_which_two_run_at_a_time(goal: Any, value: float) -> None:
+    """2 s each on one of two GPUs: 4 s, 3·2·90 J and 20 W for 4 s."""
+    made = queue((1, 2.0), (1, 2.0), (1, 2.0), goal=goal)
+    outcome = oracle(made, limits=Limits(), seed=0, workers=1)
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.claimed == pytest.approx(value)
+    assert outcome.bound == pytest.approx(value, rel=3e-7)
+    assert outcome.bound <= value * (1 + 1e-12)
+    assert outcome.message == ""
+    assert made.evaluate(outcome.solution).objective == pytest.approx(value)
+
+
+def test_a_schedule_that_is_not_the_best_is_not_called_so() -> None:
+    """Run one after another they take 6 s; nothing is searched as time is up."""
+    made = queue((1, 2.0), (1, 2.0), (1, 2.0), goal="makespan")
+    program = Intervals(made, None, 0.0)
+    apart = [(j, 1, 2.0 * j) for j in range(3)]
+    assert value_of(made, apart) == 6
+    stopped = Limits()
+    stopped.interrupted.set()
+    answer = _searched(program, apart, Bounded(4.0, "by hand"), stopped, 0, 1)
+    assert not answer.proven
+    assert answer.termination is Termination.INTERRUPTED
+    assert (answer.value, answer.led.bound) == (6, 4)
+    better = _searched(Intervals(made, None, 0.0), apart, Bounded(4.0, "by hand"), Limits(), 0, 1)
+    assert better.proven
+    assert (better.value, better.led) == (4, Bounded(4.0, "by hand"))
