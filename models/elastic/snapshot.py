@@ -179,10 +179,7 @@ class _Search:
         """Rounds of growing room that keep few states, then one with all."""
         if self.closed:
             return self.solved(True)
-        others = knapsack.other_prices(*self.prices)
-        if self.there[1] >= knapsack.NO_LIMIT:
-            others[:, 1] = 0.0
-        all_prices = np.vstack([self.prices, others])
+        all_prices = np.vstack([self.prices, knapsack.other_prices(*self.prices)])
         least = knapsack.least_costs(*self.jobs, all_prices, self.snapshot.wait_s)
         size = max(abs(self.start), 1e-9)
         room = 1e-4 * size

@@ -8,9 +8,17 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import linprog
+from strategies_elastic import FREE, jobs_of, table
 
-from optgap.models.elastic import knapsack
-from optgap.models.elastic.snapshot import Choices, Snapshot, solve, undominated
+from optgap.models.elastic import ElasticProblem, knapsack
+from optgap.models.elastic.snapshot import (
+    Choices,
+    Snapshot,
+    Solved,
+    horizon,
+    solve,
+    undominated,
+)
 
 NO_LIMIT = knapsack.NO_LIMIT
 
@@ -27,7 +35,11 @@ def choices(*classes: list[tuple[float, int, float]]) -> Choices:
 
 
 def random_snapshot(seed: int, jobs: int = 4, wait: bool = True) -> Snapshot:
-    """Up to four configurations each, and room for about half of what all would like."""
+    """Up to four configurations each, and room for about half of what all would like.
+
+    Every third is of milliseconds.
+    """
+    unit = 1e-3 if seed % 3 == 0 else 1.0
     rng = np.random.default_rng(seed)
     classes = []
     for _ in range(3):
@@ -38,8 +50,8 @@ def random_snapshot(seed: int, jobs: int = 4, wait: bool = True) -> Snapshot:
     made = choices(*classes)
     limit = math.inf if seed % 4 == 0 else float(rng.integers(200, 1200))
     return Snapshot(
-        made, rng.integers(0, 3, jobs), rng.integers(1, 30, jobs).astype(float),
-        int(rng.integers(2, 14)), limit, 200.0 if wait else math.inf,
+        made, rng.integers(0, 3, jobs), unit * rng.integers(1, 30, jobs),
+        int(rng.integers(2, 14)), limit, 200.0 * unit if wait else math.inf,
     )  # fmt: skip
 
 
@@ -170,6 +182,28 @@ def test_states_that_do_not_fit_leave_a_bound_and_no_proof(seed: int) -> None:
     assert not found.proven or found.objective == pytest.approx(truth)
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_whatever_the_prices_the_best_is_among_the_states(seed: int) -> None:
+    """With room for all: prices say which states are looked at first, not what they cost."""
+    made, rng = random_snapshot(seed, 3), np.random.default_rng(seed)
+    limit, unit = min(made.limit_w, NO_LIMIT), made.wait_s / 200
+    prices = unit * rng.uniform(0, 8, (3, 2)) * (1, 0.0 if limit == NO_LIMIT else 0.02)
+    made_of = arguments(made)
+    least = knapsack.least_costs(*made_of, prices, made.wait_s)
+    paid = prices[0, 0] * made.gpus + (prices[0, 1] * limit if limit < NO_LIMIT else 0.0)
+    start, truth = float(least[0].sum() - paid), brute(made)
+    for room in (1e4 * unit, truth - start + 1e-6 * unit, truth - start - 1e-6 * unit):
+        best, found, complete, widest = knapsack.core(
+            *made_of, prices, least, start, room, 0.0, made.gpus, limit, made.wait_s, 1000, False
+        )
+        assert complete
+        assert found == (truth <= start + room)
+        if found:
+            assert made.feasible(best)
+            assert made.objective(best) == pytest.approx(truth, rel=1e-12)
+        assert widest >= 1
+
+
 @pytest.mark.parametrize("wait", [True, False])
 @pytest.mark.parametrize("seed", range(12))
 def test_the_best_prices_are_worth_what_mixtures_are(seed: int, wait: bool) -> None:
@@ -223,12 +257,13 @@ def test_a_polygon_is_cut_by_a_line_and_has_a_centre() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_states_go_where_another_is_as_good_in_all(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    runs = [sorted(rng.integers(0, 5, (int(n), 2)).tolist()) for n in rng.integers(0, 7, 4)]
+    most = 5 if seed % 2 else 16
+    runs = [sorted(rng.integers(0, most, (int(n), 2)).tolist()) for n in rng.integers(0, 17, 5)]
     rows = [row for run in runs for row in run]
     starts = np.cumsum([0, *(len(run) for run in runs)])
     used = np.array([r[0] for r in rows], np.int64)
     power = np.array([r[1] for r in rows], float)
-    cost = rng.integers(0, 5, len(rows)).astype(float)
+    cost = rng.integers(0, most, len(rows)).astype(float)
     order = knapsack.merged(used, power, starts)
     assert sorted(order.tolist()) == list(range(len(rows)))
     pairs = [rows[k] for k in order]
@@ -246,6 +281,41 @@ def test_states_go_where_another_is_as_good_in_all(seed: int) -> None:
             assert not beats(a, b, slack)
             same = used[a] == used[b] and power[a] == power[b]  # of these the later may be cheaper
             assert slack or same or not beats(b, a, 0.0)
+
+
+def test_configurations_that_none_beats_keep_their_place_in_the_tables() -> None:
+    """One and two GPUs at two clocks; the slow clock on two GPUs is no better than one GPU."""
+    time_s = np.array([[[4.0, 2.0], [2.0, np.inf]], [[3.0, 5.0], [np.inf, 1.0]]])
+    watts = np.array([[[90.0, 150.0], [200.0, 1.0]], [[80.0, 90.0], [1.0, 220.0]]])
+    made = Choices.from_tables(time_s, watts, np.array([1, 2]))
+    assert made.first.tolist() == [0, 2, 4]
+    assert made.time_s.tolist() == [4, 2, 3, 1]
+    assert made.gpus.tolist() == [1, 1, 1, 2]
+    assert made.watts.tolist() == [90, 150, 80, 220]
+    assert made.count.tolist() == [0, 0, 0, 1]
+    assert made.clock.tolist() == [0, 1, 0, 1]
+
+
+def test_waiting_counts_twice_the_longest_that_any_job_could_take() -> None:
+    """7 iterations of 2 s on one GPU at the low clock, and 5 of 3 s of the other class."""
+    classes = [table("a", [[2.0, 1.0], [1.0, 0.5]], [[50, 90], [60, 100]]),
+               table("b", [[3.0, 2.0]], [[50, 90]])]  # fmt: skip
+    made = ElasticProblem.of(
+        classes, jobs_of([0, 1], [7, 5]), [1000.0, 2000.0], gpus=2, gpus_per_node=2, cap="none",
+        idle_w=70.0, overhead=FREE,
+    )  # fmt: skip
+    for of_class, left, longest in (
+        ([0, 1], [7, 5], 15.0), ([0], [7], 14.0), ([1, 0], [0.1, 0.4], 0.8),
+    ):  # fmt: skip
+        assert horizon(made, np.array(of_class), np.array(left, float)) == 2 * longest
+    # an idle GPU's power is the least that a configuration counts for
+    assert sorted(Choices.of(made).watts.tolist())[:2] == [70, 70]
+
+
+def test_the_gap_is_relative_to_the_bound() -> None:
+    assert Solved(None, 110.0, 100.0, False).gap == pytest.approx(0.1)
+    assert Solved(None, 110.0, 0.0, False).gap == 0
+    assert Solved(None, 110.0, -1.0, False).gap == 0
 
 
 def test_of_equal_rows_the_first_stays() -> None:

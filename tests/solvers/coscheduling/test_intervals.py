@@ -27,7 +27,9 @@ from optgap.solvers.coscheduling.patterns import patterns
 ALONE = Bounded(0.0, "nothing")
 
 
-def searched(problem: CoschedulingProblem, found: Any, first: tuple[int, ...] = ()) -> Found:
+def searched(
+    problem: CoschedulingProblem, found: Any, first: tuple[int, ...] = (), known: float = 0.0
+) -> Found:
     """From one job after another, those of `first` at once."""
     late = sum(app.modes[0].runtime_s for app in map(problem.application, range(len(problem))))
     start = max(problem.releases, default=0.0)
@@ -35,7 +37,7 @@ def searched(problem: CoschedulingProblem, found: Any, first: tuple[int, ...] = 
     for j in range(len(problem)):
         count = problem.application(j).modes[0].gpu_count
         apart.append((j, count, 0.0 if j in first else start + late * (j + 1)))
-    return _searched(Intervals(problem, found, 0.0, first), apart, ALONE, Limits(60), 0, 1)
+    return _searched(Intervals(problem, found, known, first), apart, ALONE, Limits(60), 0, 1)
 
 
 @settings(max_examples=25)
@@ -75,6 +77,28 @@ def test_jobs_that_run_already_start_at_once(goal: Any, per_s: float) -> None:
         whole = best_schedule(made, Limits(), 0, 1, first)
         assert whole.proven
         assert whole.value == pytest.approx(value)
+
+
+def test_one_that_runs_already_makes_way_for_nobody() -> None:
+    """Had the first a second's time, two GPUs for 1 s would come first: 5 s instead of 6."""
+    made = queue((1, 4.0), (2, 1.0), (1, 4.0), releases=[0, 0, 1], goal="makespan")
+    for first, makespan in (((), 5.0), ((0,), 6.0)):
+        answer = searched(made, None, first)
+        assert answer.value == pytest.approx(makespan)
+        assert answer.led.bound == pytest.approx(makespan)
+
+
+@pytest.mark.parametrize(("goal", "truth"), [("makespan", 4.0), ("energy", 620.0)])
+def test_what_is_known_is_where_the_model_begins(goal: Any, truth: float) -> None:
+    """Three of 2 s, two at a time: all that is known of it is no more than the optimum."""
+    made = queue((1, 2.0), (1, 2.0), (1, 2.0), goal=goal)
+    for known in (0.0, truth - 0.5, truth):
+        answer = searched(made, None, known=known)
+        assert answer.value == pytest.approx(truth)
+        assert answer.led.bound == pytest.approx(truth)
+        assert answer.led.bound <= truth
+    # it is believed: nothing less is looked for
+    assert searched(made, None, known=truth + 1.5).led.bound >= truth + 0.99
 
 
 def test_the_larger_of_areas_and_patterns_is_where_the_oracle_begins() -> None:
