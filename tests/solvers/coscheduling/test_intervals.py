@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 import pytest
@@ -98,7 +99,7 @@ def test_what_is_known_is_where_the_model_begins(goal: Any, truth: float) -> Non
         assert answer.led.bound == pytest.approx(truth)
         assert answer.led.bound <= truth
     # it is believed: nothing less is looked for
-    assert searched(made, None, known=truth + 1.5).led.bound >= truth + 0.99
+    assert searched(made, None, known=truth + 3.5).led.bound >= truth + 0.99
 
 
 def test_the_larger_of_areas_and_patterns_is_where_the_oracle_begins() -> None:
@@ -129,6 +130,18 @@ def test_the_oracle_proves_three_jobs_of_which_two_run_at_a_time(goal: Any, valu
     assert outcome.bound <= value * (1 + 1e-12)
     assert outcome.message == ""
     assert made.evaluate(outcome.solution).objective == pytest.approx(value)
+
+
+def test_a_bound_above_the_schedule_is_not_hidden_but_for_rounding(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever checks the outcome is to see that one of both is wrong."""
+    module = importlib.import_module("optgap.solvers.coscheduling.oracle")
+    made = queue((1, 2.0), goal="makespan")
+    for bound, told in ((1.5, 1.5), (2.0, 2.0), (2 * (1 + 1e-7), 2.0), (2.00001, 2.00001), (3, 3)):
+        found = Found([(0, 1, 0.0)], 2.0, Bounded(bound, "x"), Termination.COMPLETED, True)
+        monkeypatch.setattr(module, "best_schedule", lambda *_, found=found: found)
+        assert oracle(made, limits=Limits(), seed=0).bound == told
 
 
 def test_a_schedule_that_is_not_the_best_is_not_called_so() -> None:
