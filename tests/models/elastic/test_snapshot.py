@@ -233,6 +233,7 @@ def test_the_best_prices_are_worth_what_mixtures_are(seed: int, wait: bool) -> N
                 )
                 assert not free or made.objective(other) >= made.objective(better) - 1e-9
     assert min(prices) >= 0
+    assert solve(made, 0.0).prices == pytest.approx(tuple(prices))
     paid = float(prices[0]) * made.gpus + (float(prices[1]) * limit if limit < NO_LIMIT else 0.0)
     chosen = np.zeros(5, np.int64)
     total = knapsack.evaluate(*arguments(made), *prices, made.wait_s, chosen)[0]
