@@ -26,15 +26,21 @@ PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 LOWER = (">=", "==", "~=")
 
 
-def requirements(project: Mapping[str, Any], extras: Iterable[str]) -> Iterator[Requirement]:
+def project() -> dict[str, Any]:
+    """The table of that name in pyproject.toml."""
+    found: dict[str, Any] = tomllib.loads(PYPROJECT.read_text())["project"]
+    return found
+
+
+def requirements(table: Mapping[str, Any], extras: Iterable[str]) -> Iterator[Requirement]:
     """What the project itself and these extras need; an extra that names another takes it along.
 
     Raises
     ------
     KeyError: for an extra that the project has not.
     """
-    optional = project.get("optional-dependencies", {})
-    yield from map(Requirement, project["dependencies"])
+    optional = table.get("optional-dependencies", {})
+    yield from map(Requirement, table["dependencies"])
     left, seen = list(extras), set()
     while left:
         extra = left.pop()
@@ -42,7 +48,7 @@ def requirements(project: Mapping[str, Any], extras: Iterable[str]) -> Iterator[
             continue
         seen.add(extra)
         for requirement in map(Requirement, optional[extra]):
-            if canonicalize_name(requirement.name) == canonicalize_name(project["name"]):
+            if canonicalize_name(requirement.name) == canonicalize_name(table["name"]):
                 left += requirement.extras
             else:
                 yield requirement
@@ -61,10 +67,10 @@ def lowest(requirement: Requirement) -> Version:
     return max(bounds)
 
 
-def constraints(project: Mapping[str, Any], extras: Iterable[str] = ()) -> list[str]:
+def constraints(table: Mapping[str, Any], extras: Iterable[str] = ()) -> list[str]:
     """``name==version``, sorted; of two bounds on one package the higher one."""
     found: dict[str, Version] = {}
-    for requirement in requirements(project, extras):
+    for requirement in requirements(table, extras):
         if requirement.marker is None or requirement.marker.evaluate():
             name = canonicalize_name(requirement.name)
             version = lowest(requirement)
@@ -76,9 +82,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("extras", nargs="*", help="extras whose dependencies are wanted too")
     given = parser.parse_args(arguments)
-    project = tomllib.loads(PYPROJECT.read_text())["project"]
     try:
-        print(*constraints(project, given.extras), sep="\n")
+        print(*constraints(project(), given.extras), sep="\n")
     except (KeyError, ValueError) as error:
         print(f"lowest: {error}", file=sys.stderr)
         return 1

@@ -12,7 +12,6 @@ lines run in a fresh clone. Exits with 1 when one of them fails, or a link or pi
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import shlex
 import shutil
@@ -24,13 +23,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+from clean import ROOT, Clean, cloned
+
 README = ROOT / "README.md"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`((?:optgap|pip install|make) [^`]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
-LIMIT_S = 1800
-"""For one command; a busy machine is slow."""
 
 NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,G2\nn1,64000,262144,2,G2\n"
 TASKS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\nt0,4000,8192,1,500\nt1,4000,8192,1,1000\n"
@@ -73,39 +71,20 @@ def _inline(text: str) -> Iterator[Step]:
         yield Step("sh", shlex.join([*words, "--help"] if named else words))
 
 
-class Reader:
-    """Somebody with one Python and nothing else of ours.
-
-    Parameters
-    ----------
-    python: the interpreter to make the environment with.
-    place: an empty folder for all of it.
-    """
+class Reader(Clean):
+    """Somebody with one Python, a README and a wheel."""
 
     def __init__(self, python: str, place: Path) -> None:
-        self.python = python
-        self.here = place / "here"
+        super().__init__(python, place)
         self.clone = place / "clone"
         self.wheels = place / "wheels"
-        self.bin = place / "venv" / "bin"
-        self.here.mkdir()
-        self.environment = {
-            **{k: v for k, v in os.environ.items() if not k.startswith(("OPTGAP", "PYTHON"))},
-            "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
-            "XDG_CACHE_HOME": str(place / "cache"),
-            "PIP_CACHE_DIR": os.environ.get("PIP_CACHE_DIR", str(Path.home() / ".cache" / "pip")),
-            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        }
-        # `make` is to find no environment of ours either
-        self.environment.pop("VIRTUAL_ENV", None)
 
     def settle(self) -> None:
         """Make clone, wheel, environment, and the files that the README leaves to others."""
-        call = self._checked
-        call(["git", "clone", "--quiet", str(ROOT), str(self.clone)])
-        call([self.python, "-m", "venv", str(self.bin.parent)])
-        pip = [str(self.bin / "python"), "-m", "pip", "wheel", "--quiet", "--no-deps"]
-        call([*pip, "--wheel-dir", str(self.wheels), str(self.clone)])
+        super().settle()
+        cloned(self.clone)
+        pip = ["python", "-m", "pip", "wheel", "--quiet", "--no-deps"]
+        self.checked([*pip, "--wheel-dir", str(self.wheels), str(self.clone)])
         grids = FENCE.findall((ROOT / "docs" / "sweep.md").read_text())
         (self.here / "grid.toml").write_text(next(code for kind, code in grids if kind == "toml"))
         (self.here / "NODES.csv").write_text(NODES)
@@ -114,30 +93,14 @@ class Reader:
     def do(self, step: Step) -> subprocess.CompletedProcess[str]:
         """Take one step."""
         if step.kind == "python":
-            return self._run([str(self.bin / "python"), "-c", step.text], self.here)
+            return self.run(["python", "-c", step.text])
         words = shlex.split(step.text)
         if words[0] == "make":
-            return self._run([*words, f"PYTHON={self.python}"], self.clone)
+            return self.run([*words, f"PYTHON={self.python}"], self.clone)
         if words[:2] == ["pip", "install"]:
             (wheel,) = self.wheels.glob("*.whl")
             words = ["pip", "install", "--quiet", *(_of_wheel(word, wheel) for word in words[2:])]
-        return self._run([str(self.bin / words[0]), *words[1:]], self.here)
-
-    def _run(self, command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            command,
-            cwd=folder,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=False,
-        )
-
-    def _checked(self, command: list[str]) -> None:
-        done = self._run(command, self.here.parent)
-        if done.returncode:
-            raise SystemExit(f"{shlex.join(command)}\n{done.stdout}{done.stderr}")
+        return self.run(words)
 
 
 def _of_wheel(word: str, wheel: Path) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from release.lowest import constraints, lowest, main
+from release.lowest import constraints, lowest, main, project
 
 from optgap.solvers.backends import BACKENDS
 
@@ -22,12 +20,6 @@ PROJECT: dict[str, Any] = {
         "large": ["our.own[small]", "Our_Own[large]", "fourth==5.0.1,!=6"],
     },
 }
-
-
-@pytest.fixture(scope="module")
-def project(root: Path) -> dict[str, Any]:
-    found: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    return found
 
 
 def test_an_extra_brings_those_that_it_names_and_the_higher_bound_counts() -> None:
@@ -42,16 +34,17 @@ def test_a_requirement_without_a_lower_bound_is_none_to_test_with(text: str) -> 
         lowest(Requirement(text))
 
 
-def test_everything_that_is_needed_has_a_lowest_version(project: dict[str, Any]) -> None:
-    extras = list(project["optional-dependencies"])
-    named = {line.partition("==")[0] for line in constraints(project, extras)}
-    assert {canonicalize_name(Requirement(r).name) for r in project["dependencies"]} <= named
+def test_everything_that_is_needed_has_a_lowest_version() -> None:
+    table = project()
+    extras = list(table["optional-dependencies"])
+    named = {line.partition("==")[0] for line in constraints(table, extras)}
+    assert {canonicalize_name(Requirement(r).name) for r in table["dependencies"]} <= named
     assert {"pyarrow", "distributed", "ray", "pytest", "ruff"} <= named
     assert "optgap" not in named
 
 
-def test_back_ends_ask_for_what_the_package_asks_for(project: dict[str, Any]) -> None:
-    asked = {r.name: r.specifier for r in map(Requirement, project["dependencies"])}
+def test_back_ends_ask_for_what_the_package_asks_for() -> None:
+    asked = {r.name: r.specifier for r in map(Requirement, project()["dependencies"])}
     for backend in BACKENDS.values():
         for name, spec in backend.packages.items():
             assert SpecifierSet(spec) == asked[name], name
