@@ -297,44 +297,52 @@ def test_contents_keep_memory_and_the_number_of_tasks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "goal", "edges", "costs"),
+    ("rule", "goal", "cpu", "edges", "costs"),
     [
         # 40 vCPU on packages of 16: 20 cores are three packages, 8 cores each
-        ("packages", "power", [0, 16_000, 32_000, 40_000], [0, 100, 200, 300]),
-        ("packages", "fragmentation", [36_000, 38_000, 40_000], [0, 0, 0]),
+        ("packages", "power", 40_000, [0, 16_000, 32_000, 40_000], [0, 100, 200, 300]),
+        ("packages", "fragmentation", 40_000, [36_000, 38_000, 40_000], [0, 0, 0]),
         # as printed: idle 2.5 packages count for two of 10 W
         (
             "eq1",
             "power",
+            40_000,
             [0, 8000, 16_000, 24_000, 32_000, 40_000],
             [0, 110, 100, 210, 200, 310],
+        ),
+        ("eq1", "power", 8000, [0, 8000], [0, 110]),  # no whole package is idle
+        (
+            "eq1",
+            "power",
+            48_001,
+            [0, 1, 16_000, 16_001, 32_000, 32_001, 48_000, 48_001],
+            [0, 110, 100, 210, 200, 310, 300, 410],
         ),
     ],
 )
 def test_bands_change_where_power_and_what_fits_do(
-    rule: str, goal: str, edges: list[int], costs: list[float]
+    rule: str, goal: str, cpu: int, edges: list[int], costs: list[float]
 ) -> None:
     """Each band at its least; use is counted from the top of the band before."""
     power = PowerModel(POWER.gpu_idle_w, POWER.gpu_full_w, CpuProfile(8, 10.0, 110.0), rule)  # type: ignore[arg-type]
-    aggregate = Aggregate(problem(HALF, goal=goal, power=power, cpu=40_000))
+    aggregate = Aggregate(problem(HALF, goal=goal, power=power, cpu=cpu))
     bands = aggregate.bands(0)
     assert [band.max_used_milli for band in bands] == edges
+    assert [band.cpu_cost for band in bands] == pytest.approx(costs)
     for band in bands:
-        assert band.fits == (40_000 - band.max_used_milli >= 2000,
-                             40_000 - band.max_used_milli >= 4000)  # fmt: skip
+        assert band.fits == (cpu - band.max_used_milli >= 2000,
+                             cpu - band.max_used_milli >= 4000)  # fmt: skip
     node = aggregate.types[0]
-    idle = power.cpu_w(40_000, 40_000)
+    idle = power.cpu_w(cpu, cpu)
     low = 0
     for band in bands:
         least = min(
-            power.cpu_w(40_000, 40_000 - used) - idle
-            for used in range(low, band.max_used_milli + 1, 500)
+            power.cpu_w(cpu, cpu - used) - idle for used in range(low, band.max_used_milli + 1, 500)
         )
         expected = least if goal == "power" else 0.0
         assert band.cpu_cost <= expected + 1e-9
         low = band.max_used_milli + 1
-    assert node.cpu_milli == 40_000
-    assert len(costs) == len(bands)
+    assert node.cpu_milli == cpu
 
 
 def test_fragments_split_over_gpus_add_up_to_those_of_the_node() -> None:
