@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
 
-.PHONY: help setup test fuzz mutants lint format types compare bench bench-compare release-check docs sbom clean
+.PHONY: help setup test fuzz coverage mutants lint format types compare bench bench-compare release-check docs sbom clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "%-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -25,6 +25,14 @@ test: lint ## lint, types, layers and the whole test suite
 
 fuzz: $(STAMP) ## thousands of random problems and broken files per family; half an hour
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_ARGS) tests/trust
+
+coverage: $(STAMP) ## lines that tests run, of compiled functions too; fails below 92 %; half an hour
+	@rm -rf out/coverage && mkdir -p out/coverage
+	$(BIN)/python -m coverage run -m pytest $(PYTEST_ARGS)
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest $(PYTEST_ARGS) -m 'not slow' \
+	  tests/models tests/heuristics tests/solvers
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report --skip-covered --sort=cover
 
 mutants: $(STAMP) ## mutation testing of the referees and the bounds, MUTANTS=part of a path; hours
 	$(BIN)/python -m pip install --quiet 'cosmic-ray==8.7.*'

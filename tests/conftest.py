@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,6 +23,28 @@ settings.register_profile(
     "fuzz", max_examples=3000, deadline=None, print_blob=True, suppress_health_check=_SLOW
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
+
+
+UNCOMPILED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+UNCOMPILED_S = 10.0
+"""CPU seconds: what takes longer without compilation is too large for it, and left out."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Generator[None, object, object]:
+    """Let `make coverage` run kernels as Python on whatever is small enough for that."""
+    if not UNCOMPILED:
+        return (yield)
+
+    def late(*_: object) -> None:
+        pytest.skip(f"takes more than {UNCOMPILED_S:g} s uncompiled")
+
+    signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, UNCOMPILED_S)
+    try:
+        return (yield)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 @pytest.fixture(scope="session")
