@@ -8,6 +8,7 @@ import math
 import os
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any, Literal
 
@@ -40,6 +41,34 @@ class Column:
         return f"{article} of at least {self.minimum:g}"
 
 
+@contextmanager
+def _opened(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
+    """The text of a file; what is wrong with its bytes is told as an `InputError`."""
+    source = str(path)
+    try:
+        with open_text(path) as file:
+            yield file
+    except (EOFError, zlib.error) as error:
+        raise InputError(source, "", NoQuote(error), "a whole .gz file") from None
+    except OSError as error:
+        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
+    except UnicodeDecodeError as error:
+        found = error.object[error.start : error.start + 4]
+        raise InputError(source, "", found, "UTF-8 text") from None
+
+
+def read_header(path: str | os.PathLike[str]) -> list[str]:
+    """The columns of a CSV file, for those that are told apart by them.
+
+    Raises
+    ------
+    InputError: as `read_table`.
+    """
+    source = str(path)
+    with _opened(path) as file:
+        return _header(csv.reader(_lines(file, source), strict=True), source, ())
+
+
 def read_table(path: str | os.PathLike[str], columns: Sequence[Column]) -> dict[str, list[Any]]:
     """Read the named columns of a CSV file with a header; other columns are passed over.
 
@@ -56,17 +85,8 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[Column]) -> dict[
         characters, a missing or repeated column, a row with too few or too many cells, or a
         cell that is not what its column holds.
     """
-    source = str(path)
-    try:
-        with open_text(path) as file:
-            return _read(file, source, columns)
-    except (EOFError, zlib.error) as error:
-        raise InputError(source, "", NoQuote(error), "a whole .gz file") from None
-    except OSError as error:
-        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
-    except UnicodeDecodeError as error:
-        found = error.object[error.start : error.start + 4]
-        raise InputError(source, "", found, "UTF-8 text") from None
+    with _opened(path) as file:
+        return _read(file, str(path), columns)
 
 
 def open_text(path: str | os.PathLike[str]) -> IO[str]:
@@ -130,9 +150,8 @@ def _header(reader: Any, source: str, columns: Sequence[Column]) -> list[str]:
     try:
         header = [cell.strip() for cell in next(reader)]
     except StopIteration:
-        raise InputError(
-            source, "row 1", NoQuote("nothing"), f"a header with the columns {names}"
-        ) from None
+        expected = f"a header with the columns {names}" if names else "a header"
+        raise InputError(source, "row 1", NoQuote("nothing"), expected) from None
     except csv.Error as error:
         raise InputError(source, "row 1", NoQuote(error), "comma-separated cells") from None
     for column in columns:

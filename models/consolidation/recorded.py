@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
+import math
 from collections import defaultdict
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.tables import Column, read_header, read_table
 
 FILES = {
     "philly": "profiles/philly/gpu_util_window.csv.gz",
@@ -26,35 +26,44 @@ def series(kind: str, data: str | Path, summed: bool = False) -> list[FloatArray
 
     Raises
     ------
-    InputError: for another kind, or when the file is not in the data folder.
+    InputError: for another kind, or when the file is not in the data folder or broken.
     """
     if kind not in FILES:
         raise InputError("series", "", kind, "one of " + ", ".join(FILES))
     path = Path(data) / FILES[kind]
     if not path.is_file():
         raise InputError(str(path), "", NoQuote("no such file"), "the public series")
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        rows = csv.reader(file)
-        header = next(rows)
-        if kind == "philly":
-            return _windows(rows, header, summed)
-        return _pods(rows)
+    return _windows(path, summed) if kind == "philly" else _pods(path)
 
 
-def _windows(rows: object, header: list[str], summed: bool) -> list[FloatArray]:
+def _windows(path: Path, summed: bool) -> list[FloatArray]:
+    """Columns job, GPU and one per minute; rows without all minutes are left out."""
+    header = read_header(path)
+    if len(header) < 3:
+        found_columns = NoQuote(", ".join(header) or "nothing")
+        raise InputError(str(path), "row 1", found_columns, "a job, a GPU and minutes")
+    job, minutes = header[0], [Column(name, "number", empty=math.nan) for name in header[2:]]
+    table = read_table(path, [Column(job), *minutes])
     found: dict[str, list[FloatArray]] = defaultdict(list)
-    for row in rows:  # type: ignore[attr-defined]  # csv's reader has no name for its type
-        values = list(row[2:])
-        if len(values) == len(header) - 2 and all(values):
-            found[row[0]].append(np.array([float(value) for value in values]))
+    values = np.array([table[column.name] for column in minutes]).T
+    for name, row in zip(table[job], values, strict=True):
+        if not np.isnan(row).any():
+            found[name].append(row)
     if summed:
         return [np.sum(own, axis=0) for own in found.values()]
     return [np.clip(one, 0, 100) for own in found.values() for one in own]
 
 
-def _pods(rows: object) -> list[FloatArray]:
+def _pods(path: Path) -> list[FloatArray]:
+    """Columns pod, time and value."""
+    pod, time, value = (
+        Column("container_ip"),
+        Column("timestamp_anon", "number"),
+        Column("value", "number"),
+    )
+    table = read_table(path, [pod, time, value])
     found: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for pod, time, value in rows:  # type: ignore[attr-defined]
-        found[pod].append((float(time), float(value)))
+    for name, *sample in zip(*(table[c.name] for c in (pod, time, value)), strict=True):
+        found[name].append((sample[0], sample[1]))
     ordered = (np.array([u for _, u in sorted(own)]) for own in found.values())
     return [np.clip(one, 0, 100) for one in ordered if one.size >= LEAST_SAMPLES and one.any()]

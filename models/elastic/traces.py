@@ -8,21 +8,18 @@ Recognised by their columns: Philly (``timestamp,duration,num_gpus``), Gavel
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
 import math
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 import numpy as np
 
 from optgap.models.elastic.problem import JobClass, Jobs
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.tables import Column, read_header, read_table
 
 NOMINAL_S = {
     "cifar10": 1800.0, "ncf": 600.0, "bert": 3600.0, "deepspeech2": 7200.0, "yolov3": 14_400.0,
@@ -135,22 +132,18 @@ def _on_pool(
 
 def _lines(path: str | os.PathLike[str]) -> tuple[str, list[_Job]]:
     source = str(path)
-    try:
-        raw = Path(path).read_bytes()
-        text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8-sig")
-    except OSError as error:
-        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
-    except (UnicodeDecodeError, EOFError, gzip.BadGzipFile):
-        raise InputError(source, "", NoQuote("no text"), "UTF-8 text") from None
-    reader = csv.DictReader(io.StringIO(text))
-    columns = set(reader.fieldnames or ())
-    known = next(((kind, parse) for kind, needed, parse in FORMATS if needed <= columns), None)
+    columns = set(read_header(path))
+    known = next((row for row in FORMATS if row[1] <= columns), None)
     if known is None:
         shown = NoQuote(", ".join(sorted(columns)) or "nothing")
         expected = "the columns of a Philly, Gavel, ElasticFlow, Pollux or Sia trace"
         raise InputError(source, "row 1", shown, expected)
-    kind, parse = known
-    found = [parse(_Cells(row, source, k)) for k, row in enumerate(reader, start=2)]
+    kind, needed, parse = known
+    table = read_table(path, [Column(name, empty="") for name in sorted(needed)])
+    found = [
+        parse(_Cells({name: table[name][k] for name in needed}, source, row))
+        for k, row in enumerate(table["#"])
+    ]
     lines = [line for line in found if line is not None]
     if not lines:
         raise InputError(source, "", NoQuote("no jobs"), "at least one job")
@@ -164,11 +157,7 @@ class _Cells:
         self.row, self.source, self.line = row, source, number
 
     def text(self, name: str) -> str:
-        value = self.row.get(name)
-        if value is None:
-            where = f"row {self.line}, column {name}"
-            raise InputError(self.source, where, NoQuote("nothing"), "as many cells as the header")
-        return value.strip()
+        return self.row[name]
 
     def number(self, name: str, least: float = 0.0, above: bool = False) -> float:
         text = self.text(name)

@@ -1,0 +1,92 @@
+"""Recorded series from the public files, and files that are not what they should be."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Cli
+
+from optgap.models.consolidation.recorded import FILES, series
+from optgap.models.errors import InputError
+
+WINDOWS = """jobid,name,-1,0,1
+a,m1_gpu0,10,20,30
+a,m1_gpu1,0,100,50.5
+b,m2_gpu0,,1,2
+c,m3_gpu0,5,5,5
+"""
+
+
+def written(folder: Path, kind: str, text: str) -> Path:
+    """A data folder with one of the files."""
+    path = folder / FILES[kind]
+    path.parent.mkdir(parents=True)
+    path.write_bytes(gzip.compress(text.encode()))
+    return folder
+
+
+def pods(**values: list[float]) -> str:
+    """A minute apart, the last sample first."""
+    rows = [
+        f"{pod},{60.0 * k},{value}"
+        for pod, series in values.items()
+        for k, value in reversed(list(enumerate(series)))
+    ]
+    return "\n".join(["container_ip,timestamp_anon,value", *rows, ""])
+
+
+def test_windows_are_one_series_per_gpu_without_those_that_lack_a_minute(tmp_path: Path) -> None:
+    found = series("philly", written(tmp_path, "philly", WINDOWS))
+    assert [one.tolist() for one in found] == [[10, 20, 30], [0, 100, 50.5], [5, 5, 5]]
+
+
+def test_summed_windows_are_one_series_per_job_and_may_pass_100(tmp_path: Path) -> None:
+    found = series("philly", written(tmp_path, "philly", WINDOWS), summed=True)
+    assert [one.tolist() for one in found] == [[10, 120, 80.5], [5, 5, 5]]
+
+
+def test_pods_are_put_in_order_and_short_or_idle_ones_left_out(tmp_path: Path) -> None:
+    text = pods(busy=[*range(9), 101.0], short=[5.0] * 9, idle=[0.0] * 12)
+    (found,) = series("genai", written(tmp_path, "genai", text))
+    assert np.array_equal(found, [*range(9), 100])
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "said"),
+    [
+        ("philly", WINDOWS.replace("20", "x"), r"row 2, column 0: found 'x', expected a number"),
+        ("philly", WINDOWS + "d,m4,1\n", r"row 6: found 3 cells, expected 5 as in the header"),
+        ("philly", "jobid,name\na,b\n", r"row 1: found jobid, name, expected a job, a GPU"),
+        ("philly", "", r"row 1: found nothing, expected a header$"),
+        ("genai", pods(a=[1.0]).replace("1.0", "nan"), r"row 2, column value: found 'nan'"),
+        ("genai", WINDOWS, r"expected a column container_ip"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named(kind: str, text: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=said):
+        series(kind, written(tmp_path, kind, text))
+
+
+def test_other_series_and_files_that_are_not_there_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="series: found 'mars', expected one of philly, genai"):
+        series("mars", tmp_path)
+    with pytest.raises(InputError, match="no such file"):
+        series("genai", tmp_path)
+
+
+def test_a_damaged_archive_is_told_in_one_line(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = written(tmp_path, "philly", WINDOWS) / FILES["philly"]
+    path.write_bytes(path.read_bytes()[:-12])
+    monkeypatch.setenv("OPTGAP_DATA", str(tmp_path))
+    out = tmp_path / "made.json"
+    wanted = ("--preset", "philly", "--set", "series=philly", "-o", str(out))
+    answer = cli("generate", "consolidation", *wanted)
+    assert answer.code == 2
+    assert answer.err.count("\n") == 1
+    assert "expected a whole .gz file" in answer.err
+    assert not out.exists()
