@@ -137,6 +137,7 @@ class Own:
                 raise InputError(self.name, where, job, "a job that may run")
             try:
                 gpus, frequency = pair
+                frequency = float(frequency)
             except (TypeError, ValueError):
                 raise InputError(self.name, f"{where}, job {job}", pair,
                                  "(gpus, frequency_mhz)") from None  # fmt: skip
