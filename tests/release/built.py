@@ -53,7 +53,8 @@ optgap solve problem.json --method milp --set backend=scip
 optgap solve problem.json --method cpsat
 optgap compare consolidation --preset mixed --size 6 --policies default --methods bound-levels
 optgap compare coscheduling --size 5
-optgap compare queueing --preset small --size 5 --policies fifo --methods bound-area
+optgap generate queueing --preset small --size 5 -o queue.json
+optgap bound queue.json --method bound-area
 optgap compare elastic --preset tiny --policies fifo --methods bound-area
 optgap fit --audit POWER.csv
 optgap fit linear-power POWER.csv --by application --cv 5 -o model.json --plot fit.png
