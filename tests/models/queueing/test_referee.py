@@ -242,6 +242,19 @@ def test_whole_nodes_and_the_rest_beside_them_are_what_a_job_of_several_nodes_wa
     found = idle.evaluate(plan(idle, (3.0, [(0, 4), (1, 4)]))).metrics
     assert found["fragmentation_blocked"] == found["fragmentation_partial"] == 0
     assert found["queue_mean"] == pytest.approx(3 / 8)
+    # nor is anyone in line who starts at once
+    at_once = idle.evaluate(plan(idle, (0.0, [(0, 4), (1, 4)]))).metrics
+    assert (at_once["queue_max"], at_once["queue_mean"]) == (0, 0)
+
+
+def test_the_first_in_line_is_who_came_first() -> None:
+    """b asks for four GPUs of two and two, c for one; both came with a."""
+    made = problem((0, 10, 2), (0, 5, 4), (0, 5, 1), (0, 10, 2))
+    parts = [(0.0, [(0, 2)]), (10.0, [(0, 4)]), (10.0, [(1, 1)]), (0.0, [(1, 2)])]
+    assert made.evaluate(plan(made, *parts)).metrics["fragmentation_blocked"] == pytest.approx(1)
+    made = problem((0, 10, 2), (0, 10, 2), (0, 5, 4), (0, 5, 1))
+    parts = [parts[0], parts[3], parts[1], parts[2]]
+    assert made.evaluate(plan(made, *parts)).metrics["fragmentation_blocked"] == pytest.approx(1)
 
 
 def test_a_job_that_would_fit_but_for_the_nodes_is_blocked() -> None:

@@ -175,6 +175,8 @@ def test_functions_of_nodes_count_where_jobs_are_on_nodes() -> None:
     assert demands(problem(*three, nodes=3)) == {(3,), (4,)}
     assert demands(problem(*three, nodes=3, placement="count")) == {(3,)}
     assert demands(problem(*three, nodes=1, gpus_per_node=12)) == {(3,)}
+    # of two nodes of five it is one, too: no two fit a node
+    assert (6,) in demands(problem(*three, nodes=2, gpus_per_node=5))
 
 
 # -- prices --------------------------------------------------------------------------------
@@ -207,6 +209,8 @@ def test_prices_of_the_machine_fall_to_nothing_at_the_end_of_each_busy_period() 
         (12.0, 4.0, 1.0, 4.0, [0, 4, 0]),
         (25.0, 9.0, 1.0, 0.0, [0, 0, 5]),
         (-5.0, 3.0, 1.0, 0.0, [0, 0, 0]),
+        (30.0, 4.0, 1.0, 0.0, [0, 0, 0]),
+        (35.0, 4.0, 1.0, 0.0, [0, 0, 0]),
     ],
 )
 def test_a_job_starts_where_waiting_and_paying_cost_least(
@@ -217,6 +221,17 @@ def test_a_job_starts_where_waiting_and_paying_cost_least(
     total, _ = priced(floats(release), floats(duration), floats(demand), edges, price, usage)
     assert total == pytest.approx(cost)
     assert usage.tolist() == pytest.approx([demand * u for u in used])
+
+
+def test_a_job_starts_where_its_end_meets_the_dear_interval() -> None:
+    """12 s long at prices 5, 0 and 9: from 8 s on, and not from 10 s, it is in the first for 2 s
+    and not in the last."""
+    usage = np.zeros(3)
+    total, _ = priced(
+        floats(0), floats(12), floats(1), floats(0, 10, 20, 30), floats(5, 0, 9), usage
+    )
+    assert total == pytest.approx(8 + 2 * 5)
+    assert usage.tolist() == pytest.approx([2, 10, 0])
 
 
 def test_prices_are_worth_what_the_best_schedule_costs_where_it_is_one_job_after_another() -> None:
