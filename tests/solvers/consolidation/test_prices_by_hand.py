@@ -95,7 +95,7 @@ def test_prices_of_tasks_gpus_and_servers_prove_what_they_add_up_to(
     duals = np.array([*prices, *rents, spread], dtype=float)
     found, _, exact = master._price(duals, MANY)
     assert found == pytest.approx(bound, rel=1e-7)
-    assert found < bound
+    assert found <= bound * (1 - 0.9e-9)  # sums are rounded
     # prices below nothing are none
     free = np.array([-1.0, *[0.0] * (len(duals) - 1)])
     assert master._price(free, MANY)[0] == pytest.approx(master.watts(low), rel=1e-7)
@@ -139,7 +139,7 @@ def test_gpus_of_a_server_cost_its_toll_and_are_no_more_than_it_has(
     duals = np.array([*prices, 110, 50, *tolls], dtype=float)
     found, _, _ = master._price(duals, nodes)
     assert found == pytest.approx(bound, rel=1e-7)
-    assert found < bound
+    assert found <= bound * (1 - 0.9e-9)  # sums are rounded
 
 
 def test_sets_of_two_servers_or_in_a_server_that_bars_them_are_not_used() -> None:
@@ -388,7 +388,7 @@ def test_prices_of_a_node_of_pairs_prove_what_they_add_up_to(
     node = replace(grown.heap[0], low=low, high=high)
     found, _, exact = partition.Master(grown, node)._price(np.array(duals, float), 2_000_000)
     assert found == pytest.approx(bound, rel=1e-7)
-    assert found < bound
+    assert found <= bound * (1 - 0.9e-9)  # sums are rounded
     assert exact == (duals[0] < 60 or tasks is STEPS or low == (1, 1) == (1, high[-1] - 2))
 
 
