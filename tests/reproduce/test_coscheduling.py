@@ -73,3 +73,25 @@ def test_verdicts_pass_over_what_the_paper_does_not_state() -> None:
     assert verdict((10.0, 20.0, 30.0), (10.4, 23.0, 29.9)) == "nearly"
     assert verdict((10.0, 20.0, 30.0), (15.0, 20.0, 30.0)) == "no"
     assert shown(SAVINGS["H100", "Marble"]) == "4.2, 11.5, – %"
+
+
+def test_the_costs_of_profiling_are_the_papers(data_dir: Path) -> None:
+    report = item("ecosched-overhead", data_dir)
+    costs = {row.claim: row for row in report.rows if "profiling" in row.claim}
+    assert costs["profiling gpt2"].ours == "64.1 kJ"
+    assert costs["profiling of gpt2 pays back after"].ours == "3.13 min"
+    assert all(row.agrees == "yes" for row in costs.values())
+
+
+def test_the_authors_setting_is_one_of_those_swept_and_more_tolerance_saves_more_energy(
+    data_dir: Path,
+) -> None:
+    rows = {row.claim: numbers(row.ours) for row in item("ecosched-sweep", data_dir).rows}
+    assert len(rows) == 2 * 18
+
+    def of(change: str) -> list[float]:
+        return rows[f"H100: {change} (energy, makespan, EDP)"]
+
+    assert of("tau = 0.15") == of("idle_weight = 0.5") == of("signal = dram, normalise = kept")
+    energy = [of(f"tau = {tau}")[0] for tau in (0.05, 0.1, 0.15, 0.25, 0.4, 100.0)]
+    assert energy == sorted(energy)
