@@ -26,6 +26,7 @@ from optgap.solvers.consolidation.levels import (
     closed_bound,
     counted,
     least_static,
+    level_bound,
     levels,
     server_limit,
 )
@@ -209,6 +210,9 @@ def test_gpus_are_counted_level_by_level() -> None:
     # nor where the lower is not worth more work: six by columns of the higher, five by their sum
     packed = packing(problem([*sizes(*[4.0] * 6, *[3.5] * 6), Task("s", 0.0, kappa=2.0)]))
     assert counted(packed, levels(packed), Limits(), (5, 6)) == (6, 6)
+    between = Task("m", 0.0, kappa=1.25), Task("s", 0.0, kappa=2.0)
+    packed = packing(problem([*sizes(*[4.0] * 6, *[3.5] * 6, kappa=1.0), *between]))
+    assert counted(packed, levels(packed), Limits(), (5, 5, 6)) == (6, 6, 6)
     closed = closed_bound(pack, own, (3, 2, 1))
     assert closed == pytest.approx(110 + 90 + 60 + 200, rel=1e-7)
     assert closed <= 460
@@ -241,6 +245,24 @@ def test_servers_by_counts_see_that_wide_tasks_need_one_server() -> None:
     found = bound_levels(made, limits=Limits(), seed=0)
     assert found.bound == pytest.approx(6 * 110 + 9 * 60 + 300, rel=1e-7)
     assert found.bound <= 1500
+
+
+def test_servers_hold_more_gpus_where_counts_alone_would_not() -> None:
+    """Three of 5 GB on three GPUs each: five GPUs by their sum, but of four in a server no three
+    of them; two share three GPUs, and the other has three."""
+    tasks = [Task(f"w{k}", 5.0, gpus=3, kappa=2.0) for k in range(3)]
+    pack = packing(problem(tasks, servers=[Server((0,) * 4, 100.0)] * 4))
+    found = level_bound(pack, levels(pack), (5,), Limits())
+    assert found.watts == pytest.approx(6 * 60 + 200, rel=1e-7)
+    assert found.watts <= 560
+    assert found.by.startswith("servers by counts of GPUs")
+    # a server whose GPUs are all of the dearest level, one of both, and some asleep
+    tasks = [Task(f"w{k}", 10.0, gpus=3, kappa=1.0) for k in range(2)]
+    tasks += [Task("c", 10.0, gpus=3, kappa=2.0)]
+    pack = packing(problem(tasks, servers=[Server((0,) * 8, 100.0)] * 4))
+    found = level_bound(pack, levels(pack), (9, 6), Limits())
+    assert found.watts == pytest.approx(6 * 110 + 3 * 60 + 200, rel=1e-7)
+    assert found.watts <= 1040
 
 
 def searched(made: ConsolidationProblem) -> tuple[Packing, Search]:
