@@ -12,6 +12,7 @@ import pytest
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
+from optgap.models.result import Termination
 from optgap.solvers.consolidation.bounds import (
     _reached,
     bound_area,
@@ -173,6 +174,8 @@ def test_the_column_bound_is_what_contents_cost() -> None:
     # thirds: of three tasks of 4 GB each pair fits, three halves of a GPU in the relaxation
     odd = packing(problem(sizes(4.0, 4.0, 4.0, kappa=2.0)))
     assert column_bound(odd, Search(odd, 0), Limits()) == pytest.approx(1.5 * 110, rel=1e-6)
+    half = packing(problem(sizes(4.0, 4.0, 4.0, kappa=2.0), servers=[Server((0, 0), 75.0)] * 8))
+    assert column_bound(half, Search(half, 0), Limits()) == pytest.approx(1.5 * 97.5, rel=1e-6)
 
 
 # -- levels --------------------------------------------------------------------------------
@@ -219,9 +222,10 @@ def test_gpus_are_counted_level_by_level() -> None:
     assert closed_bound(pack, own, (4, 2, 1)) == pytest.approx(520, rel=1e-7)
     assert closed_bound(pack, own, (5, 2, 1)) == pytest.approx(680, rel=1e-7)
     for method in (bound_area, bound_levels):
-        found = method(problem(STEPS), limits=Limits(), seed=0).bound
-        assert found == pytest.approx(460, rel=1e-7)
-        assert found <= 460
+        outcome = method(problem(STEPS), limits=Limits(), seed=0)
+        assert outcome.bound == pytest.approx(460, rel=1e-7)
+        assert outcome.bound <= 460
+        assert outcome.termination is Termination.COMPLETED
 
 
 def test_servers_by_counts_see_that_wide_tasks_need_one_server() -> None:
@@ -287,6 +291,15 @@ def test_the_best_of_counts_servers_and_columns_is_proven() -> None:
         proof = prove(*wide, Limits(), 0, quick=quick)
         assert proof.watts == pytest.approx(15 * 60 + 300, rel=1e-7)
         assert proof.by.startswith("servers by counts of GPUs")
+    # three of 4 GB at 110 W and three of 6 GB at 60 W: three GPUs, two of them dear, by counts;
+    # but no two of the large fit one GPU, nor a third beside two of the small
+    tasks = [*sizes(*[4.0] * 3, kappa=1.0), *sizes(*[6.0] * 3, name="s", kappa=2.0)]
+    mixed = searched(problem(tasks, servers=[Server((0, 0), 0.0)] * 8))
+    for quick, watts in ((False, 330.0), (True, 280.0)):
+        proof = prove(*mixed, Limits(), 0, quick=quick)
+        assert proof.watts == pytest.approx(watts, rel=1e-6)
+        assert proof.watts <= watts
+        assert proof.by.startswith("GPUs counted" if quick else "linear program over contents")
     steps, found = searched(problem(STEPS))
     own = levels(steps)
     assert _reached(steps, found, own.quanta, own.of) == (3, 2, 1)
