@@ -12,6 +12,7 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.generation import FEW
+from optgap.solvers.consolidation.layouts import Layouts
 from optgap.solvers.consolidation.levels import Levels, closed_bound, server_limit
 from optgap.solvers.consolidation.master import Binding, Box, Master
 from optgap.solvers.consolidation.outcomes import CLOSE
@@ -37,6 +38,12 @@ that it finds."""
 DIVE_S, HOPED = 2.5, 0.3
 """Seconds of a dive per hundred tasks, and the share of what is left of the gap that a placement
 is to cost."""
+AIMS, LAYOUT_S, LAYOUT_SHARE = 8, 0.4, 0.9
+"""Nodes whose counts a layout is made for, and seconds per hundred tasks for all others in it."""
+LATE = 8
+"""Dives before a layout is tried where a task's GPUs may be anywhere."""
+HOPE, MORE_HOPE = 0.5, 1.2
+"""Share of the gap that a layout's placement may keep, and how that grows while none does."""
 MOST_ATTEMPTS = 8
 """Vectors of counts for which placements are annealed."""
 ATTEMPTS_LONGER = 2.0
@@ -52,6 +59,8 @@ class Node:
     order: int
     box: Box = field(compare=False)
     binding: Binding = field(compare=False)
+    aim: tuple[int, ...] = field(compare=False, default=())
+    """Counts near those of its linear program."""
 
 
 class Tree:
@@ -83,19 +92,29 @@ class Tree:
         self.master.add(pack.contents(search.places or []).values())
         self.numbers = itertools.count()
         binding = Binding.none(pack.tasks, self.master.servers)
-        self.root = Node(floor, 0, next(self.numbers), box, binding)
-        self.heap = [self.root]
+        self.root = Node(floor, 0, next(self.numbers), box, binding, box.low)
+        self.heap = [self.root] if box.holds else []
         self.stuck = self.left = math.inf
-        self.nodes = self.dives = 0
+        self.nodes = self.dives = self.turns = 0
         self.reach, self.diving = REACH, 0.0
         self.limits = Limits()
         self.attempts = Attempts(pack, own, search, self.rng, self.limits)
         self.attempts.longer = ATTEMPTS_LONGER
         self.tried: dict[tuple[int, ...], int] = {}
+        self.near: FloatArray = np.array(box.low, dtype=np.float64)
+        self.hope = HOPE
+        self.layouts = self._layouts(seed)
+
+    def _layouts(self, seed: int) -> Layouts | None:
+        """What places tasks of several GPUs first, where there are such and others."""
+        if self.pack.anchors:
+            return None
+        layouts = Layouts(self.pack, self.own, self.search, Tree, seed)
+        return layouts if layouts.useful else None
 
     def _box(self, counts: tuple[int, ...], floor: float, servers: int) -> Box:
         """What a better placement may count: each GPU more must be paid for out of the gap."""
-        gap = self.search.watts - floor
+        gap = max(0.0, self.search.watts - floor)
         steps = np.diff([0, *self.own.quanta]) * QUANTUM_W
         high = [
             min(self.pack.gpus, count + int(gap / step + 1e-6))
@@ -127,23 +146,34 @@ class Tree:
         self.limits = self.attempts.limits = limits
         began, self.diving = time.monotonic(), 0.0
         while self.open() and limits.stop is None:
-            best = self.heap[0]
-            half = self.diving <= (time.monotonic() - began) / 2
-            wide = self._unbound(best.binding).size > 0
-            far = bool(self.tried) and self.cut > best.bound * (1 + FAR)
-            if self.nodes and half and (wide or far):
-                if (self.dives + 1) % (4 if self.few else 2):
-                    self._dive(best, LOOSE * (self.cut - best.bound), best.bound)
-                else:
-                    loss = self.reach * best.bound
-                    self._dive(replace(self.root, bound=best.bound), loss, best.bound + loss)
-                if not self.open():
-                    break
+            if self.nodes and self._seek(self.heap[0], time.monotonic() - began):
+                continue
+            if not self.open():
+                break
             node = heapq.heappop(self.heap)
             if not self._expand(node):
                 heapq.heappush(self.heap, node)
             limits.progress("counts of GPUs", self.search.watts, self.bound)
         return self.bound
+
+    def _seek(self, best: Node, spent: float) -> bool:
+        """Look for a placement, when it is time to; whether to do so again before branching."""
+        far = bool(self.tried) and self.cut > best.bound * (1 + FAR)
+        if not (far or self._unbound(best.binding).size):
+            return False
+        many = self.layouts is not None and self.pack.gang and not self.few
+        if self.diving > (LAYOUT_SHARE if many and self.tried else 0.5) * spent:
+            return False
+        self.turns += 1
+        some = self.turns % 2 == 0 and (self.pack.gang or self.turns > LATE)
+        if self.layouts is not None and (many or some):
+            self._lay(self.layouts)
+        elif (self.dives + 1) % (4 if self.few else 2):
+            self._dive(best, LOOSE * (self.cut - best.bound), best.bound)
+        else:
+            loss = self.reach * best.bound
+            self._dive(replace(self.root, bound=best.bound), loss, best.bound + loss)
+        return many
 
     def open(self) -> bool:
         """Whether there is a node that may hold something better."""
@@ -154,7 +184,9 @@ class Tree:
         if bound >= self.cut:
             self.left = min(self.left, bound)
         else:
-            heapq.heappush(self.heap, Node(bound, node.deep - 1, next(self.numbers), box, binding))
+            aim = tuple(np.clip(np.ceil(self.near - WHOLE), box.low, box.high).astype(int).tolist())
+            number = next(self.numbers)
+            heapq.heappush(self.heap, Node(bound, node.deep - 1, number, box, binding, aim))
 
     def _expand(self, node: Node) -> bool:
         """Whether the node is done with; else it counts as open."""
@@ -169,6 +201,7 @@ class Tree:
         if self.limits.stop is not None:
             node.bound = bound
             return False
+        self.near = relaxed.vector
         vector = np.round(relaxed.vector).astype(int)
         far = np.abs(relaxed.vector - vector)
         if not node.box.single and far.max() > WHOLE:
@@ -270,6 +303,26 @@ class Tree:
         if not LEAST_REACH < self.reach < (self.cut / node.bound - 1):
             self.reach = REACH
         self.dives += 1
+        self.diving += time.monotonic() - began
+
+    def _lay(self, layouts: Layouts) -> None:
+        """A layout for counts of one of the best nodes."""
+        began = time.monotonic()
+        aims = list(dict.fromkeys(node.aim for node in heapq.nsmallest(AIMS, self.heap)))
+        if not layouts.learned:
+            self.master.bind(self.root.binding)
+            layouts.begin(self.master, aims[0], self.limits)
+        which = min(len(aims), int(self.rng.geometric(0.5))) - 1
+        known = self.search.watts
+        below = self.bound + self.hope * (known - self.bound)
+        wanted = aims[which]
+        awake = len({int(self.pack.gpu_server[g]) for one in self.search.places or [] for g in one})
+        if wanted[-1] < awake and self.rng.random() < 0.25:  # fewer servers may be too few
+            wanted = (*wanted[:-1], awake)
+        layouts.attempt(wanted, below, self.limits, LAYOUT_S * self.pack.tasks / 100)
+        better = self.search.watts < known
+        self.hope = HOPE if better else min(1.0, self.hope * MORE_HOPE)
+        self.limits.progress("layouts", self.search.watts, self.bound)
         self.diving += time.monotonic() - began
 
     def _below(self, node: Node, whole: Binding) -> None:

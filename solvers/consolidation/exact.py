@@ -26,14 +26,14 @@ from optgap.solvers.consolidation.squeeze import applies, squeeze_to
 
 SEARCH_SHARE, SEARCH_S = 0.25, 2.0
 """Of the time limit, and seconds per hundred tasks, spent on annealing before any proof."""
-SHORT_S, QUICK_S, SQUEEZE_S = 0.3, 0.4, 1.5
-"""Seconds per hundred tasks on given counts of GPUs by level: before branching, otherwise at once,
-and after a first proof."""
+SHORT_S, TIED_S, QUICK_S, SQUEEZE_S = 0.3, 0.1, 0.4, 1.5
+"""Seconds per hundred tasks on given counts of GPUs by level: before branching without and with
+gangs, otherwise at once, and after a first proof."""
 FILLINGS = 20
 """Placements that are made GPU by GPU before any search."""
-MOST_BRANCHED, SLICE_S, FEW_SERVERS = 600, 2.5, 5
-"""Tasks up to which counts are branched on; seconds per hundred before neighbours have their turn;
-servers up to which they have none."""
+MOST_BRANCHED, SLICE_S, LAID, FEW_SERVERS = 600, 2.5, 2.0, 5
+"""Tasks up to which counts are branched on; seconds per hundred before neighbours have their turn,
+and how much later where layouts are made; servers up to which they have none."""
 
 
 def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
@@ -50,7 +50,8 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     own = _levels(pack)
     branched = applies(pack, own) and pack.tasks <= MOST_BRANCHED and search.best is not None
     fill_to(pack, search, 0.0, limits, seed, FILLINGS)
-    proof = _squeeze(pack, search, limits, SHORT_S if branched else QUICK_S, seed)
+    short = TIED_S if pack.gang else SHORT_S
+    proof = _squeeze(pack, search, limits, short if branched else QUICK_S, seed)
     if branched and not closed(search, proof):
         proof = _branch(pack, own, search, proof, limits, seed)
     else:
@@ -77,6 +78,8 @@ def _branch(
     tree = Tree(pack, own, proof.counts, search, seed)
     neighbours = Neighbours(pack, search, seed)
     share = SLICE_S * pack.tasks / 100
+    if tree.layouts is not None and not tree.few:
+        share *= LAID
     while tree.open() and limits.stop is None:
         tree.run(limits.within(share))
         if tree.open() and limits.stop is None and many:

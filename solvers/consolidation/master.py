@@ -38,11 +38,15 @@ MANY = 200_000
 MOST_FRESH = 50
 """Sets that are added at a time, or a quarter as many as there are tasks: with more of them each
 linear program takes longer than they save."""
+MOST_BESIDE, MOST_EACH = 150, 30
+"""The same where there are anchors, as those linear programs are solved once; and beside each."""
 MOST_SETS, SETS_PER_TASK = 5000, 16
 """Sets, in all or per task, beyond which half are forgotten."""
 DEAR = 50.0
 """Times the dearest GPU and a server: what a GPU beyond the counts costs, so that no linear
 program is infeasible."""
+FINE = 4.0
+"""The same where prices are asked for that are no proof: enough, and not more than all others."""
 LOOSE = 1e-7
 """Of the dearest level: what a set must be worth beyond its cost to be worth adding."""
 
@@ -58,6 +62,11 @@ class Box:
     def single(self) -> bool:
         """Whether it holds one vector."""
         return self.low == self.high
+
+    @property
+    def holds(self) -> bool:
+        """Whether it holds any."""
+        return all(low <= high for low, high in zip(self.low, self.high, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +140,16 @@ class Master:
         self.prices: FloatArray = np.append(self.steps, self.static_w)
         self.width = int(pack.server_gpus[0])
         self.top = float(self.steps.sum())
-        sizes = (pack.rows / np.maximum(pack.most[:, None], 1)).sum(axis=0)
+        count = len(pack.rows) - bool(pack.anchors)  # what keeps anchors apart is no size
+        self.most: IntArray = pack.most[:count]
+        sizes = (pack.rows[:count] / np.maximum(self.most[:, None], 1)).sum(axis=0)
         turn = np.lexsort((-sizes, -own.of))
         self.turn: IntArray = turn  # a set begins with its dearest task
-        self.rows: IntArray = np.ascontiguousarray(pack.rows[:, turn])
-        self.coarse, self.room = coarse_sizes(self.rows, pack.most)
+        self.rows: IntArray = np.ascontiguousarray(pack.rows[:count, turn])
+        self.coarse, self.room = coarse_sizes(self.rows, self.most)
         self._cells: FloatArray = np.zeros(math.prod(table_shape(self.coarse, self.room)))
+        self.fresh = max(MOST_BESIDE if pack.anchors else MOST_FRESH, pack.tasks // 4)
+        self.each = MOST_EACH if pack.anchors else self.fresh
         self.sets: list[Set] = []
         self._known: set[Set] = set()
         self.binding = Binding.none(pack.tasks, servers)
@@ -163,10 +176,10 @@ class Master:
                 rows, values = [tasks, tasks + levels], [1.0, -1.0]
             highs.addCol(step, 0.0, self._infinity, len(rows), rows, values)
         highs.addCol(self.static_w, 0.0, self._infinity, 1, [tasks + levels], [float(self.width)])
-        dear = DEAR * (self.top + self.static_w)
         for row in (*range(tasks, tasks + levels + 1), *self._server_rows()):
-            highs.addCol(dear, 0.0, self._infinity, 1, [row], [1.0])
+            highs.addCol(0.0, 0.0, self._infinity, 1, [row], [1.0])
         self._first = 2 * (levels + 1) + self.servers
+        self._fined = 0.0
         self.confine(box)
 
     @property
@@ -182,7 +195,28 @@ class Master:
         """Let N and Z be in a box."""
         for j, (low, high) in enumerate(zip(box.low, box.high, strict=True)):
             self._highs.changeColBounds(j, float(low), float(high))
+        self._fine(DEAR)
         self.box = box
+
+    def _fine(self, times: float) -> None:
+        """What GPUs beyond the counts cost."""
+        if times != self._fined:
+            for column in range(len(self.prices), self._first):
+                self._highs.changeColCost(column, times * (self.top + self.static_w))
+        self._fined = times
+
+    def aim(self, least: FloatArray, servers: int) -> None:
+        """Let the counts of GPUs be any that are no less, in so many servers."""
+        for j, low in enumerate([*least.tolist(), float(servers)]):
+            high = float(self.pack.gpus) if j < len(least) else low
+            self._highs.changeColBounds(j, low, high)
+        self._fine(FINE)
+
+    def priced(self) -> tuple[FloatArray, FloatArray]:
+        """(L,) prices of tasks, and (Q,) of a GPU by its level, of the last linear program."""
+        duals = np.maximum(np.array(self._highs.getSolution().row_dual), 0.0)
+        tasks = self.pack.tasks
+        return duals[:tasks], np.cumsum(duals[tasks : tasks + len(self.steps)])
 
     def watts(self, vector: Iterable[float]) -> float:
         """What counts of GPUs and servers cost, W."""
@@ -312,7 +346,9 @@ class Master:
         server = self.binding.server[self.turn]
         worth = cost + LOOSE * self.top
         everything = np.arange(tasks)
-        if nodes == FEW or not (server >= 0).any():
+        if pack.anchors:
+            parts = self._by_anchor(prices, worth, tolls, server, nodes)
+        elif nodes == FEW or not (server >= 0).any():
             parts = [self._sets(prices, worth, tolls, server, everything, nodes)]
         else:
             parts = self._by_server(prices, worth, tolls, server, nodes)
@@ -321,7 +357,7 @@ class Master:
         for more, sets in parts:
             upper = np.maximum(upper, more)
             found += sets
-        fresh = [one for _, one in sorted(found, reverse=True)[: max(MOST_FRESH, tasks // 4)]]
+        fresh = [one for _, one in sorted(found, reverse=True)[: self.fresh]]
         whole = math.fsum((pack.width * prices).tolist())
         bound = self._bound(whole, rents, float(spread), tolls, cost, upper)
         return bound, fresh, bool((upper <= worth).all())
@@ -344,6 +380,39 @@ class Master:
             parts.append((upper - toll, sets))
         return parts
 
+    def _by_anchor(
+        self, prices: FloatArray, worth: FloatArray, tolls: FloatArray, server: IntArray, nodes: int
+    ) -> list[tuple[FloatArray, list[tuple[float, Set]]]]:
+        """Beside no anchor, and beside each."""
+        others = np.flatnonzero(self.turn >= self.pack.anchors)
+        parts = [self._sets(prices, worth, tolls, server, others, nodes)]
+        for anchor in np.flatnonzero(self.turn < self.pack.anchors).tolist():
+            parts.append(self._beside(anchor, prices, worth, tolls, server, others, nodes))
+        return parts
+
+    def _beside(
+        self,
+        anchor: int,
+        prices: FloatArray,
+        worth: FloatArray,
+        tolls: FloatArray,
+        server: IntArray,
+        items: IntArray,
+        nodes: int,
+    ) -> tuple[FloatArray, list[tuple[float, Set]]]:
+        """The same as `_sets` where an anchor is, with the tables that were filled last."""
+        own = float(prices[self.turn[anchor]])
+        wanted = np.maximum(worth[items], worth[anchor]) - own
+        room = self.room - self.coarse[:, anchor]
+        left = self.most - self.rows[:, anchor]
+        most, sets = self._search(prices, wanted, tolls, server, items, nodes, room, left)
+        upper: FloatArray = np.full(len(worth), -np.inf)
+        dearer = items < anchor  # a set counts where its dearest task does
+        upper[items[dearer]] = own + most[dearer]
+        upper[anchor] = own + max(0.0, float(most[~dearer].max(initial=0.0)))
+        also = int(self.turn[anchor])
+        return upper, [(excess, (also, *inside)) for excess, inside in sets]
+
     def _sets(
         self,
         prices: FloatArray,
@@ -354,24 +423,44 @@ class Master:
         nodes: int,
     ) -> tuple[FloatArray, list[tuple[float, Set]]]:
         """What no set exceeds by its first item; sets worth more than asked, with the excess."""
-        turn = self.turn[items]
-        profits = prices[turn]
         coarse = np.ascontiguousarray(self.coarse[:, items])
-        shape = table_shape(coarse, self.room)
-        tables = self._cells[: math.prod(shape)].reshape(shape)
-        fill_tables(coarse, self.room, profits, tables)
+        fill_tables(coarse, self.room, prices[self.turn[items]], self._tables(len(items)))
+        upper: FloatArray = np.full(len(worth), -np.inf)
+        upper[items], found = self._search(
+            prices, worth[items], tolls, server, items, nodes, self.room, self.most
+        )
+        return upper, found
+
+    def _tables(self, items: int) -> FloatArray:
+        shape = (len(self.room), items + 1, int(self.room.max()) + 1)
+        return self._cells[: math.prod(shape)].reshape(shape)
+
+    def _search(
+        self,
+        prices: FloatArray,
+        wanted: FloatArray,
+        tolls: FloatArray,
+        server: IntArray,
+        items: IntArray,
+        nodes: int,
+        room: IntArray,
+        left: IntArray,
+    ) -> tuple[FloatArray, list[tuple[float, Set]]]:
+        """By first item of `items`, with the tables of all of them."""
+        turn = self.turn[items]
+        coarse = np.ascontiguousarray(self.coarse[:, items])
         value, most, size, inside = best_sets(
-            np.ascontiguousarray(self.rows[:, items]), self.pack.most, profits, coarse, self.room,
-            tables, worth[items], worth[items], nodes, NOBODY_APART, server[items], tolls,
+            np.ascontiguousarray(self.rows[:, items]), left, prices[turn], coarse, room,
+            self._tables(len(items)), wanted, wanted, nodes, NOBODY_APART, server[items], tolls,
             self.binding.barred[turn],
         )  # fmt: skip
-        upper: FloatArray = np.full(len(worth), -np.inf)
-        upper[items] = most
+        excess = value - wanted
+        best = np.argsort(-excess, kind="stable")[: self.each]
         found = [
-            (float(value[k] - worth[items[k]]), tuple(int(turn[j]) for j in inside[k, : size[k]]))
-            for k in np.flatnonzero(value > worth[items]).tolist()
+            (float(excess[k]), tuple(int(turn[j]) for j in inside[k, : size[k]]))
+            for k in best[excess[best] > 0].tolist()
         ]
-        return upper, found
+        return most, found
 
     def _bound(
         self,

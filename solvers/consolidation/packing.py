@@ -42,6 +42,8 @@ class Packing:
     gpu_kind, gpu_server: (G,).
     server_w: (N,) static power.
     server_gpus: (N,) how many GPUs each has.
+    anchors: the first so many tasks stand for what is in place already, each on `width` GPUs of
+        its own: the last row keeps them apart, and the others go where there is room.
     """
 
     problem: ConsolidationProblem
@@ -56,6 +58,7 @@ class Packing:
     gpu_server: IntArray
     server_w: FloatArray
     server_gpus: IntArray
+    anchors: int = 0
 
     @property
     def tasks(self) -> int:
@@ -72,7 +75,7 @@ class Packing:
     @property
     def gang(self) -> bool:
         """Whether a task's GPUs are in one server."""
-        return self.problem.rules.gang == "server"
+        return not self.anchors and self.problem.rules.gang == "server"
 
     @cached_property
     def nested(self) -> bool:

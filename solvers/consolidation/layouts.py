@@ -1,0 +1,294 @@
+"""Placements in two steps: tasks of several GPUs into servers, then the others exactly.
+
+With the tasks of several GPUs in place, the others are a problem without gangs: what is on a GPU
+already is an *anchor* there, and anchors are kept apart. That problem is solved in moments. So what
+has to be found is a layout that leaves room of the right kind: it is annealed at the prices of the
+linear programs of the layouts before it, by which room of every size and level has a worth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.generation import FEW, Set
+from optgap.solvers.consolidation.layout_kernels import lay, room_worth
+from optgap.solvers.consolidation.levels import Levels, counted
+from optgap.solvers.consolidation.master import Box, Master
+from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray, Packing
+from optgap.solvers.consolidation.search import Places, Search
+from optgap.solvers.consolidation.squeeze import squeeze_to
+
+MOST_LEVELS = 16
+"""Levels that a layout tells apart; more are taken together."""
+CELLS, CELLS_ALONE = 100, 400
+"""Of each line of room: with memory and other rows, and with memory alone."""
+MOVES, MOST_WORK = 1500, 50_000_000
+"""Of one layout, per task of several GPUs, and rows of GPUs that they may touch in all."""
+HOT_W, COLD_W = 30.0, 0.03
+AGAIN, WARM_W = 0.3, (1.0, 15.0)
+"""How often the best layout is begun with, and then the heat."""
+BEYOND = 3.0
+"""Times what a GPU costs beyond those wanted, at the level where it is."""
+TIGHT = 0.98
+"""Of the counts wanted: what prices are taken at, so that what is scarce has one."""
+QUICK = 0.3
+"""Of the time for the others, on counts near those of the linear program."""
+LEARN_GAP, LEARN_S = 2e-3, 0.3
+"""How close a bound is to the value where prices are asked for that are no proof; seconds per
+hundred tasks after which they are taken as they are."""
+POOL, BESIDE = 600, 25
+"""Sets of tasks that are handed on from one layout to the next, and how many to each anchor."""
+
+
+class Rooted(Protocol):
+    """A node of it."""
+
+    box: Box
+
+
+class Branched(Protocol):
+    """What solves the others: a `branching.Tree`."""
+
+    master: Master
+    search: Search
+
+    @property
+    def root(self) -> Rooted: ...
+    @property
+    def cut(self) -> float: ...
+    def open(self) -> bool: ...
+    def run(self, limits: Limits) -> float: ...
+
+
+Solver = Callable[[Packing, Levels, tuple[int, ...], Search, int], Branched]
+
+
+@dataclass(frozen=True)
+class Part:
+    """The problem that a layout leaves.
+
+    Parameters
+    ----------
+    pack: anchors, then the tasks of one GPU. top: (tasks,) the task that each takes its cost from.
+    places: from its placements to whole ones.
+    """
+
+    pack: Packing
+    top: IntArray
+    places: Callable[[Places], Places]
+
+
+class Layouts:
+    """Layouts one after another, each with the placement that it allows.
+
+    Parameters
+    ----------
+    search: is offered placements.
+    solver: makes what solves the others.
+    """
+
+    def __init__(
+        self, pack: Packing, own: Levels, search: Search, solver: Solver, seed: int
+    ) -> None:
+        self.pack, self.own, self.search, self.solver = pack, own, search, solver
+        self.rng = np.random.default_rng(seed)
+        self.wide = np.flatnonzero(pack.width > 1)
+        narrow = np.flatnonzero(pack.width == 1)
+        self.narrow: IntArray = narrow[np.argsort(own.of[narrow], kind="stable")]
+        self.span = int(pack.server_gpus[0])
+        groups = np.array_split(np.arange(len(own.quanta)), min(MOST_LEVELS, len(own.quanta)))
+        self.heads = np.array([int(group[0]) for group in groups])
+        """The first level of each group of levels."""
+        self.group: IntArray = np.searchsorted(self.heads, own.of, side="right") - 1
+        quanta = np.array(own.quanta)[self.heads]
+        self.steps: FloatArray = np.diff(np.concatenate([[0], quanta])) * QUANTUM_W
+        work = 4.0 * float(pack.width[self.wide].mean()) * len(pack.rows) if self.wide.size else 1.0
+        self.moves = min(MOVES * len(self.wide), int(MOST_WORK / work))
+        self._lines()
+        self.prices: FloatArray = np.zeros(pack.tasks)
+        self.rents: FloatArray = np.cumsum(self.steps)
+        self.learned, self.learning = 0, LEARN_S * pack.tasks / 100
+        self.pool: dict[Set, None] = {}
+        self.best: IntArray | None = None
+
+    @property
+    def useful(self) -> bool:
+        """Whether there are tasks of both kinds, and none is wider than a server."""
+        wide = bool(self.wide.size) and int(self.pack.width.max()) <= self.span
+        return wide and bool(self.narrow.size)
+
+    def _lines(self) -> None:
+        pack = self.pack
+        self.share: FloatArray = 1 / np.maximum(pack.most, 1)
+        cells = (CELLS_ALONE, 0) if len(pack.rows) == 1 else (CELLS, CELLS)
+        self.cells: IntArray = np.array(cells, dtype=np.int64)
+        sizes = pack.rows[:, self.narrow] * self.share[:, None]
+        two = np.array([sizes[0], sizes[1:].max(axis=0, initial=0.0)])
+        self.sizes: IntArray = np.rint(two * self.cells[:, None]).astype(np.int64)
+        over = self.group[self.narrow][None, :] >= np.arange(len(self.heads))[:, None]
+        self.others: IntArray = np.ascontiguousarray(over @ pack.rows[:, self.narrow].T)
+
+    def learn(self, prices: FloatArray, rents: FloatArray) -> None:
+        """Average the prices of tasks of one GPU, in the order of `narrow`, and of levels."""
+        self.learned += 1
+        share = 1 / self.learned
+        self.prices[self.narrow] += share * (prices - self.prices[self.narrow])
+        self.rents += share * (rents[self.heads] - self.rents)
+
+    def begin(self, master: Master, wanted: tuple[int, ...], limits: Limits) -> None:
+        """First prices: of a program without layouts."""
+        master.aim(TIGHT * np.array(wanted[:-1], dtype=np.float64), wanted[-1])
+        self._learn(master, self.narrow, np.arange(self.pack.tasks), limits)
+
+    def attempt(
+        self, wanted: tuple[int, ...], below: float, limits: Limits, seconds: float
+    ) -> None:
+        """One layout for counts of GPUs by level and of servers; what can be placed for less in it.
+
+        Parameters
+        ----------
+        below: W that a placement is looked for under. seconds: for that.
+        """
+        first = self._laid(wanted)
+        if not self.holds(first, wanted[-1]):
+            return
+        part = self.part(first, wanted[-1])
+        own = replace(self.own, of=self.own.of[part.top])
+        search = Search(part.pack, int(self.rng.integers(2**31)))
+        search.watts = below
+        counts = counted(part.pack, own, limits)
+        tree = self.solver(part.pack, own, counts, search, int(self.rng.integers(2**31)))
+        tree.master.add(self._known(part))
+        tree.master.aim(TIGHT * np.array(wanted[:-1], dtype=np.float64), wanted[-1])
+        own_tasks = np.arange(part.pack.anchors, part.pack.tasks)
+        self._learn(tree.master, own_tasks, part.top, limits)
+        if tree.open() and limits.stop is None:
+            tree.master.confine(tree.root.box)
+            relaxed = tree.master.run(limits, tree.cut, gap=LEARN_GAP, most_nodes=FEW)
+            if relaxed.bound >= tree.cut:
+                return
+            near = tuple(np.ceil(relaxed.vector[:-1] - 1e-6).astype(int).tolist())
+            squeeze_to(part.pack, own, near, search, limits.within(QUICK * seconds), 0)
+            tree.run(limits.within(seconds))
+        if search.places is not None:
+            self.search.offer(part.places(search.places))
+            self.best = first
+
+    def _laid(self, wanted: tuple[int, ...]) -> IntArray:
+        """(wide,) first GPUs: from scratch, or near the best known ones."""
+        pack, wide, servers = self.pack, self.wide, wanted[-1]
+        profit, level = self.prices[self.narrow], self.group[self.narrow]
+        worth = room_worth(self.sizes, profit, level, self.rents, self.cells)
+        first, hot = self.span * (np.arange(len(wide), dtype=np.int64) % servers), HOT_W
+        again = self.best is not None and self.best.max() < self.span * servers
+        if again and self.best is not None and self.rng.random() < AGAIN:
+            first, hot = self.best.copy(), float(np.exp(self.rng.uniform(*np.log(WARM_W))))
+        lay(
+            worth, np.ascontiguousarray(pack.rows[:, wide]), pack.most, pack.width[wide],
+            self.group[wide], self.share, self.others,
+            np.array(wanted[:-1], dtype=np.int64)[self.heads], self.steps, BEYOND, self.span,
+            servers, first, self.moves, hot, COLD_W, self.rng,
+        )  # fmt: skip
+        return first
+
+    def holds(self, first: IntArray, servers: int) -> bool:
+        """Whether no GPU holds more than it can."""
+        used = np.zeros((len(self.pack.rows), self.span * servers), dtype=np.int64)
+        for ell, begin in zip(self.wide.tolist(), first.tolist(), strict=True):
+            used[:, begin : begin + int(self.pack.width[ell])] += self.pack.rows[:, ell, None]
+        return bool(np.all(used <= self.pack.most[:, None]))
+
+    def part(self, first: IntArray, servers: int) -> Part:
+        """What the layout leaves: GPUs with the same tasks are one anchor."""
+        pack, wide, narrow = self.pack, self.wide, self.narrow
+        gpus = self.span * servers
+        on: list[list[int]] = [[] for _ in range(gpus)]
+        runs = {}
+        for ell, begin in zip(wide.tolist(), first.tolist(), strict=True):
+            runs[ell] = tuple(range(begin, begin + int(pack.width[ell])))
+            for g in runs[ell]:
+                on[g].append(ell)
+        alike: dict[Set, list[int]] = {}
+        for g, inside in enumerate(on):
+            if inside:
+                alike.setdefault(tuple(inside), []).append(g)
+        anchors = list(alike)
+        top = [max(one, key=lambda ell: int(self.own.of[ell])) for one in anchors]
+        stands = np.array(top + narrow.tolist())
+        rows = pack.rows[:, stands]
+        for k, one in enumerate(anchors):
+            rows[:, k] = pack.rows[:, list(one)].sum(axis=1)
+        apart = np.arange(len(stands)) < len(anchors)
+        part = replace(
+            pack,
+            width=np.array([len(alike[one]) for one in anchors] + [1] * len(narrow)),
+            rows=np.ascontiguousarray(np.vstack([rows, apart.astype(np.int64)])),
+            limits=np.column_stack([pack.limits, np.ones(len(pack.limits), dtype=np.int64)]),
+            clock_mhz=pack.clock_mhz[:, stands],
+            static_w=pack.static_w[:, stands],
+            slope=pack.slope[:, stands],
+            watts=pack.watts[:, stands],
+            gpu_kind=pack.gpu_kind[:gpus],
+            gpu_server=pack.gpu_server[:gpus],
+            server_w=pack.server_w[:servers],
+            server_gpus=pack.server_gpus[:servers],
+            anchors=len(anchors),
+        )
+        empty = [g for g, inside in enumerate(on) if not inside]
+
+        def places(found: Places) -> Places:
+            """GPUs of the part, as it numbers them, to those that the layout means."""
+            means: dict[int, int] = {}
+            for gpus, one in zip(found, anchors, strict=False):
+                means |= dict(zip(gpus, alike[one], strict=True))
+            rest = iter(empty)
+            whole: Places = [runs.get(ell, ()) for ell in range(pack.tasks)]
+            for ell, (gpu,) in zip(narrow.tolist(), found[len(anchors) :], strict=True):
+                if gpu not in means:
+                    means[gpu] = next(rest)
+                whole[ell] = (means[gpu],)
+            return whole
+
+        return Part(part, stands, places)
+
+    def _known(self, part: Part) -> list[Set]:
+        """Sets of earlier layouts, alone and beside anchors that leave room for them."""
+        anchors, local = part.pack.anchors, {}
+        for k, ell in enumerate(self.narrow.tolist()):
+            local[ell] = anchors + k
+        sets = [tuple(local[ell] for ell in one) for one in list(self.pool)[-POOL:]]
+        if not sets:
+            return []
+        rows, most = part.pack.rows[:-1], part.pack.most[:-1]
+        used = np.array([rows[:, list(one)].sum(axis=1) for one in sets]).T
+        fill = (used / np.maximum(most[:, None], 1)).max(axis=0)
+        known = list(sets)
+        for anchor in range(anchors):
+            fits = np.all(used <= (most - rows[:, anchor])[:, None], axis=0)
+            fullest = np.argsort(np.where(fits, -fill, np.inf), kind="stable")[:BESIDE]
+            known += [(anchor, *sets[k]) for k in fullest.tolist() if fits[k]]
+        return known
+
+    def _learn(self, master: Master, narrow: IntArray, means: IntArray, limits: Limits) -> None:
+        """Prices where the program ends, and the sets that are used there.
+
+        Parameters
+        ----------
+        narrow: tasks of the program that are those of one GPU, in the order of `self.narrow`.
+        means: the task that each of the program's stands for.
+        """
+        relaxed = master.run(limits.within(self.learning), gap=LEARN_GAP, most_nodes=FEW)
+        prices, rents = master.priced()
+        self.learn(prices[narrow], rents)
+        single = np.zeros(len(means), dtype=bool)
+        single[narrow] = True
+        for k in np.flatnonzero(relaxed.amounts > 1e-7).tolist():
+            inside = tuple(int(means[ell]) for ell in master.sets[k] if single[ell])
+            if inside:
+                self.pool.pop(inside, None)
+                self.pool[inside] = None
