@@ -61,6 +61,33 @@ TABLES: dict[str, tuple[dict[str, str], dict[str, str]]] = {
 }
 """Per family the CSV files of ``optgap generate``, and the parameters that go with them."""
 
+TRACES = {
+    "swf.swf": (
+        "queueing",
+        "jobs",
+        (
+            "; a log\n1 0 10 60 2 -1 -1 2 120 -1 1 3 4 -1 1 -1 -1 -1\n"
+            "2 5 0 30 1 -1 -1 1 60 -1 1 3 4 -1 1 -1 -1 -1\n"
+        ),
+    ),
+    "philly.csv": (
+        "elastic",
+        "trace",
+        "timestamp,duration,num_gpus\n2017-10-03 12:00:00,100,1\n2017-10-03 12:01:00,50,2\n",
+    ),
+    "gavel.csv": (
+        "elastic",
+        "trace",
+        "job_type,total_steps,arrival_s,scale_factor\nLM (batch size 20),900,6.0,2\n",
+    ),
+    "sia.csv": (
+        "elastic",
+        "trace",
+        "name,time,application,num_replicas,batch_size,duration\na,107,cifar10,6,2048,99\n",
+    ),
+}
+"""Public traces: whose family reads them, by which option, and a whole one."""
+
 PROFILES = {
     "sweep.csv": "frequency_mhz,power_w,time_s\n500,80,2.0\n600,90,1.7\n700,100,1.45\n",
     "smi.csv": (

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from trust.samples import PROFILES, TABLES
+from trust.samples import PROFILES, TABLES, TRACES
 
 import optgap
 from optgap.documents import load
@@ -98,5 +99,18 @@ def test_profiles(folder: Path, name: str, edits: list[Edit]) -> None:
     path.write_bytes(edited(PROFILES[name].encode(), edits))
     try:
         read_profile(path)
+    except InputError as error:
+        assert_one_line(error)
+
+
+@pytest.mark.parametrize("name", TRACES)
+@given(edits=EDITS, packed=st.booleans())
+def test_traces(folder: Path, name: str, edits: list[Edit], packed: bool) -> None:
+    of, option, text = TRACES[name]
+    whole = gzip.compress(text.encode(), mtime=0) if packed else text.encode()
+    path = folder / (name + ".gz" * packed)
+    path.write_bytes(edited(whole, edits))
+    try:
+        family(of).from_tables({option: str(path)}, {}, 0).to_json()
     except InputError as error:
         assert_one_line(error)
