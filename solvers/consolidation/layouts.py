@@ -205,56 +205,54 @@ class Layouts:
 
     def part(self, first: IntArray, servers: int) -> Part:
         """What the layout leaves: GPUs with the same tasks are one anchor."""
-        pack, wide, narrow = self.pack, self.wide, self.narrow
-        gpus = self.span * servers
-        on: list[list[int]] = [[] for _ in range(gpus)]
-        runs = {}
-        for ell, begin in zip(wide.tolist(), first.tolist(), strict=True):
-            runs[ell] = tuple(range(begin, begin + int(pack.width[ell])))
-            for g in runs[ell]:
+        runs = {
+            ell: tuple(range(begin, begin + int(self.pack.width[ell])))
+            for ell, begin in zip(self.wide.tolist(), first.tolist(), strict=True)
+        }
+        on: list[list[int]] = [[] for _ in range(self.span * servers)]
+        for ell, gpus in runs.items():
+            for g in gpus:
                 on[g].append(ell)
         alike: dict[Set, list[int]] = {}
         for g, inside in enumerate(on):
-            if inside:
-                alike.setdefault(tuple(inside), []).append(g)
+            alike.setdefault(tuple(inside), []).append(g)
+        empty = alike.pop((), [])
         anchors = list(alike)
         top = [max(one, key=lambda ell: int(self.own.of[ell])) for one in anchors]
-        stands = np.array(top + narrow.tolist())
-        rows = pack.rows[:, stands]
+        stands = np.array(top + self.narrow.tolist())
+        part = self.pack.part(stands, servers)
         for k, one in enumerate(anchors):
-            rows[:, k] = pack.rows[:, list(one)].sum(axis=1)
-        apart = np.arange(len(stands)) < len(anchors)
+            part.width[k] = len(alike[one])
+            part.rows[:, k] = self.pack.rows[:, list(one)].sum(axis=1)
+        apart = (np.arange(len(stands)) < len(anchors)).astype(np.int64)
         part = replace(
-            pack,
-            width=np.array([len(alike[one]) for one in anchors] + [1] * len(narrow)),
-            rows=np.ascontiguousarray(np.vstack([rows, apart.astype(np.int64)])),
-            limits=np.column_stack([pack.limits, np.ones(len(pack.limits), dtype=np.int64)]),
-            clock_mhz=pack.clock_mhz[:, stands],
-            static_w=pack.static_w[:, stands],
-            slope=pack.slope[:, stands],
-            watts=pack.watts[:, stands],
-            gpu_kind=pack.gpu_kind[:gpus],
-            gpu_server=pack.gpu_server[:gpus],
-            server_w=pack.server_w[:servers],
-            server_gpus=pack.server_gpus[:servers],
+            part,
+            rows=np.vstack([part.rows, apart]),
+            limits=np.column_stack([part.limits, np.ones(len(part.limits), dtype=np.int64)]),
             anchors=len(anchors),
         )
-        empty = [g for g, inside in enumerate(on) if not inside]
+        groups = list(alike.values())
+        return Part(part, stands, lambda found: self._whole(found, runs, groups, empty))
 
-        def places(found: Places) -> Places:
-            """GPUs of the part, as it numbers them, to those that the layout means."""
-            means: dict[int, int] = {}
-            for gpus, one in zip(found, anchors, strict=False):
-                means |= dict(zip(gpus, alike[one], strict=True))
-            rest = iter(empty)
-            whole: Places = [runs.get(ell, ()) for ell in range(pack.tasks)]
-            for ell, (gpu,) in zip(narrow.tolist(), found[len(anchors) :], strict=True):
-                if gpu not in means:
-                    means[gpu] = next(rest)
-                whole[ell] = (means[gpu],)
-            return whole
+    def _whole(
+        self, found: Places, runs: dict[int, Set], groups: list[list[int]], empty: list[int]
+    ) -> Places:
+        """A part's placement on the GPUs that the layout means.
 
-        return Part(part, stands, places)
+        Parameters
+        ----------
+        runs: GPUs of tasks of several. groups: those of each anchor. empty: those with none.
+        """
+        means: dict[int, int] = {}
+        for gpus, group in zip(found, groups, strict=False):
+            means |= dict(zip(gpus, group, strict=True))
+        rest = iter(empty)
+        whole: Places = [runs.get(ell, ()) for ell in range(self.pack.tasks)]
+        for ell, (gpu,) in zip(self.narrow.tolist(), found[len(groups) :], strict=True):
+            if gpu not in means:
+                means[gpu] = next(rest)
+            whole[ell] = (means[gpu],)
+        return whole
 
     def _known(self, part: Part) -> list[Set]:
         """Sets of earlier layouts, alone and beside anchors that leave room for them."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from optgap.models.limits import Limits
@@ -62,7 +60,7 @@ class Neighbours:
     def _solve(self, tasks: IntArray, servers: list[int], places: Places, limits: Limits) -> None:
         """The tasks on their servers, as well as there is time for."""
         width = int(self.pack.server_gpus[0])
-        part = part_of(self.pack, tasks, len(servers))
+        part = self.pack.part(tasks, len(servers))
         search = Search(part, int(self.rng.integers(2**31)))
         local = {i * width + k: j * width + k for j, i in enumerate(servers) for k in range(width)}
         back = {there: here for here, there in local.items()}
@@ -77,21 +75,3 @@ class Neighbours:
             for ell, gpus in zip(tasks.tolist(), search.places, strict=True):
                 better[ell] = tuple(sorted(back[g] for g in gpus))
             self.search.offer(better)
-
-
-def part_of(pack: Packing, tasks: IntArray, servers: int) -> Packing:
-    """Some of the tasks on so many of the equal servers."""
-    gpus = servers * int(pack.server_gpus[0])
-    return replace(
-        pack,
-        width=pack.width[tasks],
-        rows=np.ascontiguousarray(pack.rows[:, tasks]),
-        clock_mhz=pack.clock_mhz[:, tasks],
-        static_w=pack.static_w[:, tasks],
-        slope=pack.slope[:, tasks],
-        watts=pack.watts[:, tasks],
-        gpu_kind=pack.gpu_kind[:gpus],
-        gpu_server=pack.gpu_server[:gpus],
-        server_w=pack.server_w[:servers],
-        server_gpus=pack.server_gpus[:servers],
-    )

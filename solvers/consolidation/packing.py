@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -71,6 +71,23 @@ class Packing:
     def servers_for(self, gpus: int) -> int:
         """Servers that so many GPUs take, where all servers are as the first."""
         return -(-gpus // int(self.server_gpus[0]))
+
+    def part(self, tasks: IntArray, servers: int) -> Packing:
+        """Some of the tasks on so many of the servers, where all are as the first."""
+        gpus = servers * int(self.server_gpus[0])
+        return replace(
+            self,
+            width=self.width[tasks],
+            rows=np.ascontiguousarray(self.rows[:, tasks]),
+            clock_mhz=self.clock_mhz[:, tasks],
+            static_w=self.static_w[:, tasks],
+            slope=self.slope[:, tasks],
+            watts=self.watts[:, tasks],
+            gpu_kind=self.gpu_kind[:gpus],
+            gpu_server=self.gpu_server[:gpus],
+            server_w=self.server_w[:servers],
+            server_gpus=self.server_gpus[:servers],
+        )
 
     @property
     def gang(self) -> bool:
