@@ -94,7 +94,8 @@ class Tree:
         binding = Binding.none(pack.tasks, self.master.servers)
         self.root = Node(floor, 0, next(self.numbers), box, binding, box.low)
         self.heap = [self.root] if box.holds else []
-        self.stuck = self.left = math.inf
+        self.stuck = math.inf
+        self.left = math.inf if box.holds else floor  # nothing is searched, nothing denied
         self.nodes = self.dives = self.turns = 0
         self.reach, self.diving = REACH, 0.0
         self.limits = Limits()
