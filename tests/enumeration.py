@@ -82,6 +82,17 @@ def nothing(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
     return Outcome(None, Status.NO_SOLUTION)
 
 
+def guess(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
+    """The optimum without its proof."""
+    best = optimum(problem)
+    return Outcome(None if best is None else best[1], Status.FEASIBLE)
+
+
+def partial(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
+    """A solution that places nothing."""
+    return Outcome(PlacementSolution.of([None] * len(problem.tasks)), Status.FEASIBLE)
+
+
 def liar(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
     """A method that says there is no solution."""
     return Outcome(None, Status.INFEASIBLE)
@@ -97,6 +108,8 @@ METHODS = entries(
     Entry("loose", "enumeration:loose", "a share", kind="bound", params={"scale": 0.9}),
     Entry("narrow", "enumeration:loose", "", kind="bound", goals=("fragmentation",)),
     Entry("found", "enumeration:enumerate_all", "", kind="offline"),
+    Entry("guess", "enumeration:guess", "", kind="exact"),
+    Entry("partial", "enumeration:partial", "", kind="offline"),
     Entry("none", "enumeration:nothing", "", kind="bound"),
     Entry("liar", "enumeration:liar", "", kind="exact"),
     Entry("broken", "enumeration:broken", "", kind="exact"),

@@ -73,6 +73,7 @@ def test_a_policy_that_turns_tasks_down_meets_a_bound_for_what_it_took() -> None
     assert accepted is not None
     assert row.result.bound == accepted[0]
     assert row.gap_to_bound == (row.result.objective - accepted[0]) / accepted[0]  # type: ignore[operator]
+    assert row.gap_to_best == row.gap_to_bound  # the best of this part is the method's own
 
 
 def test_a_policy_alone_in_its_scope_is_no_yardstick_for_itself() -> None:
@@ -80,6 +81,27 @@ def test_a_policy_alone_in_its_scope_is_no_yardstick_for_itself() -> None:
     row = table.row("pwr")
     assert (row.bound_scope, row.gap_to_best) == ("accepted", None)
     assert row.gap_to_bound is not None
+
+
+def test_a_method_that_serves_a_part_is_no_yardstick_for_all(two_nodes: PlacementProblem) -> None:
+    table = compare(two_nodes, policies="pwr", methods="partial,loose")
+    row = table.row("partial")
+    assert row.result.objective == 150.0
+    assert (row.gap_to_bound, row.gap_to_best) == (None, None)
+    assert table.best_known == table.row("pwr").result.objective
+    assert table.known_by == "pwr"
+
+
+def test_a_method_shows_its_own_bound_or_none(two_nodes: PlacementProblem) -> None:
+    table = compare(two_nodes, policies="pwr", methods="guess,enumerate,found,loose(scale=0.999)")
+    assert table.row("guess").result.objective == 495.0
+    assert table.row("guess").result.bound is None
+    assert table.row("guess").gap_to_bound == 0
+    assert table.row("found").result.bound_by == "enumeration"
+    # half a watt below what is known contradicts nothing
+    near = compare(two_nodes, policies="pwr", methods="guess,loose(scale=0.999)")
+    assert near.best_bound == pytest.approx(0.999 * 495)
+    assert near.row("guess").gap_to_bound == pytest.approx(1 / 0.999 - 1)
 
 
 def test_a_part_is_bounded_by_the_best_bound_where_the_method_looks_for_solutions() -> None:
@@ -144,6 +166,7 @@ def test_one_failure_leaves_the_other_rows_alone(two_nodes: PlacementProblem) ->
         "narrow": "objective", "broken": "fault", "enumerate": "", "pwr": "", "crash": "input",
     }  # fmt: skip
     assert {row.result.status for row in table.rows if row.failure} == {"error"}
+    assert {row.result.seconds for row in table.rows if row.failure} == {0.0}
     assert "ZeroDivisionError: on purpose" in table.row("broken").result.message
     assert "objective is power" in str(table)
     assert table.best_bound == 495.0
@@ -235,6 +258,25 @@ def test_a_sweep_makes_one_table_per_value() -> None:
     assert "size=2" in answer._repr_html_()
     with pytest.raises(InputError, match="--sweep"):
         sweep("placement", "sizes", ["1"], preset="small")
+
+
+def test_a_sweep_that_is_interrupted_ends_with_the_table_it_was_at() -> None:
+    limits = Limits()
+    told: list[str] = []
+
+    def stop(phase: str, incumbent: float | None, bound: float | None) -> None:
+        told.append(phase)
+        limits.interrupted.set()
+
+    limits = Limits(progress=stop)
+    answer = sweep("placement", "size", ["1", "2"], policies="pwr", methods="loose", limits=limits,
+                   preset="small")  # fmt: skip
+    assert answer.values == (1,)
+    assert told
+    told.clear()
+    sweep("placement", "size", ["1"], policies="pwr", methods="loose", preset="small",
+          progress=lambda phase, incumbent, bound: told.append(phase))  # fmt: skip
+    assert {"loose", "pwr"} <= set(told)
 
 
 @settings(max_examples=25)

@@ -22,7 +22,7 @@ from optgap.solvers.consolidation.bounds import (
 )
 from optgap.solvers.consolidation.counts import proven_count, quick_count
 from optgap.solvers.consolidation.energy import bound_energy, least_power, presence_j, work_j
-from optgap.solvers.consolidation.generation import Generation, coarse_sizes
+from optgap.solvers.consolidation.generation import Generation, coarse_sizes, table_shape
 from optgap.solvers.consolidation.levels import (
     closed_bound,
     counted,
@@ -148,6 +148,8 @@ def test_sizes_are_rounded_down_to_the_cells_of_a_table() -> None:
     found, _ = coarse_sizes(np.vstack([rows, [[50, 10]]]), np.array([10_000, 100, 100]))
     assert found[1].tolist() == [319, 399]
     assert coarse_sizes(np.zeros((2, 1), int), np.array([0, 100]))[0].tolist() == [[0]] * 3
+    # a table has an item more than there are, and cells from 0 to all there is
+    assert table_shape(np.zeros((3, 7), int), np.array([5, 9, 4])) == (3, 8, 10)
     many = np.full((2, 100_000), 5)
     assert coarse_sizes(many, np.array([10, 10]))[1].tolist() == [400] * 3
     few = coarse_sizes(np.full((2, 1_000_000), 5), np.array([10, 10]))
