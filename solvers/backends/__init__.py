@@ -65,7 +65,7 @@ BACKENDS: Mapping[str, Backend] = {
     backend.name: backend
     for backend in (
         Backend("highs", "HiGHS", {"highspy": HIGHSPY}, duals=True),
-        Backend("cbc", "CBC", {"pulp": ">=3.3.1,<5", "cbcbox": ">=2.914"}),
+        Backend("cbc", "CBC", {"pulp": ">=3.3.1,<5", "cbcbox": ">=2.931"}),
         Backend("cpsat", "CP-SAT", {"ortools": ORTOOLS}, continuous=False),
         Backend("scipy", "SciPy (HiGHS)", {"scipy": ">=1.15"}, interrupts=False),
         Backend("scip", "SCIP", {"ortools": ORTOOLS}),

@@ -280,7 +280,7 @@ def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(backends, "_version", lambda package: "")
     with pytest.raises(BackendUnavailable, match="pulp and cbcbox not installed") as caught:
         require("cbc")
-    assert "pip install 'pulp>=3.3.1,<5' 'cbcbox>=2.914'" in str(caught.value)
+    assert "pip install 'pulp>=3.3.1,<5' 'cbcbox>=2.931'" in str(caught.value)
 
 
 def test_an_import_that_fails_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
