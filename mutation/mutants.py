@@ -264,7 +264,10 @@ def _wait(running: dict[int, tuple[Mutant, float]], limit: float) -> None:
 
 
 def run(target: Target, jobs: int, seed: int, before: dict[Key, Mutant]) -> list[Mutant]:
-    """Try the mutants of a module, or a sample of them; not again those that died before."""
+    """Try the mutants of a module, or a sample of them; not again those that died before.
+
+    Nor those of `before` that survived and have a reason.
+    """
     source = target.path.read_text()
     parts = chunks(source)
     every = positions(parts)
@@ -274,7 +277,7 @@ def run(target: Target, jobs: int, seed: int, before: dict[Key, Mutant]) -> list
     chosen.sort(key=lambda mutant: mutant.line)
     for mutant in chosen:
         known = before.get(mutant.key)
-        if known is not None and known.outcome != "survived":
+        if known is not None and (known.outcome != "survived" or known.why):
             mutant.outcome = known.outcome
     began = time.monotonic()
     report = OUT / "baseline.txt"
@@ -375,6 +378,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=20261121, help="of the samples")
     parser.add_argument("--sample", type=int, help="instead of what targets.toml says")
     parser.add_argument("--again", action="store_true", help="those that survived the last time")
+    parser.add_argument("--open", action="store_true", help="of those only what has no reason")
     parser.add_argument("--report", action="store_true", help="run nothing, show the last time's")
     given = parser.parse_args()
     listed = tomllib.loads((HERE / "targets.toml").read_text())["target"]
@@ -402,7 +406,9 @@ def main() -> int:
         found = [Mutant(**row, source="") for row in target.before()]
         if not given.report:
             # of two that look alike the survivor counts
-            before = sorted(found if given.again else [], key=lambda m: m.outcome == "survived")
+            kept = found if given.again or given.open else []
+            explain(target, kept, explained if given.open else [])
+            before = sorted(kept, key=lambda m: m.outcome == "survived")
             found = run(target, given.jobs, given.seed, {m.key: m for m in before})
         explain(target, found, explained)
         bad += settle(target, found)
