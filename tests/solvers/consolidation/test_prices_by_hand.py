@@ -276,6 +276,20 @@ def test_a_node_whose_counts_are_whole_is_settled_only_where_nothing_is_left_of_
     assert settled(430.0, many, bound_tasks) == (math.inf, 430.0, 0)
 
 
+def test_counts_that_a_placement_keeps_are_settled_by_it() -> None:
+    grown = tree(WIDE, (4,), 1e6)
+    bound_tasks = grown.root.binding.bind([(0, 0), (1, 1)])
+    grown.heap = []
+    assert grown._expand(Node(430.0, 0, 0, Box((4, 2), (4, 2)), bound_tasks))
+    assert grown.search.watts == pytest.approx(440)
+    assert (grown.stuck, grown.heap) == (math.inf, [])
+    assert grown.left == pytest.approx(440, rel=1e-6)
+    # where GPUs of a task may be anywhere there is no server to decide on
+    anywhere = tree(WIDE, (4,), 1e6, gang="free")
+    assert anywhere._unbound(anywhere.root.binding).size == 0
+    assert grown._unbound(grown.root.binding).tolist() == [0, 1]
+
+
 def test_counts_that_are_too_few_are_not_denied_where_their_bound_does_not() -> None:
     """Three tasks of which two fit a GPU, on one GPU: not possible, which a bound need not say."""
     grown = tree(THREE, (1,), 1e6)
