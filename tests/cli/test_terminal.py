@@ -18,9 +18,9 @@ from optgap.cli.work import _progress
 
 
 def seen(*arguments: str) -> tuple[int, str]:
-    """Exit code and everything that one command writes to a terminal of 100 columns."""
+    """Exit code and everything that one command writes to a terminal of 200 columns."""
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "200"}
     process = subprocess.Popen(
         [sys.executable, "-m", "optgap", *arguments],
         stdin=theirs, stdout=theirs, stderr=theirs, env=environment,
@@ -48,9 +48,10 @@ def test_a_table_has_lines_and_names_are_shown_as_they_are(tmp_path: Path) -> No
     )
     code, text = seen("compare", "problem.json", "--policies", "own.py:first(label='[red]'),pwr")
     assert code == 0, text
-    assert "─────" in text
-    assert "[red]" in text
-    assert "pwr" in text
+    answer = text.rpartition("\x1b[?25h")[2]  # after the last of the progress
+    assert "─────" in answer
+    assert "[red]" in answer
+    assert "pwr" in answer
 
 
 class Terminal(io.StringIO):
