@@ -73,7 +73,17 @@ def test_a_policy_that_turns_tasks_down_meets_a_bound_for_what_it_took() -> None
     assert accepted is not None
     assert row.result.bound == accepted[0]
     assert row.gap_to_bound == (row.result.objective - accepted[0]) / accepted[0]  # type: ignore[operator]
-    assert row.gap_to_best == row.gap_to_bound  # the best of this part is the method's own
+    turns = iter((0, 1))
+
+    def apart(task: Any, state: Any) -> int | None:
+        return next(turns) if task.gpu_milli == 500 else None
+
+    # two halves of a GPU on two nodes: the best of this part is what the method has on one
+    row = compare(problem, policies=[apart]).row("apart")
+    assert row.bound_scope == "accepted"
+    assert row.gap_to_best == row.gap_to_bound
+    assert row.gap_to_bound is not None
+    assert row.gap_to_bound > 0.1
 
 
 def test_a_policy_alone_in_its_scope_is_no_yardstick_for_itself() -> None:

@@ -114,6 +114,8 @@ def test_sets_worth_more_than_they_cost_are_offered_the_best_first() -> None:
     assert master.add(fresh) == 2
     assert master.add([*fresh, (3, 1), ()]) == 0
     assert master.watts((3, 2, 1, 2)) == pytest.approx(460, rel=1e-7)
+    assert master.run(Limits()).vector.shape == (4,)
+    assert master._tables(3).shape[1:] == (4, int(master.room.max()) + 1)
 
 
 @pytest.mark.parametrize("nodes", [MANY, 2000])
@@ -128,6 +130,8 @@ def test_sets_worth_more_than_they_cost_are_offered_the_best_first() -> None:
         # the second is worth 120 in a server without a toll: all but tolls is scaled by 11/12
         ([120, 120, 0], (10, 0), 480 * 11 / 12 - 20),
         ([120, 120, 0], (0, 10), 480 * 11 / 12 - 20),
+        # what is bound to no server is worth 130 without a toll
+        ([0, 0, 130], (21, 21), 130 * 11 / 13 - 84),
     ],
 )
 def test_gpus_of_a_server_cost_its_toll_and_are_no_more_than_it_has(
