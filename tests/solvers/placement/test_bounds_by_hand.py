@@ -405,6 +405,23 @@ def test_an_offer_is_the_most_valuable_contents(goal: str, memory: int) -> None:
             assert offer.value == pytest.approx(best, abs=1e-9)
 
 
+def test_an_offer_fills_what_would_be_left_over_where_that_counts() -> None:
+    """Without CPU left idle GPUs are fragments: four GPUs at 800, and not two of them at 1000."""
+    rows: list[Row] = [(31_000, 0, 2, 1000, ""), (31_000, 0, 4, 1000, "")]
+    aggregate = Aggregate(problem(*rows, goal="fragmentation", gpus=4))
+    prices = np.array([1000.0 if c.num_gpu == 2 else 800.0 for c in aggregate.classes])
+    (offer,) = Pricer(aggregate, 1000.0).price(prices)
+    assert offer.value == pytest.approx(800)
+
+
+def test_an_offer_has_tasks_of_gpus_alone_and_none_whose_need_is_rounded_away() -> None:
+    """Three of 0.7 GPU and no CPU: 180 W. A CPU task of no units could be had without end."""
+    assert solved(problem(*[(0, 10, 1, 700, "")] * 3), "patterns").bound == pytest.approx(250)
+    aggregate = Aggregate(problem((1000, 0, 0, 0, ""), (0, 0, 1, 500, ""), (4000, 0, 0, 0, "")))
+    priceable = Pricer(aggregate, 3000.0).priceable.tolist()
+    assert priceable == [c.cpu_milli != 1000 for c in aggregate.classes]
+
+
 def test_needs_rounded_up_are_offered_only_where_they_fit() -> None:
     """Ten of 3.1 vCPU fit 32, by 3 vCPU each; of two units each (6 vCPU) five are offered."""
     aggregate = Aggregate(problem((3100, 0, 0, 0, "")))
