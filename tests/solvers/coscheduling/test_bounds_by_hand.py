@@ -322,3 +322,20 @@ def test_two_lanes_are_enough_where_domains_gpus_or_jobs_say_so(
         [app], [0] * jobs, gpus=gpus, numa=numa, releases=[0.0] * (jobs - 1) + [1.0]
     )
     assert not two_at_most(stream)
+
+
+def test_a_time_that_is_whole_but_for_its_last_digit_is_so_many_ticks() -> None:
+    """0.57 s are 56.99999999999999 hundredths."""
+    pool = [Application("a", (Mode(1, 0.57, 100.0),))]
+    data = integers(CoschedulingProblem.of(pool, gpus=1))
+    assert data.tick_s == pytest.approx(0.01)
+    assert data.exact
+    assert data.ticks == {(0, 1): 57}
+
+
+def test_all_costs_together_are_less_than_a_solver_can_add_up() -> None:
+    """Three of 90 kJ on a node that takes next to nothing: quanta as fine as 2⁵⁸ of them allow."""
+    pool = [Application(f"a{k}", (Mode(1, 100.0, 900.0),)) for k in range(3)]
+    data = integers(CoschedulingProblem.of(pool, gpus=1, idle_w=1e-15))
+    assert 2**57 < data.largest_cost <= 2**58
+    assert data.largest_cost * data.quantum_j == pytest.approx(270_000)
