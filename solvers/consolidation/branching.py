@@ -102,6 +102,7 @@ class Tree:
         self.attempts = Attempts(pack, own, search, self.rng, self.limits)
         self.attempts.longer = ATTEMPTS_LONGER
         self.tried: dict[tuple[int, ...], int] = {}
+        self.open_vectors: list[tuple[int, ...]] = []
         self.near: FloatArray = np.array(box.low, dtype=np.float64)
         self.hope = HOPE
         self.layouts = self._layouts(seed)
@@ -208,7 +209,7 @@ class Tree:
         if not node.box.single and far.max() > WHOLE:
             self._on_counts(node, bound, relaxed.vector, far)
         elif node.box.single and relaxed.value > self.master.watts(vector) + 1e-3:
-            self.stuck = min(self.stuck, bound)  # not denied, and no way down from here
+            self._stick(bound, node.box.low)  # not denied, and no way down from here
         else:
             self._settle(node, bound, tuple(vector.tolist()))
         return True
@@ -246,13 +247,31 @@ class Tree:
         if self.search.watts <= bound * (1 + CLOSE):
             self.left = min(self.left, bound)
         elif self.limits.stop is not None:
-            self.stuck = min(self.stuck, bound)
+            self._stick(bound, vector)
         elif not complete:
             self._on_servers(node, bound)
         elif not node.box.single:
             self._around(node, bound, vector)
         else:
-            self.stuck = min(self.stuck, bound)
+            self._stick(bound, vector)
+
+    def _stick(self, bound: float, vector: tuple[int, ...]) -> None:
+        self.stuck = min(self.stuck, bound)
+        self.open_vectors.append(vector)
+
+    def retry(self, limits: Limits) -> None:
+        """Look again for placements of what was neither denied nor placed, the cheapest first."""
+        self.limits = self.attempts.limits = limits
+        self.open_vectors.sort(key=self.master.watts)
+        while limits.stop is None and self.stuck < self.cut:
+            for vector in self.open_vectors:
+                watts = self.master.watts(vector)
+                if watts >= self.cut or limits.stop is not None:
+                    break
+                if self.attempts(vector[:-1]) is None and not self.pack.gang:
+                    plunge, most = Plunge(self.master, limits, self.rng, 1.0), watts + SLACK_W
+                    self._offer(plunge.placed(Box(vector, vector), self.root.binding, most, most))
+            limits.progress("counts of GPUs", self.search.watts, self.bound)
 
     def _look(self, vector: tuple[int, ...], binding: Binding, complete: bool) -> None:
         """Placements with these counts: by annealing at first, then along the linear program."""
@@ -329,12 +348,14 @@ class Tree:
     def _below(self, node: Node, whole: Binding) -> None:
         """The best counts that a binding allows, within a few nodes."""
         heap, stuck, done = self.heap, self.stuck, self.nodes
+        vectors = list(self.open_vectors)
         self.heap = [Node(node.bound, 0, next(self.numbers), node.box, whole)]
         while self.heap and self.nodes < done + DIVE_NODES and self.limits.stop is None:
             below = heapq.heappop(self.heap)
             if below.bound < self.cut:
                 self._expand(below)
         self.heap, self.stuck, self.nodes = heap, stuck, done
+        self.open_vectors = vectors
 
     def _on_servers(self, node: Node, bound: float) -> None:
         """The widest unbound task into each server where it may be, or a fresh one."""

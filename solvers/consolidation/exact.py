@@ -26,6 +26,7 @@ from optgap.solvers.consolidation.squeeze import applies, squeeze_to
 
 SEARCH_SHARE, SEARCH_S = 0.25, 2.0
 """Of the time limit, and seconds per hundred tasks, spent on annealing before any proof."""
+MANY = 100
 SHORT_S, TIED_S, QUICK_S, SQUEEZE_S = 0.3, 0.1, 0.4, 1.5
 """Seconds per hundred tasks on given counts of GPUs by level: before branching without and with
 gangs, otherwise at once, and after a first proof."""
@@ -34,6 +35,10 @@ FILLINGS = 20
 MOST_BRANCHED, SLICE_S, LAID, FEW_SERVERS = 600, 2.5, 2.0, 5
 """Tasks up to which counts are branched on; seconds per hundred before neighbours have their turn,
 and how much later where layouts are made; servers up to which they have none."""
+
+AGAIN, AGAIN_S, AGAIN_CLOSES_S = 0.8, 20.0, 0.5
+"""Of the time left, and seconds per hundred tasks, for counts that no placement was found for; less
+where the compact model may deny them."""
 
 
 def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
@@ -50,7 +55,8 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     own = _levels(pack)
     branched = applies(pack, own) and pack.tasks <= MOST_BRANCHED and search.best is not None
     fill_to(pack, search, 0.0, limits, seed, FILLINGS)
-    short = TIED_S if pack.gang else SHORT_S
+    many = max(1.0, pack.tasks / MANY)  # a linear program takes longer by more than that
+    short = many * (TIED_S if pack.gang and pack.tasks <= 2 * MANY else SHORT_S)
     proof = _squeeze(pack, search, limits, short if branched else QUICK_S, seed)
     if branched and not closed(search, proof):
         proof = _branch(pack, own, search, proof, limits, seed)
@@ -85,6 +91,10 @@ def _branch(
         if tree.open() and limits.stop is None and many:
             neighbours.run(limits.within(0.6 * share), tree.bound * (1 + CLOSE))
         share *= 1.5
+    if limits.stop is None:
+        closes = fits(pack, tree.root.box.high[-1], levels(pack))
+        longest = (AGAIN_CLOSES_S if closes else AGAIN_S) * pack.tasks / 100
+        tree.retry(limits.within(min(AGAIN * limits.remaining, longest)))
     watts = min(tree.bound, search.watts)
     if watts > proof.watts:
         proof = Proof(watts, "columns, branched on counts of GPUs and on servers", proof.counts)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from optgap.models.limits import Limits
+from optgap.solvers.consolidation.exchange_kernels import exchange
 from optgap.solvers.consolidation.levels import Levels, closed_bound
 from optgap.solvers.consolidation.packing import IntArray, Packing
 from optgap.solvers.consolidation.search import Search
@@ -28,6 +29,13 @@ CLOSE = 1e-7
 """Relative: what rounding costs to a quantum may leave between equal numbers."""
 HEATS = (0.005, 0.06)
 COLD = 2e-4
+NEARLY, HOPEFUL, NOISE = 1.0, 5e-4, 0.01
+"""Excess in GPUs below which tasks are dealt anew between two of them; the same per GPU below which
+that goes on longer and is tried more often; and by which it may rise on the way."""
+NEAR, LATER = 2e-3, 0.3
+"""Excess per GPU below which the cheapest counts are tried again, until that share of the time."""
+PAIRS, MOST_PAIRS, MORE_ATTEMPTS = 120, 40_000, 4
+"""Pairs of GPUs that are looked at, per GPU at first, and at most; how much more often."""
 
 
 def applies(pack: Packing, own: Levels) -> bool:
@@ -48,7 +56,10 @@ def squeeze_to(
     rng = np.random.default_rng(seed)
     attempt = Attempts(pack, own, search, rng, limits)
     floor = closed_bound(pack, own, counts)
+    most = limits.remaining
     found = attempt(counts)
+    while found is None and attempt.left < NEAR * counts[0] and limits.remaining > LATER * most:
+        found = attempt(counts)
     rest = len(counts)
     for more in range(1, pack.gpus):
         if found is not None or limits.stop is not None:
@@ -121,6 +132,7 @@ class Attempts:
         self.order = _order(pack, own)
         self.owner: IntArray = np.repeat(np.arange(pack.tasks), pack.width).astype(np.int64)
         self.longer = 1.0
+        self.left = np.inf
 
     def __call__(self, vector: tuple[int, ...]) -> tuple[int, ...] | None:
         """The counts where a placement was found, dear GPUs on the first servers; else None."""
@@ -134,17 +146,28 @@ class Attempts:
         if not spread(self.order, start, pack.rows, limit, level, cap, width, pack.gang, place):
             return None
         steps = min(MOST_STEPS, int(STEPS * self.longer * len(self.owner)))
-        for _ in range(ATTEMPTS):
+        tries, self.left = float(ATTEMPTS), np.inf
+        while tries > 0:
             hot = float(np.exp(self.rng.uniform(*np.log(HEATS))))
             trial = place.copy()
             left = squeeze(
                 start, self.owner, pack.rows, limit, level, cap, width, pack.gang, trial,
                 steps, hot, COLD, self.rng,
             )  # fmt: skip
+            for pairs in (min(MOST_PAIRS, PAIRS * len(cap)), MOST_PAIRS):
+                if 0 < left < NEARLY:
+                    left = exchange(
+                        start, self.owner, pack.rows, limit, level, cap, pack.gang, trial, pairs,
+                        NOISE, self.rng,
+                    )  # fmt: skip
+                if left >= HOPEFUL * len(cap):
+                    break
+            self.left = min(self.left, left)
             if left == 0.0:
                 flat, ends = trial.tolist(), start.tolist()
                 self.search.offer([tuple(flat[a:b]) for a, b in itertools.pairwise(ends)])
                 return vector
             if self.limits.stop is not None:
                 break
+            tries -= 1 if left >= HOPEFUL * len(cap) else 1 / MORE_ATTEMPTS
         return None
