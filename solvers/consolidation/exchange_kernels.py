@@ -50,12 +50,54 @@ def _sums(chosen: IntArray, count: int, owner: IntArray, rows: IntArray, sums: I
 
 @inner
 def _over(load: IntArray, limit: IntArray, plus: IntArray, minus: IntArray) -> float:
+    """What a GPU holds beyond its limits with more tasks and without others."""
     total = 0.0
     for r in range(len(limit)):
         held = load[r] + plus[r] - minus[r]
         if held > limit[r]:
             total += (held - limit[r]) / max(1, limit[r])
     return total
+
+
+@inner
+def _dealt(
+    load: IntArray, other: IntArray, limit: IntArray, out: IntArray, back: IntArray, slack: float,
+    draw: np.random.Generator,
+) -> tuple[float, int, int]:  # fmt: skip
+    """The least excess of two GPUs, and the choices that are given and taken for it.
+
+    Parameters
+    ----------
+    out, back: what each choice of one GPU's tasks, and of the other's, holds.
+    slack: how much worse, at random, a choice may be thought to be.
+    """
+    best, give, take = 1e300, 0, 0
+    for i in range(len(out)):
+        for j in range(len(back)):
+            if i + j == 0:
+                continue
+            total = _over(load, limit, back[j], out[i])
+            if total >= best:
+                continue
+            total += _over(other, limit, out[i], back[j])
+            if slack > 0:
+                total += slack * draw.random()
+            if total < best:
+                best, give, take = total, i, j
+    return best, give, take
+
+
+@inner
+def _send(
+    a: int, b: int, choice: int, chosen: IntArray, count: int, owner: IntArray, rows: IntArray,
+    load: IntArray, place: IntArray,
+) -> None:  # fmt: skip
+    """Move a choice of entries from one GPU to the other."""
+    for k in range(count):
+        if choice >> k & 1:
+            shift(load[a], rows, owner[chosen[k]], -1)
+            shift(load[b], rows, owner[chosen[k]], 1)
+            place[chosen[k]] = b
 
 
 @compiled
@@ -114,31 +156,13 @@ def exchange(
             _sums(theirs, more, owner, rows, back)
             now = over[a] + over[b]
             slack = noise if turn == gpus else 0.0  # none helps: another way to hold as much
-            best, give, take = 1e300, 0, 0
-            for i in range(1 << many):
-                for j in range(1 << more):
-                    if i + j == 0:
-                        continue
-                    total = _over(load[a], limit, back[j], out[i])
-                    if total >= best:
-                        continue
-                    total += _over(load[b], limit, out[i], back[j])
-                    if slack > 0:
-                        total += slack * draw.random()
-                    if total < best:
-                        best, give, take = total, i, j
+            best, give, take = _dealt(
+                load[a], load[b], limit, out[: 1 << many], back[: 1 << more], slack, draw
+            )
             if best >= now - FITS and not (turn == gpus and best <= now + noise):
                 continue
-            for k in range(many):
-                if give >> k & 1:
-                    shift(load[a], rows, owner[mine[k]], -1)
-                    shift(load[b], rows, owner[mine[k]], 1)
-                    place[mine[k]] = b
-            for k in range(more):
-                if take >> k & 1:
-                    shift(load[b], rows, owner[theirs[k]], -1)
-                    shift(load[a], rows, owner[theirs[k]], 1)
-                    place[theirs[k]] = a
+            _send(a, b, give, mine, many, owner, rows, load, place)
+            _send(b, a, take, theirs, more, owner, rows, load, place)
             break
     total = 0.0
     for g in range(gpus):

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from optgap.models.consolidation.presets import mixed
 from optgap.models.limits import Limits
+from optgap.solvers.consolidation.exchange_kernels import exchange
 from optgap.solvers.consolidation.levels import closed_bound, counted, levels
 from optgap.solvers.consolidation.packing import packing
 from optgap.solvers.consolidation.search import Search
@@ -42,3 +48,66 @@ def test_what_it_finds_the_referee_agrees_with(capacity: str, gang: str) -> None
     power = problem.evaluate(solution).objective
     assert power == pytest.approx(search.watts, rel=1e-12)
     assert closed_bound(pack, own, counts) <= power <= before + 1e-9
+
+
+def test_tasks_are_dealt_where_no_move_and_no_swap_of_two_helps() -> None:
+    """3 + 5 + 12 and 7 + 6 + 5 on GPUs of 19: 3 + 5 for 7 makes 19 of both, no swap of two does."""
+    sizes = np.array([[3, 5, 12, 7, 6, 5]], dtype=np.int64)
+    place = np.array([0, 0, 0, 1, 1, 1], dtype=np.int64)
+    start = np.arange(7, dtype=np.int64)
+    zeros, cap = np.zeros(6, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    left = exchange(
+        start, np.arange(6, dtype=np.int64), sizes, np.array([19], dtype=np.int64), zeros, cap,
+        False, place, 50, 0.0, np.random.default_rng(0),
+    )  # fmt: skip
+    assert left == 0.0
+    assert [int(sizes[0, place == g].sum()) for g in (0, 1)] == [19, 19]
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_what_is_dealt_keeps_levels_and_shares_apart(data: st.DataObject) -> None:
+    gpus, span = 4, 2
+    cap = np.array(sorted((data.draw(st.integers(-1, 1)) for _ in range(gpus)), reverse=True))
+    cap[0] = 1
+    awake = np.flatnonzero(cap >= 0).tolist()
+    gang = data.draw(st.booleans())
+    width, level, place = [], [], []
+    for _ in range(data.draw(st.integers(1, 9))):
+        own = data.draw(st.integers(0, 1))
+        may = [g for g in awake if cap[g] >= own]
+        both = [
+            pair for pair in itertools.combinations(may, 2) if pair[0] // span == pair[1] // span
+        ]
+        wide = bool(both) and data.draw(st.booleans())
+        gpu = data.draw(st.sampled_from(both)) if wide else (data.draw(st.sampled_from(may)),)
+        width.append(len(gpu))
+        level.append(own)
+        place += gpu
+    count = len(width)
+    rows = np.array([[data.draw(st.integers(0, 9)) for _ in range(count)] for _ in range(2)])
+    limit = np.array([12, 14], dtype=np.int64)
+    start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    owner = np.repeat(np.arange(count), width).astype(np.int64)
+    now = np.array(place, dtype=np.int64)
+
+    def excess() -> float:
+        total = 0.0
+        for g in range(gpus):
+            load = rows[:, owner[now == g]].sum(axis=1)
+            total += float((np.maximum(0, load - limit) / limit).sum())
+        return total
+
+    before = excess()
+    left = exchange(
+        start, owner, rows.astype(np.int64), limit, np.array(level, dtype=np.int64),
+        cap.astype(np.int64), gang, now, 200, 0.0, np.random.default_rng(0),
+    )  # fmt: skip
+    assert left == pytest.approx(excess(), abs=1e-9)
+    assert left <= before + 1e-9
+    for ell in range(count):
+        mine = now[start[ell] : start[ell + 1]].tolist()
+        assert len(set(mine)) == len(mine)
+        assert all(cap[g] >= level[ell] for g in mine)
+        if gang and len(mine) > 1:
+            assert mine == place[start[ell] : start[ell + 1]]
