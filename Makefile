@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
 
-.PHONY: help setup test fuzz coverage mutants lint format types compare bench bench-compare release-check docs sbom clean
+.PHONY: help setup test fuzz coverage mutants lint format types compare bench bench-compare dist-check release-check docs sbom clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "%-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +61,9 @@ bench: $(STAMP) ## every family beside its rivals, 1x to 16x: out/bench.json and
 
 bench-compare: $(STAMP) ## changes of ratios between two files, BEFORE=... AFTER=...
 	@$(BIN)/python benchmarks/suite.py --compare $(BEFORE) $(AFTER)
+
+dist-check: $(STAMP) ## wheel and source archive in clean environments; PYTHONS="python3.11 …"
+	@$(BIN)/python tests/release/built.py $(or $(PYTHONS),$(PYTHON))
 
 release-check: ## the README's every command in clean environments; PYTHONS="python3.11 python3.12 …"
 	@for python in $(or $(PYTHONS),$(PYTHON)); do \

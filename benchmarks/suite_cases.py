@@ -109,7 +109,7 @@ def placement() -> Iterator[Case]:
         ours = running("placement", "fgd", params)
         yield Case("placement", "FGD", size, "plain Python", ours, plainly(size), warm=True)
     for size in SIZES:
-        params = {"preset": "small", "size": 10 * size}
+        params = {"preset": "alibaba", "size": 8 * size}
         ours = solving("placement", "exact", params, time_limit=LIMIT)
         rival = solving("placement", "milp", params, backend="cbc", time_limit=LIMIT)
         yield Case("placement", "exact power", size, "textbook MILP, CBC", ours, rival)
