@@ -78,7 +78,6 @@ class Generation:
         self.coarse, self.room = coarse_sizes(self.rows, pack.most)
         self._tables: FloatArray = np.zeros(table_shape(self.coarse, self.room))
         self._unbound = unbound(len(tasks))
-        self.iterations = 0
         self.sets: list[Set] = []
         self._known: set[Set] = set()
         self._highs: Any = highspy.Highs()
@@ -110,7 +109,6 @@ class Generation:
         """
         nodes, best = FEW, 0.0
         while True:
-            self.iterations += 1
             value, prices, levels = self._solve(limits)
             bound, fresh, exact = self._price(prices, nodes, limits)
             best = max(best, bound)
