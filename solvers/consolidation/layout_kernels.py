@@ -69,6 +69,18 @@ def _cost(
 
 
 @inner
+def _measure(
+    gpu: int, on: IntArray, held: IntArray, level: IntArray, room: IntArray, share: FloatArray,
+    worth: FloatArray, penalty: float, top: IntArray, cost: FloatArray,
+) -> None:  # fmt: skip
+    """Level and cost of a GPU with what is on it."""
+    top[gpu] = -1
+    for k in range(held[gpu]):
+        top[gpu] = max(top[gpu], level[on[gpu, k]])
+    cost[gpu] = _cost(gpu, top[gpu], room, share, worth, penalty)
+
+
+@inner
 def _move(
     task: int, first: int, sign: int, width: IntArray, rows: IntArray, room: IntArray,
     on: IntArray, held: IntArray,
@@ -157,13 +169,11 @@ def lay(
         room[g] = limit
     for ell in range(n):
         _move(ell, first[ell], 1, width, rows, room, on, held)
-    top, cost = np.full(gpus, -1, dtype=np.int64), np.zeros(gpus)
+    top, cost = np.zeros(gpus, dtype=np.int64), np.zeros(gpus)
     tally, used = np.zeros(len(wanted), dtype=np.int64), np.zeros_like(others)
     now = 0.0
     for g in range(gpus):
-        for k in range(held[g]):
-            top[g] = max(top[g], level[on[g, k]])
-        cost[g] = _cost(g, top[g], room, share, worth, penalty)
+        _measure(g, on, held, level, room, share, worth, penalty, top, cost)
         _tally(g, top[g], 1, room, limit, tally, used)
         now += cost[g]
     missing = _missing(tally, used, others, limit, wanted, steps)
@@ -213,10 +223,7 @@ def lay(
             _move(moved[i], goal[i], 1, width, rows, room, on, held)
         for k in range(some):
             g = near[k]
-            top[g] = -1
-            for j in range(held[g]):
-                top[g] = max(top[g], level[on[g, j]])
-            cost[g] = _cost(g, top[g], room, share, worth, penalty)
+            _measure(g, on, held, level, room, share, worth, penalty, top, cost)
             _tally(g, top[g], 1, room, limit, tally, used)
             change += cost[g]
         after = _missing(tally, used, others, limit, wanted, steps)
