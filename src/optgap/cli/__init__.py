@@ -128,12 +128,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return complain(str(error), BAD_INPUT)
     except UsageProblem as error:
         return complain(shorten_usage(error), BAD_INPUT)
-    except SystemExit as end:  # typer's way out of shell completion
+    except SystemExit as end:  # typer's way out of shell completion, and of a closed pipe
+        if isinstance(end.__context__, BrokenPipeError):
+            return nobody_reads()
         return end.code if isinstance(end.code, int) else DONE
     except BrokenPipeError:
-        # the reader of our output has gone: nothing is left to say to it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+        return nobody_reads()
     except (KeyboardInterrupt, typer.Abort):
         return complain("interrupted", PARTIAL)
     except MemoryError:
@@ -143,6 +143,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
             return FAILED
         return complain(f"{type(error).__name__}: {error} (-v shows where)", FAILED)
+
+
+def nobody_reads() -> int:
+    """The reader of our output has gone: nothing is left to say to it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return DONE
 
 
 def complain(message: str, code: int) -> int:
