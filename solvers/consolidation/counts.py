@@ -13,27 +13,38 @@ from optgap.solvers.consolidation.packing import IntArray, Packing
 MOST_ALPHAS = 40
 
 
-def quick_count(pack: Packing, tasks: IntArray) -> int:
-    """The GPUs that `tasks` need at least: widest task, sums of each row, large items."""
+def quick_count(
+    pack: Packing, tasks: IntArray, rows: IntArray | None = None, alphas: int = MOST_ALPHAS
+) -> int:
+    """The GPUs that `tasks` need at least: widest task, sums of each row, large items.
+
+    Parameters
+    ----------
+    rows: for which large items are looked at; all where it is left out.
+    alphas: how many α at most.
+    """
     if not tasks.size:
         return 0
     width = pack.width[tasks]
     best = int(width.max())
-    for r, limit in enumerate(pack.most.tolist()):
+    sums = (pack.rows[:, tasks] @ width).tolist()
+    for total, limit in zip(sums, pack.most.tolist(), strict=True):
+        best = max(best, -(-total // limit) if limit else 0)
+    for r in range(len(pack.most)) if rows is None else rows.tolist():
+        limit = int(pack.most[r])
         if limit:
-            sizes = pack.rows[r, tasks]
-            best = max(best, _large(sizes, width, limit))
+            best = max(best, _large(pack.rows[r, tasks], width, limit, alphas))
     return best
 
 
-def _large(sizes: IntArray, width: IntArray, limit: int) -> int:
+def _large(sizes: IntArray, width: IntArray, limit: int, most: int) -> int:
     """Martello and Toth's L2: above limit − α an item is alone, above half no two go together.
 
     With α = 0 it is no less than the sum over the limit.
     """
     best = 0
     alphas = np.unique(sizes[sizes * 2 <= limit])
-    for alpha in [0, *alphas[:: max(1, len(alphas) // MOST_ALPHAS)].tolist()]:
+    for alpha in [0, *alphas[:: max(1, len(alphas) // most)].tolist()]:
         alone = sizes > limit - alpha
         large = (sizes * 2 > limit) & ~alone
         small = (sizes * 2 <= limit) & (sizes >= alpha)

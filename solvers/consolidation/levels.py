@@ -21,11 +21,13 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.backends import cpsat
-from optgap.solvers.consolidation.counts import proven_count, quick_count
+from optgap.solvers.consolidation.counts import MOST_ALPHAS, proven_count, quick_count
 from optgap.solvers.consolidation.packing import QUANTUM_W, IntArray, Packing
 
 MOST_LEVELS = 48
 """More are merged into so many: a level costs what its cheapest task does."""
+MOST_COUNTS, MOST_ALPHAS_IN_ALL = 5000, 40_000
+"""Rows times levels, and times α, that are counted at most."""
 MOST_LITERALS = 60_000
 """Tasks of several GPUs times servers at most; with more, those tasks are only counted."""
 
@@ -91,15 +93,23 @@ def counted(
 ) -> tuple[int, ...]:
     """How many GPUs cost each level or more, at least; `hoped` are counts not worth exceeding."""
     counts = []
+    rows, alphas = _looked_at(pack, len(own.quanta))
     for q in range(len(own.quanta)):
         tasks = own.above(q)
         if hoped is None:
-            counts.append(quick_count(pack, tasks))
+            counts.append(quick_count(pack, tasks, rows, alphas))
         else:
             counts.append(proven_count(pack, tasks, hoped[q], limits))
     for q in range(len(counts) - 2, -1, -1):
         counts[q] = max(counts[q], counts[q + 1])
     return tuple(counts)
+
+
+def _looked_at(pack: Packing, levels: int) -> tuple[IntArray, int]:
+    """The fullest rows, and how many α, so that the counts of all levels take about a second."""
+    full = np.argsort(-((pack.rows @ pack.width) / np.maximum(pack.most, 1)), kind="stable")
+    rows = full[: max(1, MOST_COUNTS // levels)]
+    return rows, int(np.clip(MOST_ALPHAS_IN_ALL // (levels * len(rows)), 1, MOST_ALPHAS))
 
 
 def closed_bound(pack: Packing, own: Levels, counts: tuple[int, ...]) -> float:

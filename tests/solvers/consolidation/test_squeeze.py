@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from optgap.models.consolidation.presets import mixed
 from optgap.models.limits import Limits
+from optgap.solvers.consolidation.counts import quick_count
 from optgap.solvers.consolidation.exchange_kernels import exchange
 from optgap.solvers.consolidation.levels import closed_bound, counted, levels
 from optgap.solvers.consolidation.packing import packing
@@ -29,6 +30,15 @@ def test_counts_come_cheapest_first_and_never_rise_with_the_level() -> None:
     assert watts == sorted(watts)
     assert len(set(vectors)) == len(vectors)
     assert all(list(one) == sorted(one, reverse=True) for one in vectors)
+
+
+def test_counts_from_some_of_the_rows_are_no_more_than_from_all() -> None:
+    pack = packing(mixed(seed=4, size=40, capacity="slot"))
+    tasks = np.arange(pack.tasks)
+    whole = quick_count(pack, tasks)
+    area = max(-(-(pack.rows @ pack.width) // pack.most))
+    for rows, alphas in (([0], 1), ([0, 3], 2), ([5], 40)):
+        assert area <= quick_count(pack, tasks, np.array(rows), alphas) <= whole
 
 
 @pytest.mark.parametrize("capacity", ["none", "mean", "slot", "peak"])
