@@ -39,7 +39,10 @@ DIVE_S, HOPED = 2.5, 0.3
 """Seconds of a dive per hundred tasks, and the share of what is left of the gap that a placement
 is to cost."""
 AIMS, LAYOUT_S, LAYOUT_SHARE = 8, 0.4, 0.9
-"""Nodes whose counts a layout is made for, and seconds per hundred tasks for all others in it."""
+"""Nodes whose counts a layout is made for, seconds per hundred tasks for all others in it, and the
+share of the time that goes to layouts once counts are known."""
+MORE_SERVERS = 0.25
+"""How often a layout has the servers of the best placement, where its counts need fewer."""
 LATE = 8
 """Dives before a layout is tried where a task's GPUs may be anywhere."""
 HOPE, MORE_HOPE = 0.5, 1.2
@@ -269,8 +272,7 @@ class Tree:
                 if watts >= self.cut or limits.stop is not None:
                     break
                 if self.attempts(vector[:-1]) is None and not self.pack.gang:
-                    plunge, most = Plunge(self.master, limits, self.rng, 1.0), watts + SLACK_W
-                    self._offer(plunge.placed(Box(vector, vector), self.root.binding, most, most))
+                    self._plunge(vector, self.root.binding, 1.0)
             limits.progress("counts of GPUs", self.search.watts, self.bound)
 
     def _look(self, vector: tuple[int, ...], binding: Binding, complete: bool) -> None:
@@ -282,9 +284,13 @@ class Tree:
         for k in range(PLUNGES if complete else 0):
             if self.search.watts <= watts * (1 + CLOSE) or self.limits.stop is not None:
                 return
-            noise = 0.0 if number == 1 and k == 0 else 1.0
-            plunge, most = Plunge(self.master, self.limits, self.rng, noise), watts + SLACK_W
-            self._offer(plunge.placed(Box(vector, vector), binding, most, most))
+            self._plunge(vector, binding, 0.0 if number == 1 and k == 0 else 1.0)
+
+    def _plunge(self, vector: tuple[int, ...], binding: Binding, noise: float) -> None:
+        """One way down from counts."""
+        most = self.master.watts(vector) + SLACK_W
+        plunge = Plunge(self.master, self.limits, self.rng, noise)
+        self._offer(plunge.placed(Box(vector, vector), binding, most, most))
 
     def _offer(self, places: Places | None) -> None:
         if places is not None:
@@ -337,7 +343,7 @@ class Tree:
         below = self.bound + self.hope * (known - self.bound)
         wanted = aims[which]
         awake = len({int(self.pack.gpu_server[g]) for one in self.search.places or [] for g in one})
-        if wanted[-1] < awake and self.rng.random() < 0.25:  # fewer servers may be too few
+        if wanted[-1] < awake and self.rng.random() < MORE_SERVERS:
             wanted = (*wanted[:-1], awake)
         layouts.attempt(wanted, below, self.limits, LAYOUT_S * self.pack.tasks / 100)
         better = self.search.watts < known

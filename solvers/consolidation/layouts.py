@@ -142,8 +142,7 @@ class Layouts:
 
     def begin(self, master: Master, wanted: tuple[int, ...], limits: Limits) -> None:
         """First prices: of a program without layouts."""
-        master.aim(TIGHT * np.array(wanted[:-1], dtype=np.float64), wanted[-1])
-        self._learn(master, self.narrow, np.arange(self.pack.tasks), limits)
+        self._learn(master, wanted, self.narrow, np.arange(self.pack.tasks), limits)
 
     def attempt(
         self, wanted: tuple[int, ...], below: float, limits: Limits, seconds: float
@@ -164,9 +163,8 @@ class Layouts:
         counts = counted(part.pack, own, limits)
         tree = self.solver(part.pack, own, counts, search, int(self.rng.integers(2**31)))
         tree.master.add(self._known(part))
-        tree.master.aim(TIGHT * np.array(wanted[:-1], dtype=np.float64), wanted[-1])
-        own_tasks = np.arange(part.pack.anchors, part.pack.tasks)
-        self._learn(tree.master, own_tasks, part.top, limits)
+        narrow = np.arange(part.pack.anchors, part.pack.tasks)
+        self._learn(tree.master, wanted, narrow, part.top, limits)
         if tree.open() and limits.stop is None:
             tree.master.confine(tree.root.box)
             relaxed = tree.master.run(limits, tree.cut, gap=LEARN_GAP, most_nodes=FEW)
@@ -185,9 +183,9 @@ class Layouts:
         profit, level = self.prices[self.narrow], self.group[self.narrow]
         worth = room_worth(self.sizes, profit, level, self.rents, self.cells)
         first, hot = self.span * (np.arange(len(wide), dtype=np.int64) % servers), HOT_W
-        again = self.best is not None and self.best.max() < self.span * servers
-        if again and self.best is not None and self.rng.random() < AGAIN:
-            first, hot = self.best.copy(), float(np.exp(self.rng.uniform(*np.log(WARM_W))))
+        best = self.best
+        if best is not None and best.max() < self.span * servers and self.rng.random() < AGAIN:
+            first, hot = best.copy(), float(np.exp(self.rng.uniform(*np.log(WARM_W))))
         lay(
             worth, np.ascontiguousarray(pack.rows[:, wide]), pack.most, pack.width[wide],
             self.group[wide], self.share, self.others,
@@ -272,14 +270,22 @@ class Layouts:
             known += [(anchor, *sets[k]) for k in fullest.tolist() if fits[k]]
         return known
 
-    def _learn(self, master: Master, narrow: IntArray, means: IntArray, limits: Limits) -> None:
-        """Prices where the program ends, and the sets that are used there.
+    def _learn(
+        self,
+        master: Master,
+        wanted: tuple[int, ...],
+        narrow: IntArray,
+        means: IntArray,
+        limits: Limits,
+    ) -> None:
+        """Prices a little below the counts wanted, and the sets that are used there.
 
         Parameters
         ----------
         narrow: tasks of the program that are those of one GPU, in the order of `self.narrow`.
         means: the task that each of the program's stands for.
         """
+        master.aim(TIGHT * np.array(wanted[:-1], dtype=np.float64), wanted[-1])
         relaxed = master.run(limits.within(self.learning), gap=LEARN_GAP, most_nodes=FEW)
         prices, rents = master.priced()
         self.learn(prices[narrow], rents)

@@ -345,11 +345,10 @@ class Master:
         cost = np.cumsum(rents)[self.own.of[self.turn]]
         server = self.binding.server[self.turn]
         worth = cost + LOOSE * self.top
-        everything = np.arange(tasks)
         if pack.anchors:
             parts = self._by_anchor(prices, worth, tolls, server, nodes)
         elif nodes == FEW or not (server >= 0).any():
-            parts = [self._sets(prices, worth, tolls, server, everything, nodes)]
+            parts = [self._sets(prices, worth, tolls, server, np.arange(tasks), nodes)]
         else:
             parts = self._by_server(prices, worth, tolls, server, nodes)
         upper: FloatArray = np.full(tasks, -np.inf)
@@ -424,15 +423,15 @@ class Master:
     ) -> tuple[FloatArray, list[tuple[float, Set]]]:
         """What no set exceeds by its first item; sets worth more than asked, with the excess."""
         coarse = np.ascontiguousarray(self.coarse[:, items])
-        fill_tables(coarse, self.room, prices[self.turn[items]], self._tables(len(items)))
+        fill_tables(coarse, self.room, prices[self.turn[items]], self._tables(coarse))
         upper: FloatArray = np.full(len(worth), -np.inf)
         upper[items], found = self._search(
             prices, worth[items], tolls, server, items, nodes, self.room, self.most
         )
         return upper, found
 
-    def _tables(self, items: int) -> FloatArray:
-        shape = (len(self.room), items + 1, int(self.room.max()) + 1)
+    def _tables(self, coarse: IntArray) -> FloatArray:
+        shape = table_shape(coarse, self.room)
         return self._cells[: math.prod(shape)].reshape(shape)
 
     def _search(
@@ -451,7 +450,7 @@ class Master:
         coarse = np.ascontiguousarray(self.coarse[:, items])
         value, most, size, inside = best_sets(
             np.ascontiguousarray(self.rows[:, items]), left, prices[turn], coarse, room,
-            self._tables(len(items)), wanted, wanted, nodes, NOBODY_APART, server[items], tolls,
+            self._tables(coarse), wanted, wanted, nodes, NOBODY_APART, server[items], tolls,
             self.binding.barred[turn],
         )  # fmt: skip
         excess = value - wanted

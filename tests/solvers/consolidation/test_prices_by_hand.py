@@ -115,7 +115,7 @@ def test_sets_worth_more_than_they_cost_are_offered_the_best_first() -> None:
     assert master.add([*fresh, (3, 1), ()]) == 0
     assert master.watts((3, 2, 1, 2)) == pytest.approx(460, rel=1e-7)
     assert master.run(Limits()).vector.shape == (4,)
-    assert master._tables(3).shape[1:] == (4, int(master.room.max()) + 1)
+    assert master._tables(master.coarse[:, :3]).shape[1:] == (4, int(master.room.max()) + 1)
 
 
 @pytest.mark.parametrize("nodes", [MANY, 2000])
