@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from optgap.models.limits import Limits
+from optgap.solvers.consolidation.deciding import Verdict, decide
 from optgap.solvers.consolidation.generation import FEW
 from optgap.solvers.consolidation.layouts import Layouts
 from optgap.solvers.consolidation.levels import Levels, closed_bound, server_limit
@@ -47,6 +48,20 @@ LATE = 8
 """Dives before a layout is tried where a task's GPUs may be anywhere."""
 HOPE, MORE_HOPE = 0.5, 1.2
 """Share of the gap that a layout's placement may keep, and how that grows while none does."""
+NEARLY, NEAR = 1e-2, 3e-3
+"""Relative gaps below which an integer program decides on counts where a task's GPUs are in one
+server: as if they could be anywhere, and in one."""
+DEAL_LONGER = 3.0
+"""How much longer at most placements are annealed whose counts are guessed."""
+MOST_DECIDED = 256
+"""Tasks up to which integer programs over all sets are tried: with more there are too many sets."""
+MOST_SPLIT = 8
+"""Levels up to which that is so where a task's GPUs are in one server, as servers tell more."""
+DECIDE_S, LIFT, RARELY = 1.5, 2.0, 6
+"""Seconds per hundred tasks for an integer program over what counts allow; where it denies them,
+times what it took for one over more of the dearer levels, and how many denials later that is tried
+again where it led to nothing."""
+DEAL_TURNS, MOST_HOPE = 4, 0.95
 MOST_ATTEMPTS = 8
 """Vectors of counts for which placements are annealed."""
 ATTEMPTS_LONGER = 2.0
@@ -105,9 +120,12 @@ class Tree:
         self.attempts = Attempts(pack, own, search, self.rng, self.limits)
         self.attempts.longer = ATTEMPTS_LONGER
         self.tried: dict[tuple[int, ...], int] = {}
+        self.denials = self.lift_from = 0
+        self.decided: set[tuple[int, ...]] = set()
+        self.refused: list[tuple[int, ...]] = []
         self.open_vectors: list[tuple[int, ...]] = []
         self.near: FloatArray = np.array(box.low, dtype=np.float64)
-        self.hope = HOPE
+        self.hope = self.hopes = HOPE
         self.layouts = self._layouts(seed)
 
     def _layouts(self, seed: int) -> Layouts | None:
@@ -163,7 +181,8 @@ class Tree:
 
     def _seek(self, best: Node, spent: float) -> bool:
         """Look for a placement, when it is time to; whether to do so again before branching."""
-        far = bool(self.tried) and self.cut > best.bound * (1 + FAR)
+        tried = self.tried if self.pack.tasks > MOST_DECIDED else self.open_vectors
+        far = bool(tried) and self.cut > best.bound * (1 + FAR)
         if not (far or self._unbound(best.binding).size):
             return False
         many = self.layouts is not None and self.pack.gang and not self.few
@@ -171,7 +190,10 @@ class Tree:
             return False
         self.turns += 1
         some = self.turns % 2 == 0 and (self.pack.gang or self.turns > LATE)
-        if self.layouts is not None and (many or some):
+        dealt = self.pack.tasks > (FEW_TASKS if self.pack.gang else MOST_DECIDED)
+        if dealt and self.turns % DEAL_TURNS == 1:
+            self._deal()
+        elif self.layouts is not None and (many or some):
             self._lay(self.layouts)
         elif (self.dives + 1) % (4 if self.few else 2):
             self._dive(best, LOOSE * (self.cut - best.bound), best.bound)
@@ -229,6 +251,65 @@ class Tree:
         self._push(node, bound, Box(tuple(low), node.box.high), node.binding)
         self._push(node, bound, Box(node.box.low, tuple(high)), node.binding)
 
+    def _denied(self, node: Node, vector: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Counts that an integer program denies, and all that are less; once for each vector."""
+        for known in self.refused:
+            if all(a <= b for a, b in zip(vector, known, strict=True)):
+                return tuple(min(a, b) for a, b in zip(known, node.box.high, strict=True))
+        if vector in self.decided or self.pack.anchors or self._placed(vector):
+            return None
+        many = len(self.own.quanta) > MOST_SPLIT  # what is left falls into a box for each level
+        if self.pack.tasks > MOST_DECIDED or (self.pack.gang and (self.few or many)):
+            return None
+        if self.pack.gang and self.cut > self.master.watts(vector) * (1 + NEARLY):
+            return None
+        self.decided.add(vector)
+        seconds = DECIDE_S * self.pack.tasks / 100
+        near = self.pack.gang and self.cut < self.master.watts(vector) * (1 + NEAR)
+        for gang in (False, True) if near else (False,):
+            began = time.monotonic()
+            if self._decides(vector, gang, seconds):
+                seconds = LIFT * (time.monotonic() - began)
+                self.refused.append(self._lifted(node, vector, gang, seconds))
+                return self.refused[-1]
+        return None
+
+    def _lifted(
+        self, node: Node, vector: tuple[int, ...], gang: bool, seconds: float
+    ) -> tuple[int, ...]:
+        """As many more of the dearer levels as are denied too, in so many seconds each."""
+        more, first, self.denials = 1, vector, self.denials + 1
+        while self.denials >= self.lift_from and self.limits.stop is None:
+            trial = [min(vector[0], x + more) for x in vector]
+            trial[0], trial[-1] = vector[0], vector[-1]
+            upper = tuple(min(a, b) for a, b in zip(trial, node.box.high, strict=True))
+            if upper == vector or not self._decides(upper, gang, seconds):
+                break
+            vector, more = upper, 2 * more
+        if vector == first and self.denials >= self.lift_from:
+            self.lift_from = self.denials + RARELY
+        return vector
+
+    def _decides(self, vector: tuple[int, ...], gang: bool, seconds: float) -> bool:
+        """Whether counts are denied; a placement with them is offered."""
+        own = self.limits.within(seconds)
+        decision = decide(self.master, self.root.box.low, vector, self.cut, own, gang)
+        if gang == self.pack.gang and decision.places is not None:
+            self.search.offer(decision.places)
+        return decision.verdict is Verdict.DENIED
+
+    def _placed(self, vector: tuple[int, ...]) -> bool:
+        return self.search.watts <= self.master.watts(vector) * (1 + CLOSE)
+
+    def _beyond(self, node: Node, bound: float, vector: tuple[int, ...]) -> None:
+        """Boxes for what is more than a vector in some place."""
+        low, high = list(node.box.low), list(node.box.high)
+        for j, x in enumerate(vector):
+            if x < high[j]:
+                box = Box((*low[:j], x + 1, *low[j + 1 :]), (*high[:j], *node.box.high[j:]))
+                self._push(node, bound, box, node.binding)
+            high[j] = x
+
     def _around(self, node: Node, bound: float, vector: tuple[int, ...]) -> None:
         """The vector by itself, and the rest of the box in boxes that leave it out."""
         low, high = list(node.box.low), list(node.box.high)
@@ -246,7 +327,10 @@ class Tree:
     def _settle(self, node: Node, bound: float, vector: tuple[int, ...]) -> None:
         """Counts are whole: look for a placement that keeps them, then branch on servers."""
         complete = not self._unbound(node.binding).size
-        self._look(vector, node.binding, complete)
+        denied = self._look(node, vector, complete)
+        if denied is not None:
+            self._beyond(node, bound, denied)
+            return
         if self.search.watts <= bound * (1 + CLOSE):
             self.left = min(self.left, bound)
         elif self.limits.stop is not None:
@@ -257,6 +341,24 @@ class Tree:
             self._around(node, bound, vector)
         else:
             self._stick(bound, vector)
+
+    def _look(self, node: Node, vector: tuple[int, ...], complete: bool) -> tuple[int, ...] | None:
+        """Placements with these counts, by annealing at first, then along the linear program.
+
+        What is returned are counts of which an integer program says that there is none.
+        """
+        number = self.tried[vector] = self.tried.get(vector, 0) + 1
+        if number == 1 and len(self.tried) <= MOST_ATTEMPTS:
+            self.attempts(vector[:-1])
+        denied = self._denied(node, vector)
+        if denied is not None or not complete:
+            return denied
+        decided = self.pack.tasks <= MOST_DECIDED and not (self.pack.gang or self.pack.anchors)
+        for k in range(1 if decided else PLUNGES):
+            if self._placed(vector) or self.limits.stop is not None:
+                break
+            self._plunge(vector, node.binding, 0.0 if number == 1 and k == 0 else 1.0)
+        return None
 
     def _stick(self, bound: float, vector: tuple[int, ...]) -> None:
         self.stuck = min(self.stuck, bound)
@@ -274,17 +376,6 @@ class Tree:
                 if self.attempts(vector[:-1]) is None and not self.pack.gang:
                     self._plunge(vector, self.root.binding, 1.0)
             limits.progress("counts of GPUs", self.search.watts, self.bound)
-
-    def _look(self, vector: tuple[int, ...], binding: Binding, complete: bool) -> None:
-        """Placements with these counts: by annealing at first, then along the linear program."""
-        watts = self.master.watts(vector)
-        number = self.tried[vector] = self.tried.get(vector, 0) + 1
-        if number == 1 and len(self.tried) <= MOST_ATTEMPTS:
-            self.attempts(vector[:-1])
-        for k in range(PLUNGES if complete else 0):
-            if self.search.watts <= watts * (1 + CLOSE) or self.limits.stop is not None:
-                return
-            self._plunge(vector, binding, 0.0 if number == 1 and k == 0 else 1.0)
 
     def _plunge(self, vector: tuple[int, ...], binding: Binding, noise: float) -> None:
         """One way down from counts."""
@@ -349,6 +440,29 @@ class Tree:
         better = self.search.watts < known
         self.hope = HOPE if better else min(1.0, self.hope * MORE_HOPE)
         self.limits.progress("layouts", self.search.watts, self.bound)
+        self.diving += time.monotonic() - began
+
+    def _deal(self) -> None:
+        """Anneal a placement with counts that cost a share of the gap more than an open node's."""
+        began, known = time.monotonic(), self.search.watts
+        vector = list(self.heap[0].aim[:-1])
+        target = self.bound + self.hopes * (known - self.bound)
+        for _ in range(self.pack.gpus):
+            more = [
+                (*vector[:q], count + 1, *vector[q + 1 :])
+                for q, count in enumerate(vector)
+                if count < (vector[q - 1] if q else self.pack.gpus)
+            ]
+            more = [one for one in more if closed_bound(self.pack, self.own, one) <= target]
+            if not more:
+                break
+            vector = list(more[int(self.rng.integers(len(more)))])
+        self.attempts.longer = float(self.rng.uniform(1.0, DEAL_LONGER))
+        self.attempts(tuple(vector))
+        self.attempts.longer = ATTEMPTS_LONGER
+        better = self.search.watts < known
+        self.hopes = HOPE if better else min(MOST_HOPE, self.hopes * MORE_HOPE)
+        self.limits.progress("counts by level", self.search.watts, self.bound)
         self.diving += time.monotonic() - began
 
     def _below(self, node: Node, whole: Binding) -> None:

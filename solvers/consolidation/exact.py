@@ -22,14 +22,14 @@ from optgap.solvers.consolidation.neighbours import Neighbours
 from optgap.solvers.consolidation.outcomes import CLOSE, closed, outcome
 from optgap.solvers.consolidation.packing import QUANTUM_W, Packing, packing
 from optgap.solvers.consolidation.search import Search
-from optgap.solvers.consolidation.squeeze import applies, squeeze_to
+from optgap.solvers.consolidation.squeeze import LARGE, applies, squeeze_to
 
 SEARCH_SHARE, SEARCH_S = 0.25, 2.0
 """Of the time limit, and seconds per hundred tasks, spent on annealing before any proof."""
 MANY = 100
-SHORT_S, TIED_S, QUICK_S, SQUEEZE_S = 0.3, 0.1, 0.4, 1.5
+SHORT_S, TIED_S, LONG_S, QUICK_S, SQUEEZE_S = 0.3, 0.1, 2.0, 0.4, 1.5
 """Seconds per hundred tasks on given counts of GPUs by level: before branching without and with
-gangs, otherwise at once, and after a first proof."""
+gangs, where there are many tasks, otherwise at once, and after a first proof."""
 FILLINGS = 20
 """Placements that are made GPU by GPU before any search."""
 MOST_BRANCHED, SLICE_S, LAID, FEW_SERVERS = 600, 2.5, 2.0, 5
@@ -57,6 +57,7 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     fill_to(pack, search, 0.0, limits, seed, FILLINGS)
     many = max(1.0, pack.tasks / MANY)  # a linear program takes longer by more than that
     short = many * (TIED_S if pack.gang and pack.tasks <= 2 * MANY else SHORT_S)
+    short = LONG_S if pack.tasks > LARGE else short
     proof = _squeeze(pack, search, limits, short if branched else QUICK_S, seed)
     if branched and not closed(search, proof):
         proof = _branch(pack, own, search, proof, limits, seed)

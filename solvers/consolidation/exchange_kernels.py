@@ -15,7 +15,7 @@ MOST_EACH = 7
 @inner
 def _movable(
     gpu: int, to: int, start: IntArray, owner: IntArray, level: IntArray, cap: IntArray,
-    gang: bool, place: IntArray, draw: np.random.Generator, chosen: IntArray,
+    apart: bool, place: IntArray, draw: np.random.Generator, chosen: IntArray,
 ) -> int:  # fmt: skip
     """Entries of a GPU that may be on the other; a random few where there are many."""
     count, seen = 0, 0
@@ -24,7 +24,7 @@ def _movable(
             continue
         ell = owner[m]
         several = start[ell + 1] - start[ell] > 1
-        if level[ell] > cap[to] or (several and (gang or holds(place, start, ell, to))):
+        if level[ell] > cap[to] or (several and (apart or holds(place, start, ell, to))):
             continue
         seen += 1
         if count < MOST_EACH:
@@ -108,6 +108,7 @@ def exchange(
     limit: IntArray,
     level: IntArray,
     cap: IntArray,
+    width: int,
     gang: bool,
     place: IntArray,
     pairs: int,
@@ -150,8 +151,9 @@ def exchange(
             pairs -= 1
             if b == a or cap[b] < 0:
                 continue
-            many = _movable(a, b, start, owner, level, cap, gang, place, draw, mine)
-            more = _movable(b, a, start, owner, level, cap, gang, place, draw, theirs)
+            apart = gang and a // width != b // width
+            many = _movable(a, b, start, owner, level, cap, apart, place, draw, mine)
+            more = _movable(b, a, start, owner, level, cap, apart, place, draw, theirs)
             _sums(mine, many, owner, rows, out)
             _sums(theirs, more, owner, rows, back)
             now = over[a] + over[b]

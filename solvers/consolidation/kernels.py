@@ -151,6 +151,124 @@ def best_sets(
     return value, upper, sizes, items
 
 
+@compiled
+def all_sets(
+    rows: IntArray,
+    limits: IntArray,
+    profits: FloatArray,
+    coarse: IntArray,
+    room: IntArray,
+    tables: FloatArray,
+    least: FloatArray,
+    same: IntArray,
+    width: IntArray,
+    found: IntArray,
+    size: IntArray,
+    worth: FloatArray,
+    most_nodes: int,
+) -> tuple[int, bool]:
+    """Every set that earns what its first item i asks, but those that a larger one stands for.
+
+    Parameters
+    ----------
+    least: (n,) what a set that begins with an item must earn.
+    same: (n,) the first item that costs no more than each. width: (n,) how many GPUs each takes. A
+        set to which an item can be added is left out where that costs no more, and it takes as
+        many GPUs as one of the set does.
+    found, size, worth: (most, deepest), (most,) and (most,) receive items, how many, and what the
+        set earns beyond what is asked.
+
+    For the others see `best_sets`.
+
+    Returns
+    -------
+    How many were found, and whether that is all: False where there are more than `most` of them,
+    or more than `most_nodes` were looked at.
+    """
+    count, n = rows.shape
+    most, deepest = found.shape
+    stack = np.zeros(deepest + 1, dtype=np.int64)
+    left = np.zeros((deepest + 2, count), dtype=np.int64)
+    free = np.zeros((deepest + 2, len(room)), dtype=np.int64)
+    earned = np.zeros(deepest + 2)
+    number, nodes = 0, 0
+    for first in range(n):
+        fits = True
+        for r in range(count):
+            left[1, r] = limits[r] - rows[r, first]
+            fits = fits and left[1, r] >= 0
+        if not fits:
+            continue
+        for s in range(len(room)):
+            free[1, s] = room[s] - coarse[s, first]
+        stack[0], earned[1] = first, profits[first]
+        depth, j, fresh = 1, first + 1, True
+        while depth > 0:
+            if fresh and earned[depth] >= least[first] and (
+                _full(rows, left, stack, depth, same[first], width)
+            ):  # fmt: skip
+                if number == most:
+                    return number, False
+                for k in range(depth):
+                    found[number, k] = stack[k]
+                size[number], worth[number] = depth, earned[depth] - least[first]
+                number += 1
+            fresh = False
+            while j < n:
+                bound = 1e300
+                for s in range(len(room)):
+                    bound = min(bound, tables[s, j, free[depth, s]])
+                if earned[depth] + bound < least[first]:
+                    j = n
+                    break
+                fits = True
+                for r in range(count):
+                    fits = fits and rows[r, j] <= left[depth, r]
+                if fits:
+                    break
+                j += 1
+            if j < n:
+                nodes += 1
+                if depth == deepest or nodes > most_nodes:
+                    return number, False
+                for r in range(count):
+                    left[depth + 1, r] = left[depth, r] - rows[r, j]
+                for s in range(len(room)):
+                    free[depth + 1, s] = free[depth, s] - coarse[s, j]
+                earned[depth + 1] = earned[depth] + profits[j]
+                stack[depth] = j
+                depth += 1
+                j += 1
+                fresh = True
+                continue
+            depth -= 1
+            if depth > 0:
+                j = stack[depth] + 1
+    return number, True
+
+
+@inner
+def _full(
+    rows: IntArray, left: IntArray, stack: IntArray, depth: int, first: int, width: IntArray
+) -> bool:
+    """Whether no item from `first` on, as wide as one of the stack, can be added to it."""
+    least = width[stack[0]]
+    for k in range(1, depth):
+        least = min(least, width[stack[k]])
+    for i in range(first, rows.shape[1]):
+        inside = width[i] < least
+        for k in range(depth):
+            inside = inside or stack[k] == i
+        if inside:
+            continue
+        fits = True
+        for r in range(len(rows)):
+            fits = fits and rows[r, i] <= left[depth, r]
+        if fits:
+            return False
+    return True
+
+
 @inner
 def _goes(
     rows: IntArray,

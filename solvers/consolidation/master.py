@@ -25,7 +25,13 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.generation import FEW, Set, coarse_sizes, table_shape
-from optgap.solvers.consolidation.kernels import NOBODY_APART, best_sets, fill_tables
+from optgap.solvers.consolidation.kernels import (
+    DEEPEST,
+    NOBODY_APART,
+    all_sets,
+    best_sets,
+    fill_tables,
+)
 from optgap.solvers.consolidation.levels import Levels
 from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray, Packing
 
@@ -218,6 +224,50 @@ class Master:
         tasks = self.pack.tasks
         return duals[:tasks], np.cumsum(duals[tasks : tasks + len(self.steps)])
 
+    def listed(
+        self, watts: float, most: int, most_nodes: int
+    ) -> tuple[list[tuple[float, Set]], bool]:
+        """Sets that placements for no more than `watts` can use, within the box, none bound.
+
+        Of the duals of the last linear program, bound + Σ (reduced cost of S)·λ_S is below every
+        placement in the box; so a set whose reduced cost is more than what lies between is in
+        none for that. A set that bears another task for the same is left out where that task
+        takes as many GPUs as one of the set: the larger one stands for it.
+
+        Returns
+        -------
+        Reduced costs and sets, the least first, and whether none is missing.
+        """
+        pack, tasks, levels = self.pack, self.pack.tasks, len(self.steps)
+        duals = np.maximum(np.array(self._highs.getSolution().row_dual), 0.0)
+        prices, rents, spread = duals[:tasks], duals[tasks : tasks + levels], duals[tasks + levels]
+        level = self.own.of[self.turn]
+        cost = np.cumsum(rents)[level]
+        whole = math.fsum((pack.width * prices).tolist())
+        bound = self._bound(whole, rents, float(spread), np.zeros(1), cost, cost)
+        slip = 2 * LOOSE * self.top  # what a set may earn beyond its cost where pricing ended
+        gap = watts - bound + slip * self.box.high[0]
+        profits, coarse = prices[self.turn], self.coarse
+        fill_tables(coarse, self.room, profits, self._tables(coarse))
+        found = np.zeros((most, min(DEEPEST, self._deepest())), dtype=np.int64)
+        size, worth = np.zeros(most, dtype=np.int64), np.zeros(most)
+        number, complete = all_sets(
+            self.rows, self.most, profits, coarse, self.room, self._tables(coarse), cost - gap,
+            np.searchsorted(-level, -level), pack.width[self.turn], found, size, worth, most_nodes,
+        )  # fmt: skip
+        reduced = gap - worth[:number]
+        complete = bool(complete) and bool((reduced >= -slip).all())
+        order = np.argsort(reduced, kind="stable")
+        return [
+            (float(reduced[k]), tuple(sorted(self.turn[found[k, : size[k]]].tolist())))
+            for k in order.tolist()
+        ], complete
+
+    def _deepest(self) -> int:
+        """No more tasks than these fit a GPU; at least one."""
+        smallest = np.cumsum(np.sort(self.rows, axis=1), axis=1)
+        return max(1, int((smallest <= self.most[:, None]).sum(axis=1).min()))
+
     def watts(self, vector: Iterable[float]) -> float:
         """What counts of GPUs and servers cost, W."""
         return math.fsum(p * x for p, x in zip(self.prices.tolist(), vector, strict=True))
@@ -308,11 +358,12 @@ class Master:
         hopeless: float = -math.inf,
         gap: float = 10 * SAFE,
         most_nodes: int = MANY,
+        priced: bool = False,
     ) -> Relaxed:
         """Generate until the bound is within `gap` or `enough`, or the value is `hopeless`.
 
         The value is what the bound can reach at most. With sets fixed by `fix`, the bound
-        is that of the program without.
+        is that of the program without. With `priced` the last duals are what proves it.
         """
         again = False
         nodes, best = FEW, self.watts(self.box.low)
@@ -327,7 +378,7 @@ class Master:
             if value <= hopeless:
                 return Relaxed(value, best, vector, amounts)
             bound, fresh, exact = self._price(np.array(solution.row_dual), nodes)
-            best = max(best, bound)
+            best = bound if priced else max(best, bound)
             relaxed = Relaxed(value, best, vector, amounts)
             if best >= value * (1 - gap) or best >= enough or limits.stop is not None:
                 return relaxed

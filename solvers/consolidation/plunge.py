@@ -205,11 +205,16 @@ def shares(master: Master, relaxed: Relaxed) -> FloatArray:
 
 def placed(master: Master, counted: list[tuple[int, int]]) -> Places | None:
     """GPUs for sets and their numbers; servers' own first, the dearest first."""
-    pack = master.pack
     sets: list[tuple[Set, int]] = []
     for index, amount in counted:
         sets += [(master.sets[index], int(master.homes[index]))] * amount
-    sets.sort(key=lambda one: -max(int(master.own.of[ell]) for ell in one[0]))
+    return seated(master, sets)
+
+
+def seated(master: Master, sets: list[tuple[Set, int]]) -> Places | None:
+    """GPUs for sets, each in its server, or in any where that is -1; None where that cannot be."""
+    pack = master.pack
+    sets = sorted(sets, key=lambda one: -max(int(master.own.of[ell]) for ell in one[0]))
     taken: dict[int, int] = defaultdict(int)
     left = pack.width.copy()
     places: list[list[int]] = [[] for _ in range(pack.tasks)]

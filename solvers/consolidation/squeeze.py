@@ -24,7 +24,7 @@ STEPS = 800
 """Of one attempt, per GPU share; attempts that find nothing are followed by longer ones."""
 ATTEMPTS = 2
 MOST_VECTORS = 4000
-MOST_STEPS, LONGEST = 2_000_000, 256.0
+MOST_STEPS, LONGEST = 4_000_000, 256.0
 CLOSE = 1e-7
 """Relative: what rounding costs to a quantum may leave between equal numbers."""
 HEATS = (0.005, 0.06)
@@ -34,6 +34,12 @@ NEARLY, HOPEFUL, NOISE = 1.0, 5e-4, 0.01
 that goes on longer and is tried more often; and by which it may rise on the way."""
 NEAR, LATER = 2e-3, 0.3
 """Excess per GPU below which the cheapest counts are tried again, until that share of the time."""
+LARGE, LARGE_LONGER = 256, 4.0
+"""Tasks beyond which a linear program takes so long that first attempts are longer."""
+BY_SERVER = 0.5
+"""How often an attempt begins with servers of one level, where a task's GPUs are in one."""
+MIXED = (0.5, 1.0)
+"""Factors by which the order of tasks of several GPUs is mixed."""
 PAIRS, MOST_PAIRS, MORE_ATTEMPTS = 120, 40_000, 4
 """Pairs of GPUs that are looked at, per GPU at first, and at most; how much more often."""
 
@@ -55,6 +61,7 @@ def squeeze_to(
     """Offer to `search` what is found, from the cheapest counts on, until it is no better."""
     rng = np.random.default_rng(seed)
     attempt = Attempts(pack, own, search, rng, limits)
+    attempt.longer = LARGE_LONGER if pack.tasks > LARGE else 1.0
     floor = closed_bound(pack, own, counts)
     most = limits.remaining
     found = attempt(counts)
@@ -96,10 +103,39 @@ def _fewer(
     return sorted(found, key=lambda one: closed_bound(pack, own, one))
 
 
-def _order(pack: Packing, own: Levels) -> IntArray:
-    """Dearest first, wide before narrow, large before small."""
+def _caps(vector: tuple[int, ...], width: int, whole: bool) -> IntArray:
+    """The highest level of each GPU, -1 where it sleeps: the dearest first.
+
+    Parameters
+    ----------
+    whole: begin with servers of one level, as many as there are.
+    """
+    levels = np.full(-(-vector[0] // width) * width, -1, dtype=np.int64)
+    for q, count in enumerate(vector):
+        levels[:count] = q
+    if not whole:
+        return levels
+    numbers = np.bincount(levels + 1, minlength=len(vector) + 1)
+    falling = np.arange(len(vector) - 1, -2, -1)
+    servers = numbers // width * width
+    return np.concatenate(
+        [np.repeat(falling, part[falling + 1]) for part in (servers, numbers - servers)]
+    )
+
+
+def _order(pack: Packing, own: Levels, rng: np.random.Generator) -> IntArray:
+    """Dearest first, wide before narrow, large before small.
+
+    Where tasks of several GPUs stay in one server they all come first, about large before small.
+    """
     sizes = (pack.rows / np.maximum(pack.limits[0], 1)[:, None]).sum(axis=0)
-    return np.lexsort((-sizes, -pack.width, -own.of)).astype(np.int64)
+    order = np.lexsort((-sizes, -pack.width, -own.of)).astype(np.int64)
+    if pack.gang:
+        wide = order[pack.width[order] > 1]
+        whole = pack.width[wide] * np.sqrt(sizes[wide]) * rng.uniform(*MIXED, len(wide))
+        wide = wide[np.argsort(-whole, kind="stable")]
+        order = np.concatenate([wide, order[pack.width[order] == 1]])
+    return order
 
 
 def _vectors(
@@ -129,7 +165,6 @@ class Attempts:
         self, pack: Packing, own: Levels, search: Search, rng: np.random.Generator, limits: Limits
     ) -> None:
         self.pack, self.own, self.search, self.rng, self.limits = pack, own, search, rng, limits
-        self.order = _order(pack, own)
         self.owner: IntArray = np.repeat(np.arange(pack.tasks), pack.width).astype(np.int64)
         self.longer = 1.0
         self.left = np.inf
@@ -138,27 +173,30 @@ class Attempts:
         """The counts where a placement was found, dear GPUs on the first servers; else None."""
         pack, start = self.pack, self.search.start
         width, limit = int(pack.server_gpus[0]), pack.limits[0]
-        cap: IntArray = np.full(-(-vector[0] // width) * width, -1, dtype=np.int64)
-        for q, count in enumerate(vector):
-            cap[:count] = q
+        cap = _caps(vector, width, False)
         place = np.zeros(len(self.owner), dtype=np.int64)
         level = self.own.of.astype(np.int64)
-        if not spread(self.order, start, pack.rows, limit, level, cap, width, pack.gang, place):
+        order = _order(pack, self.own, self.rng)
+        if not spread(order, start, pack.rows, limit, level, cap, width, pack.gang, place):
             return None
         steps = min(MOST_STEPS, int(STEPS * self.longer * len(self.owner)))
         tries, self.left = float(ATTEMPTS), np.inf
         while tries > 0:
             hot = float(np.exp(self.rng.uniform(*np.log(HEATS))))
-            trial = place.copy()
+            if pack.gang:
+                cap = _caps(vector, width, self.rng.random() < BY_SERVER)
+                again = _order(pack, self.own, self.rng)
+                spread(again, start, pack.rows, limit, level, cap, width, pack.gang, place)
+            trial, own = place.copy(), cap.copy()
             left = squeeze(
-                start, self.owner, pack.rows, limit, level, cap, width, pack.gang, trial,
+                start, self.owner, pack.rows, limit, level, own, width, pack.gang, trial,
                 steps, hot, COLD, self.rng,
             )  # fmt: skip
             for pairs in (min(MOST_PAIRS, PAIRS * len(cap)), MOST_PAIRS):
                 if 0 < left < NEARLY:
                     left = exchange(
-                        start, self.owner, pack.rows, limit, level, cap, pack.gang, trial, pairs,
-                        NOISE, self.rng,
+                        start, self.owner, pack.rows, limit, level, own, width, pack.gang, trial,
+                        pairs, NOISE, self.rng,
                     )  # fmt: skip
                 if left >= HOPEFUL * len(cap):
                     break

@@ -17,6 +17,7 @@ from optgap.solvers.consolidation.levels import closed_bound, counted, levels
 from optgap.solvers.consolidation.packing import packing
 from optgap.solvers.consolidation.search import Search
 from optgap.solvers.consolidation.squeeze import _vectors, squeeze_to
+from optgap.solvers.consolidation.squeeze_kernels import spread, squeeze
 
 
 def test_counts_come_cheapest_first_and_never_rise_with_the_level() -> None:
@@ -68,10 +69,44 @@ def test_tasks_are_dealt_where_no_move_and_no_swap_of_two_helps() -> None:
     zeros, cap = np.zeros(6, dtype=np.int64), np.zeros(2, dtype=np.int64)
     left = exchange(
         start, np.arange(6, dtype=np.int64), sizes, np.array([19], dtype=np.int64), zeros, cap,
-        False, place, 50, 0.0, np.random.default_rng(0),
+        1, False, place, 50, 0.0, np.random.default_rng(0),
     )  # fmt: skip
     assert left == 0.0
     assert [int(sizes[0, place == g].sum()) for g in (0, 1)] == [19, 19]
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_moves_keep_levels_and_servers_and_say_what_is_left(data: st.DataObject) -> None:
+    """Levels may change places between GPUs, but there are as many of each."""
+    span, gpus = 3, 6
+    cap = np.array([data.draw(st.integers(-1, 2)) for _ in range(gpus)], dtype=np.int64)
+    cap[:span] = 2
+    gang = data.draw(st.booleans())
+    count = data.draw(st.integers(1, 8))
+    width = np.array([data.draw(st.integers(1, span)) for _ in range(count)], dtype=np.int64)
+    level = np.array([data.draw(st.integers(0, 2)) for _ in range(count)], dtype=np.int64)
+    rows = np.array([[data.draw(st.integers(0, 9)) for _ in range(count)] for _ in range(2)])
+    limit = np.array([12, 14], dtype=np.int64)
+    start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    owner = np.repeat(np.arange(count), width).astype(np.int64)
+    place = np.zeros(len(owner), dtype=np.int64)
+    order = np.array(data.draw(st.permutations(range(count))), dtype=np.int64)
+    sizes = rows.astype(np.int64)
+    assert spread(order, start, sizes, limit, level, cap, span, gang, place)
+    levels_before = sorted(cap.tolist())
+    left = squeeze(
+        start, owner, sizes, limit, level, cap, span, gang, place, 3000, 0.5, 0.01,
+        np.random.default_rng(data.draw(st.integers(0, 9))),
+    )  # fmt: skip
+    loads = np.array([sizes[:, owner[place == g]].sum(axis=1) for g in range(gpus)])
+    assert left == pytest.approx(float((np.maximum(0, loads - limit) / limit).sum()), abs=1e-9)
+    assert sorted(cap.tolist()) == levels_before
+    for ell in range(count):
+        mine = place[start[ell] : start[ell + 1]].tolist()
+        assert len(set(mine)) == len(mine)
+        assert all(cap[g] >= level[ell] for g in mine)
+        assert not gang or len({g // span for g in mine}) == 1
 
 
 @settings(max_examples=60)
@@ -111,7 +146,7 @@ def test_what_is_dealt_keeps_levels_and_shares_apart(data: st.DataObject) -> Non
     before = excess()
     left = exchange(
         start, owner, rows.astype(np.int64), limit, np.array(level, dtype=np.int64),
-        cap.astype(np.int64), gang, now, 200, 0.0, np.random.default_rng(0),
+        cap.astype(np.int64), span, gang, now, 200, 0.0, np.random.default_rng(0),
     )  # fmt: skip
     assert left == pytest.approx(excess(), abs=1e-9)
     assert left <= before + 1e-9
@@ -120,4 +155,4 @@ def test_what_is_dealt_keeps_levels_and_shares_apart(data: st.DataObject) -> Non
         assert len(set(mine)) == len(mine)
         assert all(cap[g] >= level[ell] for g in mine)
         if gang and len(mine) > 1:
-            assert mine == place[start[ell] : start[ell + 1]]
+            assert {g // span for g in mine} == {place[start[ell]] // span}

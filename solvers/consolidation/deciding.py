@@ -1,0 +1,222 @@
+"""Whether there is a placement with given counts: an integer program over all sets it could use.
+
+Where counts of GPUs are held down to a vector (N, Z), the linear program leaves little between its
+value and what the vector costs, and sets whose reduced cost is more than that are in no placement
+with such counts. Often a few hundred are left: with all of them, an integer program over contents
+of GPUs finds a placement, or there is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.generation import Set
+from optgap.solvers.consolidation.master import Binding, Box, Master
+from optgap.solvers.consolidation.plunge import seated
+from optgap.solvers.consolidation.search import Places
+
+MOST_LISTED, MOST_NODES = 20_000, 5_000_000
+"""Sets that are listed, and sets that are looked at for that, at most."""
+MOST_TOGETHER = 4000
+"""The same where sets are told apart by server."""
+POOLS = (1000, 4000, MOST_LISTED)
+"""Sets of the least reduced cost that an integer program is solved over first, then, at last."""
+NEARLY = 1.5
+"""Times a pool up to which all sets are taken at once."""
+NARROWER, NARROWEST = 0.5, 0.02
+"""Where there are too many sets, half of what lies between bound and cost is listed, and half of
+that, and so on: it proves nothing, but may find a placement."""
+SLACK_W = 1e-4
+"""What sums may be off by."""
+
+
+class Verdict(Enum):
+    """What is known of counts."""
+
+    DENIED = "no placement has counts that are no more anywhere"
+    PLACED = "a placement was found"
+    OPEN = "neither"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A verdict, and the placement where there is one."""
+
+    verdict: Verdict
+    places: Places | None = None
+
+
+def decide(
+    master: Master,
+    low: tuple[int, ...],
+    vector: tuple[int, ...],
+    most: float,
+    limits: Limits,
+    gang: bool,
+) -> Decision:
+    """Look for a placement for at most `most` W whose counts are at most `vector`.
+
+    Parameters
+    ----------
+    low: what no placement has less of.
+    gang: a task's GPUs are in one server. Without, they may be anywhere, and a denial holds for
+        both.
+    """
+    # counts that are fixed would take the prices away; servers that are counted may sleep
+    least = (a if a < b else 0 for a, b in zip(low[:-1], vector, strict=False))
+    master.confine(Box((*least, vector[-1]), vector))
+    master.bind(Binding.none(master.pack.tasks, master.servers))
+    watts = min(most, master.watts(vector)) + SLACK_W
+    relaxed = master.run(limits, enough=watts, priced=True)
+    if relaxed.bound > watts:
+        return Decision(Verdict.DENIED)
+    program, most_listed = (_Together, MOST_TOGETHER) if gang else (_Program, MOST_LISTED)
+    share, complete = 1.0, False
+    sets: list[tuple[float, Set]] = []
+    while limits.stop is None and not complete:
+        up_to = relaxed.bound + share * (watts - relaxed.bound)
+        sets, complete = master.listed(up_to, most_listed, MOST_NODES)
+        if not complete:
+            share *= NARROWER
+            if share < NARROWEST:
+                break
+    for pool in POOLS if complete else ():
+        whole = pool * NEARLY >= len(sets)
+        used = [one for _, one in (sets if whole else sets[:pool])]
+        answer = program(master, used, vector, watts).solve(limits)
+        if answer.verdict is not Verdict.DENIED:
+            return answer
+        if whole:
+            return answer if share == 1.0 else Decision(Verdict.OPEN)
+    return Decision(Verdict.OPEN)
+
+
+class _Program:
+    """Tasks covered by sets, with no more GPUs of a level or more than a vector has.
+
+    Parameters
+    ----------
+    watts: what GPUs and the vector's servers may cost.
+    """
+
+    def __init__(
+        self, master: Master, sets: list[Set], vector: tuple[int, ...], watts: float
+    ) -> None:
+        import highspy
+
+        self.master, self.width, self.own = master, master.pack.width, master.own.of
+        self._highs: Any = highspy.Highs()
+        self._infinity, self._integer = highspy.kHighsInf, highspy.HighsVarType.kInteger
+        self._highs.setOptionValue("output_flag", False)
+        self._highs.setOptionValue("threads", 1)
+        self._highs.setOptionValue("mip_max_improving_sols", 1)
+        self.used: list[tuple[Set, int]] = []
+        """The set of each column, and its server or -1."""
+        self._columns: list[tuple[float, float, dict[int, float]]] = []
+        self.each = np.cumsum(master.steps)
+        self.watts = self._row(-self._infinity, watts - master.static_w * vector[-1])
+        self._build(sets, vector)
+        self._add()
+
+    def _row(self, low: float, high: float) -> int:
+        self._highs.addRow(low, high, 0, [], [])
+        return int(self._highs.getNumRow()) - 1
+
+    def _column(self, cost: float, most: float, rows: dict[int, float]) -> None:
+        self._columns.append((cost, most, rows))
+
+    def _add(self) -> None:
+        """All columns at once: one by one takes longer than to solve."""
+        costs, most, rows = zip(*self._columns, strict=True)
+        count = len(costs)
+        sizes = np.array([len(one) for one in rows])
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
+        index = np.fromiter((row for one in rows for row in one), np.int32, sizes.sum())
+        values = np.fromiter((x for one in rows for x in one.values()), np.float64, sizes.sum())
+        self._highs.addCols(
+            count, np.array(costs), np.zeros(count), np.array(most), len(index), starts, index,
+            values,
+        )  # fmt: skip
+        kinds = np.full(count, self._integer)
+        self._highs.changeColsIntegrality(count, np.arange(count, dtype=np.int32), kinds)
+
+    def _set(self, inside: Set, server: int, rows: list[int]) -> None:
+        """A column for a set: the rows of its tasks and of its server are given."""
+        top = int(self.own[list(inside)].max())
+        most = float(self.width[list(inside)].min())
+        ones = dict.fromkeys([*rows, *self.levels[: top + 1]], 1.0)
+        self._column(1.0, most, {**ones, self.watts: float(self.each[top])})
+        self.used.append((inside, server))
+
+    def _build(self, sets: list[Set], vector: tuple[int, ...]) -> None:
+        cover = [self._row(float(v), self._infinity) for v in self.width.tolist()]
+        self.levels = [self._row(-self._infinity, float(count)) for count in vector[:-1]]
+        for inside in sets:
+            self._set(inside, -1, [cover[ell] for ell in inside])
+
+    def solve(self, limits: Limits) -> Decision:
+        """The first placement that is found, or that there is none over these sets."""
+        import highspy
+
+        if np.isfinite(limits.remaining):
+            self._highs.setOptionValue("time_limit", max(0.01, limits.remaining))
+        self._highs.run()
+        if self._highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+            return Decision(Verdict.DENIED)
+        solution = self._highs.getSolution()
+        if not solution.value_valid:
+            return Decision(Verdict.OPEN)
+        places = self._places(np.rint(solution.col_value).astype(int).tolist())
+        return Decision(Verdict.OPEN if places is None else Verdict.PLACED, places)
+
+    def _places(self, values: list[int]) -> Places | None:
+        chosen: list[tuple[Set, int]] = []
+        for one, amount in zip(self.used, values, strict=True):
+            chosen += [one] * amount
+        return seated(self.master, chosen)
+
+
+class _Together(_Program):
+    """The same, and a task of several GPUs has them in one server.
+
+    Only sets with such a task are told apart by server. Servers are alike, and numbered as the
+    tasks of several GPUs that are in them first, the widest first.
+    """
+
+    def _build(self, sets: list[Set], vector: tuple[int, ...]) -> None:
+        master, inf = self.master, self._infinity
+        size = master.pack.rows[0]
+        wide = [ell for ell in np.lexsort((-size, -self.width)).tolist() if self.width[ell] > 1]
+        place = {ell: k for k, ell in enumerate(wide)}
+        servers = range(vector[-1])
+        narrow = {
+            ell: self._row(1.0, inf) for ell in range(len(self.width)) if self.width[ell] == 1
+        }
+        inside = {(ell, i): self._row(0.0, inf) for ell in wide for i in servers}
+        once = {ell: self._row(1.0, 1.0) for ell in wide}
+        self.levels = [self._row(-inf, float(count)) for count in vector[:-1]]
+        seats = [self._row(-inf, float(master.width)) for _ in servers]
+        self.homes: list[tuple[int, int]] = []
+        for ell in wide:
+            for i in servers[: place[ell] + 1]:
+                self._column(0.0, 1.0, {inside[ell, i]: -float(self.width[ell]), once[ell]: 1.0})
+                self.homes.append((ell, i))
+        for one in sets:
+            tied = [place[ell] for ell in one if ell in place]
+            for i in servers if tied else (-1,):
+                rows = [narrow[ell] if ell in narrow else inside[ell, i] for ell in one]
+                self._set(one, i, [*rows, seats[i]] if tied else rows)
+
+    def _places(self, values: list[int]) -> Places | None:
+        first = len(self.homes)
+        home = dict(one for one, value in zip(self.homes, values, strict=False) if value)
+        chosen: list[tuple[Set, int]] = []
+        for (one, i), amount in zip(self.used, values[first:], strict=True):
+            kept = tuple(ell for ell in one if home.get(ell, i) == i)
+            chosen += [(kept, i)] * amount if kept else []
+        return seated(self.master, chosen)

@@ -1,0 +1,213 @@
+"""What integer programs over all sets say of counts, against every placement of tiny problems."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies_consolidation import consolidation_problems
+
+from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
+from optgap.models.consolidation.presets import mixed
+from optgap.models.consolidation.problem import Rules
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.branching import Tree
+from optgap.solvers.consolidation.columns import columns
+from optgap.solvers.consolidation.deciding import Verdict, decide
+from optgap.solvers.consolidation.generation import coarse_sizes, table_shape
+from optgap.solvers.consolidation.kernels import all_sets, fill_tables
+from optgap.solvers.consolidation.levels import Levels, counted, levels
+from optgap.solvers.consolidation.master import Box, Master
+from optgap.solvers.consolidation.packing import IntArray, Packing, packing
+from optgap.solvers.consolidation.search import Search
+from optgap.solvers.consolidation.squeeze import applies
+
+MOST_PLACEMENTS = 20_000
+
+
+def counts_of(pack: Packing, own: Levels, places: tuple[tuple[int, ...], ...]) -> IntArray:
+    """GPUs by level, and servers."""
+    inside = Packing.contents(list(places))
+    top = np.array([own.of[tasks].max() for tasks in inside.values()])
+    servers = len({int(pack.gpu_server[g]) for g in inside})
+    counts = [int((top >= q).sum()) for q in range(len(own.quanta))]
+    return np.array([*counts, servers], dtype=np.int64)
+
+
+def all_counts(pack: Packing, own: Levels, gang: bool) -> list[IntArray] | None:
+    """Of every placement; None where there are too many to look at."""
+    choices = [
+        [
+            gpus
+            for gpus in itertools.combinations(range(pack.gpus), int(v))
+            if not gang or len({int(pack.gpu_server[g]) for g in gpus}) == 1
+        ]
+        for v in pack.width
+    ]
+    if math.prod(len(one) for one in choices) > MOST_PLACEMENTS:
+        return None
+    found = {}
+    load = np.zeros((pack.gpus, len(pack.rows)), dtype=np.int64)
+
+    def place(places: tuple[tuple[int, ...], ...]) -> None:
+        ell = len(places)
+        if ell == pack.tasks:
+            counts = counts_of(pack, own, places)
+            found[tuple(counts.tolist())] = counts
+            return
+        for gpus in choices[ell]:
+            chosen = list(gpus)
+            load[chosen] += pack.rows[:, ell]
+            if (load[chosen] <= pack.most).all():
+                place((*places, gpus))
+            load[chosen] -= pack.rows[:, ell]
+
+    place(())
+    return list(found.values())
+
+
+@st.composite
+def tight_problems(draw: st.DrawFn) -> ConsolidationProblem:
+    """Two servers that are about full, of tasks of which several have several GPUs."""
+    span = draw(st.integers(2, 3))
+    tasks = [
+        Task(
+            f"t{k}",
+            float(draw(st.sampled_from((2, 4, 5, 6, 8, 11)))),
+            draw(st.sampled_from((1, 1, 2, 2, span))),
+            draw(st.sampled_from((1.1, 1.2, 1.5))),
+        )
+        for k in range(draw(st.integers(3, 6)))
+    ]
+    gang = draw(st.sampled_from(("server", "server", "free")))
+    servers = [Server((0,) * span, draw(st.sampled_from((0.0, 150.0))))] * 2
+    kinds = [GpuKind(memory_gb=16.0)]
+    return ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none", gang=gang))
+
+
+@settings(max_examples=200)
+@given(problem=tight_problems(), data=st.data())
+def test_counts_are_denied_exactly_where_no_tight_placement_has_them(
+    problem: ConsolidationProblem, data: st.DataObject
+) -> None:
+    denied_exactly(problem, data)
+
+
+@settings(max_examples=80)
+@given(problem=consolidation_problems(even=True, lines=False), data=st.data())
+def test_counts_are_denied_exactly_where_no_placement_has_them(
+    problem: ConsolidationProblem, data: st.DataObject
+) -> None:
+    denied_exactly(problem, data)
+
+
+def denied_exactly(problem: ConsolidationProblem, data: st.DataObject) -> None:
+    """A verdict on counts that are drawn near those of placements."""
+    pack = packing(problem)
+    own = levels(pack)
+    if not applies(pack, own) or not pack.tasks:
+        return
+    gang = pack.gang and data.draw(st.booleans())
+    truth = all_counts(pack, own, gang)
+    search = Search(pack, 0)
+    search.build(Limits(), tries=1)
+    if truth is None or search.best is None:
+        return
+    near = data.draw(st.sampled_from(truth)) if truth else np.ones(len(own.quanta) + 1, dtype=int)
+    less = [data.draw(st.integers(-1, 1)) for _ in near]
+    vector = [max(1, near[0] - less[0])]
+    for q in range(1, len(near) - 1):
+        vector.append(int(np.clip(near[q] - less[q], 0, vector[-1])))
+    vector.append(int(np.clip(near[-1] - less[-1], 1, len(pack.server_w))))
+    low = counted(pack, own, Limits())
+    box = Box((*low, pack.servers_for(low[0])), (pack.gpus,) * len(low) + (len(pack.server_w),))
+    master = Master(pack, own, box, len(pack.server_w) if pack.gang else 0)
+    decision = decide(master, box.low, tuple(vector), math.inf, Limits(), gang)
+    possible = any((counts <= vector).all() for counts in truth)
+    assert decision.verdict is (Verdict.PLACED if possible else Verdict.DENIED)
+    if decision.places is not None:
+        reached = counts_of(pack, own, tuple(decision.places))
+        assert (reached[:-1] <= vector[:-1]).all()
+        if gang or not pack.gang:
+            assert problem.check(pack.solution(decision.places)) == []
+
+
+@settings(max_examples=80)
+@given(data=st.data())
+def test_every_set_that_earns_enough_is_listed_or_a_larger_one_is(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 7))
+    rows = np.array([[data.draw(st.integers(1, 9)) for _ in range(count)] for _ in range(2)])
+    limit = np.array([10, 14], dtype=np.int64)
+    profit = np.array([float(data.draw(st.integers(0, 6))) for _ in range(count)])
+    level = -np.sort(-np.array([data.draw(st.integers(0, 2)) for _ in range(count)]))
+    width = np.array([data.draw(st.integers(1, 3)) for _ in range(count)], dtype=np.int64)
+    least = np.array([4.0, 6.0, 8.0])[level]
+    same = np.searchsorted(-level, -level)
+    sizes = rows.astype(np.int64)
+    coarse, room = coarse_sizes(sizes, limit)
+    tables = np.zeros(table_shape(coarse, room))
+    fill_tables(coarse, room, profit, tables)
+    found = np.zeros((200, count), dtype=np.int64)
+    size, worth = np.zeros(200, dtype=np.int64), np.zeros(200)
+    number, complete = all_sets(
+        sizes, limit, profit, coarse, room, tables, least, same.astype(np.int64), width, found,
+        size, worth, 100_000,
+    )  # fmt: skip
+    assert complete
+    listed = {tuple(found[k, : size[k]].tolist()): worth[k] for k in range(number)}
+    expected = {}
+    for chosen in itertools.product((False, True), repeat=count):
+        inside = np.flatnonzero(chosen)
+        total = sizes[:, inside].sum(axis=1)
+        if not inside.size or (total > limit).any() or profit[inside].sum() < least[inside[0]]:
+            continue
+        larger = [
+            i
+            for i in range(int(same[inside[0]]), count)
+            if i not in inside
+            and width[i] >= width[inside].min()
+            and (total + sizes[:, i] <= limit).all()
+        ]
+        if not larger:
+            expected[tuple(inside.tolist())] = profit[inside].sum() - least[inside[0]]
+    assert listed.keys() == expected.keys()
+    for one, value in expected.items():
+        assert listed[one] == pytest.approx(value)
+
+
+def test_too_many_sets_are_not_all_of_them() -> None:
+    ones = np.ones((1, 12), dtype=np.int64)
+    limit = np.array([6], dtype=np.int64)
+    coarse, room = coarse_sizes(ones, limit)
+    tables = np.zeros(table_shape(coarse, room))
+    fill_tables(coarse, room, np.ones(12), tables)
+    zeros, width = np.zeros(12, dtype=np.int64), np.ones(12, dtype=np.int64)
+    for most, nodes in ((100, 10**6), (10**4, 50)):
+        found = np.zeros((most, 6), dtype=np.int64)
+        _, complete = all_sets(
+            ones, limit, np.ones(12), coarse, room, tables, np.full(12, 6.0), zeros, width, found,
+            np.zeros(most, dtype=np.int64), np.zeros(most), nodes,
+        )  # fmt: skip
+        assert not complete
+
+
+@pytest.mark.parametrize("gang", ["server", "free"])
+@pytest.mark.parametrize("capacity", ["none", "mean", "slot"])
+def test_denied_counts_leave_the_optimum_where_it_is(gang: str, capacity: str) -> None:
+    """The tree, which splits around what is denied, against branch-and-price on pairs."""
+    for seed in range(3):
+        problem = mixed(seed=seed, size=12, capacity=capacity, gang=gang)  # type: ignore[arg-type]
+        pack = packing(problem)
+        own, search = levels(pack), Search(pack, 0)
+        search.build(Limits(), tries=1)
+        tree = Tree(pack, own, counted(pack, own, Limits()), search, seed)
+        bound = tree.run(Limits(20))
+        other = columns(problem, limits=Limits(20), seed=seed)
+        assert other.bound is not None
+        assert other.claimed is not None
+        assert min(bound, search.watts) <= other.claimed * (1 + 1e-6)
+        assert other.bound <= search.watts * (1 + 1e-6)
