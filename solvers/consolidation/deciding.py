@@ -71,7 +71,8 @@ def decide(
     least = (a if a < b else 0 for a, b in zip(low[:-1], vector, strict=False))
     master.confine(Box((*least, vector[-1]), vector))
     master.bind(Binding.none(master.pack.tasks, master.servers))
-    watts = min(most, master.watts(vector)) + SLACK_W
+    asleep = master.static_w * (vector[-1] - low[-1])  # counted all the same
+    watts = min(most + asleep, master.watts(vector)) + SLACK_W
     relaxed = master.run(limits, enough=watts, priced=True)
     if relaxed.bound > watts:
         return Decision(Verdict.DENIED)

@@ -126,9 +126,14 @@ def denied_exactly(problem: ConsolidationProblem, data: st.DataObject) -> None:
     low = counted(pack, own, Limits())
     box = Box((*low, pack.servers_for(low[0])), (pack.gpus,) * len(low) + (len(pack.server_w),))
     master = Master(pack, own, box, len(pack.server_w) if pack.gang else 0)
-    decision = decide(master, box.low, tuple(vector), math.inf, Limits(), gang)
-    possible = any((counts <= vector).all() for counts in truth)
-    assert decision.verdict is (Verdict.PLACED if possible else Verdict.DENIED)
+    costs = [master.watts(counts.tolist()) for counts in truth]
+    most = data.draw(st.sampled_from([math.inf, *costs]))
+    decision = decide(master, box.low, tuple(vector), most, Limits(), gang)
+    within = [cost for counts, cost in zip(truth, costs, strict=True) if (counts <= vector).all()]
+    if not within:
+        assert decision.verdict is Verdict.DENIED
+    elif min(within) <= most:
+        assert decision.verdict is Verdict.PLACED
     if decision.places is not None:
         reached = counts_of(pack, own, tuple(decision.places))
         assert (reached[:-1] <= vector[:-1]).all()

@@ -244,6 +244,43 @@ def test_no_counts_are_lost_and_none_is_looked_at_twice() -> None:
     assert min(one.bound for one in grown.heap) == 470
 
 
+def test_beyond_denied_counts_is_all_that_is_more_somewhere() -> None:
+    grown = tree(STEPS, (3, 2, 1), 1e6)
+    box = Box((3, 2, 1, 2), (5, 4, 2, 4))
+    node = Node(460.0, 0, 0, box, grown.root.binding)
+    every = itertools.product((3, 4, 5), (2, 3, 4), (1, 2), (2, 3, 4))
+    some = list(every)
+    for denied in ((3, 2, 1, 2), (4, 3, 2, 3), (5, 4, 2, 3), (4, 2, 2, 4), (5, 4, 2, 4)):
+        grown.heap = []
+        grown._beyond(node, 470.0, denied)
+        more = [one for one in some if any(a > b for a, b in zip(one, denied, strict=True))]
+        assert sorted(covered(grown)) == more, denied
+
+
+def test_counts_below_denied_ones_are_denied_without_another_program(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    grown = tree(STEPS, (3, 2, 1), 1e6, gang="free")
+    asked = []
+
+    def decides(vector: tuple[int, ...], gang: bool, seconds: float) -> bool:
+        asked.append(vector)
+        return vector[1] <= 4
+
+    monkeypatch.setattr(grown, "_decides", decides)
+    node = Node(460.0, 0, 0, Box((3, 2, 1, 2), (5, 5, 5, 4)), grown.root.binding)
+    # one more of the dearer levels, then two more, which is too many
+    assert grown._denied(node, (5, 3, 1, 2)) == (5, 4, 2, 2)
+    assert asked == [(5, 3, 1, 2), (5, 4, 2, 2), (5, 5, 4, 2)]
+    assert grown._denied(node, (4, 4, 2, 2)) == (5, 4, 2, 2)
+    small = Node(460.0, 0, 0, Box((3, 2, 1, 2), (4, 5, 5, 4)), grown.root.binding)
+    assert grown._denied(small, (4, 3, 1, 2)) == (4, 4, 2, 2)
+    assert len(asked) == 3
+    assert grown._denied(node, (5, 5, 1, 2)) is None
+    assert grown._denied(node, (5, 5, 1, 2)) is None
+    assert len(asked) == 4
+
+
 def test_servers_that_cost_nothing_are_split_where_only_they_are_in_doubt() -> None:
     free = tree(STEPS, (3, 2, 1), 1e6, static_w=0.0)
     free.heap = []
