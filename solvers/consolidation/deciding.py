@@ -24,8 +24,9 @@ MOST_LISTED, MOST_NODES = 20_000, 5_000_000
 """Sets that are listed, and sets that are looked at for that, at most."""
 MOST_TOGETHER = 4000
 """The same where sets are told apart by server."""
-POOLS = (1000, 4000, MOST_LISTED)
-"""Sets of the least reduced cost that an integer program is solved over first, then, at last."""
+POOLS, SLICE = (500, 2000, 6000, MOST_LISTED), 0.5
+"""Sets of the least reduced cost that an integer program is solved over first, then, at last, and the
+share of the time left that each may take before the last."""
 NEARLY = 1.5
 """Times a pool up to which all sets are taken at once."""
 NARROWER, NARROWEST = 0.5, 0.02
@@ -89,8 +90,9 @@ def decide(
     for pool in POOLS if complete else ():
         whole = pool * NEARLY >= len(sets)
         used = [one for _, one in (sets if whole else sets[:pool])]
-        answer = program(master, used, vector, watts).solve(limits)
-        if answer.verdict is not Verdict.DENIED:
+        own = limits if whole else limits.within(SLICE * limits.remaining)
+        answer = program(master, used, vector, watts).solve(own)
+        if answer.verdict is Verdict.PLACED:
             return answer
         if whole:
             return answer if share == 1.0 else Decision(Verdict.OPEN)

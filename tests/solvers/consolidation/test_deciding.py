@@ -89,7 +89,7 @@ def tight_problems(draw: st.DrawFn) -> ConsolidationProblem:
     return ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none", gang=gang))
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(problem=tight_problems(), data=st.data())
 def test_counts_are_denied_exactly_where_no_tight_placement_has_them(
     problem: ConsolidationProblem, data: st.DataObject
