@@ -57,7 +57,7 @@ MOST_DECIDED = 256
 """Tasks up to which integer programs over all sets are tried: with more there are too many sets."""
 MOST_SPLIT = 8
 """Levels up to which that is so where a task's GPUs are in one server, as servers tell more."""
-DECIDE_S, LIFT, RARELY = 2.0, 2.0, 6
+DECIDE_S, LIFT, RARELY = 2.5, 2.0, 6
 """Seconds per hundred tasks for an integer program over what counts allow; where it denies them,
 times what it took for one over more of the dearer levels, and how many denials later that is tried
 again where it led to nothing."""

@@ -25,7 +25,7 @@ MOST_LISTED, MOST_NODES = 20_000, 5_000_000
 MOST_TOGETHER = 4000
 """The same where sets are told apart by server."""
 POOLS, SLICE = (500, 2000, 6000, MOST_LISTED), 0.5
-"""Sets of the least reduced cost that an integer program is solved over first, then, at last, and the
+"""Sets of the least reduced cost that an integer program is solved over first, then, at last; the
 share of the time left that each may take before the last."""
 NEARLY = 1.5
 """Times a pool up to which all sets are taken at once."""
@@ -118,6 +118,7 @@ class _Program:
         self._highs.setOptionValue("output_flag", False)
         self._highs.setOptionValue("threads", 1)
         self._highs.setOptionValue("mip_max_improving_sols", 1)
+        self._highs.setOptionValue("mip_heuristic_run_feasibility_jump", False)  # it finds nothing
         self.used: list[tuple[Set, int]] = []
         """The set of each column, and its server or -1."""
         self._columns: list[tuple[float, float, dict[int, float]]] = []
