@@ -51,8 +51,9 @@ HOPE, MORE_HOPE = 0.5, 1.2
 NEARLY, NEAR = 1e-2, 3e-3
 """Relative gaps below which an integer program decides on counts where a task's GPUs are in one
 server: as if they could be anywhere, and in one."""
-DEAL_LONGER = 3.0
-"""How much longer at most placements are annealed whose counts are guessed."""
+DEAL_TURNS, DEAL_LONGER, MOST_HOPE = 4, 3.0, 0.95
+"""Every so many turns counts are guessed; how much longer at most their placements are annealed, and
+the share of the gap that they may keep at most."""
 MOST_DECIDED = 256
 """Tasks up to which integer programs over all sets are tried: with more there are too many sets."""
 MOST_SPLIT = 8
@@ -61,7 +62,6 @@ DECIDE_S, LIFT, RARELY = 2.5, 2.0, 6
 """Seconds per hundred tasks for an integer program over what counts allow; where it denies them,
 times what it took for one over more of the dearer levels, and how many denials later that is tried
 again where it led to nothing."""
-DEAL_TURNS, MOST_HOPE = 4, 0.95
 MOST_ATTEMPTS = 8
 """Vectors of counts for which placements are annealed."""
 ATTEMPTS_LONGER = 2.0
@@ -125,7 +125,7 @@ class Tree:
         self.refused: list[tuple[int, ...]] = []
         self.open_vectors: list[tuple[int, ...]] = []
         self.near: FloatArray = np.array(box.low, dtype=np.float64)
-        self.hope = self.hopes = HOPE
+        self.hope = self.guess = HOPE
         self.layouts = self._layouts(seed)
 
     def _layouts(self, seed: int) -> Layouts | None:
@@ -446,7 +446,7 @@ class Tree:
         """Anneal a placement with counts that cost a share of the gap more than an open node's."""
         began, known = time.monotonic(), self.search.watts
         vector = list(self.heap[0].aim[:-1])
-        target = self.bound + self.hopes * (known - self.bound)
+        target = self.bound + self.guess * (known - self.bound)
         for _ in range(self.pack.gpus):
             more = [
                 (*vector[:q], count + 1, *vector[q + 1 :])
@@ -461,7 +461,7 @@ class Tree:
         self.attempts(tuple(vector))
         self.attempts.longer = ATTEMPTS_LONGER
         better = self.search.watts < known
-        self.hopes = HOPE if better else min(MOST_HOPE, self.hopes * MORE_HOPE)
+        self.guess = HOPE if better else min(MOST_HOPE, self.guess * MORE_HOPE)
         self.limits.progress("counts by level", self.search.watts, self.bound)
         self.diving += time.monotonic() - began
 

@@ -87,7 +87,7 @@ def decide(
             share *= NARROWER
             if share < NARROWEST:
                 break
-    for pool in POOLS if complete else ():
+    for pool in POOLS if complete and sets else ():
         whole = pool * NEARLY >= len(sets)
         used = [one for _, one in (sets if whole else sets[:pool])]
         own = limits if whole else limits.within(SLICE * limits.remaining)
