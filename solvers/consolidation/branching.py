@@ -52,8 +52,8 @@ NEARLY, NEAR = 1e-2, 3e-3
 """Relative gaps below which an integer program decides on counts where a task's GPUs are in one
 server: as if they could be anywhere, and in one."""
 DEAL_TURNS, DEAL_LONGER, MOST_HOPE = 4, 3.0, 0.95
-"""Every so many turns counts are guessed; how much longer at most their placements are annealed, and
-the share of the gap that they may keep at most."""
+"""Every so many turns counts are guessed; how much longer at most their placements are annealed;
+the share of the gap that they may keep."""
 MOST_DECIDED = 256
 """Tasks up to which integer programs over all sets are tried: with more there are too many sets."""
 MOST_SPLIT = 8
