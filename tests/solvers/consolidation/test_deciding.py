@@ -15,6 +15,7 @@ from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, T
 from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
+from optgap.solvers.consolidation import deciding
 from optgap.solvers.consolidation.branching import Tree
 from optgap.solvers.consolidation.columns import columns
 from optgap.solvers.consolidation.deciding import Verdict, decide
@@ -105,7 +106,9 @@ def test_counts_are_denied_exactly_where_no_placement_has_them(
     denied_exactly(problem, data)
 
 
-def denied_exactly(problem: ConsolidationProblem, data: st.DataObject) -> None:
+def denied_exactly(
+    problem: ConsolidationProblem, data: st.DataObject, *, all_listed: bool = True
+) -> None:
     """A verdict on counts that are drawn near those of placements."""
     pack = packing(problem)
     own = levels(pack)
@@ -130,15 +133,40 @@ def denied_exactly(problem: ConsolidationProblem, data: st.DataObject) -> None:
     most = data.draw(st.sampled_from([math.inf, *costs]))
     decision = decide(master, box.low, tuple(vector), most, Limits(), gang)
     within = [cost for counts, cost in zip(truth, costs, strict=True) if (counts <= vector).all()]
-    if not within:
-        assert decision.verdict is Verdict.DENIED
-    elif min(within) <= most:
-        assert decision.verdict is Verdict.PLACED
+    if within and min(within) <= most:
+        assert decision.verdict is not Verdict.DENIED
+        assert decision.verdict is Verdict.PLACED or not all_listed
+    elif not within:
+        assert decision.verdict is not Verdict.PLACED
+        assert decision.verdict is Verdict.DENIED or not all_listed
     if decision.places is not None:
         reached = counts_of(pack, own, tuple(decision.places))
         assert (reached[:-1] <= vector[:-1]).all()
         if gang or not pack.gang:
             assert problem.check(pack.solution(decision.places)) == []
+
+
+@pytest.mark.parametrize("listed", [2, 4])
+@settings(max_examples=40)
+@given(problem=tight_problems(), data=st.data())
+def test_pools_of_some_sets_deny_nothing(
+    listed: int, problem: ConsolidationProblem, data: st.DataObject
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deciding, "MOST_LISTED", listed)
+        patch.setattr(deciding, "MOST_TOGETHER", listed)
+        denied_exactly(problem, data, all_listed=False)
+
+
+@settings(max_examples=40)
+@given(problem=tight_problems(), data=st.data())
+def test_pools_that_are_too_small_are_followed_by_larger_ones(
+    problem: ConsolidationProblem, data: st.DataObject
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deciding, "POOLS", (1, 2, 1000))
+        patch.setattr(deciding, "NEARLY", 1.0)
+        denied_exactly(problem, data)
 
 
 @settings(max_examples=80)
@@ -204,7 +232,7 @@ def test_too_many_sets_are_not_all_of_them() -> None:
 @pytest.mark.parametrize("capacity", ["none", "mean", "slot"])
 def test_denied_counts_leave_the_optimum_where_it_is(gang: str, capacity: str) -> None:
     """The tree, which splits around what is denied, against branch-and-price on pairs."""
-    for seed in range(3):
+    for seed in range(2):
         problem = mixed(seed=seed, size=12, capacity=capacity, gang=gang)  # type: ignore[arg-type]
         pack = packing(problem)
         own, search = levels(pack), Search(pack, 0)

@@ -15,7 +15,7 @@ from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation import partition
 from optgap.solvers.consolidation.branching import Node, Tree
-from optgap.solvers.consolidation.levels import levels
+from optgap.solvers.consolidation.levels import closed_bound, levels
 from optgap.solvers.consolidation.master import MANY, Binding, Box, Master
 from optgap.solvers.consolidation.outcomes import CLOSE
 from optgap.solvers.consolidation.packing import Packing, packing
@@ -279,6 +279,63 @@ def test_counts_below_denied_ones_are_denied_without_another_program(
     assert grown._denied(node, (5, 5, 1, 2)) is None
     assert grown._denied(node, (5, 5, 1, 2)) is None
     assert len(asked) == 4
+
+
+def test_more_of_the_dearer_levels_is_asked_for_rarely_where_it_leads_nowhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    grown = tree(STEPS, (3, 2, 1), 1e6, gang="free")
+    node = Node(460.0, 0, 0, Box((3, 2, 1, 2), (16, 16, 16, 8)), grown.root.binding)
+    vectors = [(10, 2 + k, 1, 2) for k in range(8)]
+    asked = []
+
+    def decides(vector: tuple[int, ...], gang: bool, seconds: float) -> bool:
+        asked.append(vector)
+        return vector in vectors
+
+    monkeypatch.setattr(grown, "_decides", decides)
+    for vector in vectors:
+        assert grown._denied(node, vector) == vector
+    lifted = [(10, 3, 2, 2), (10, 9, 2, 2)]  # the first and, six denials later, the seventh
+    assert asked == [vectors[0], lifted[0], *vectors[1:7], lifted[1], vectors[7]]
+
+
+def test_where_servers_tell_more_no_integer_program_is_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    grown = tree(WIDE, (4,), 1e6)
+    node = Node(430.0, 0, 0, Box((4, 2), (5, 2)), grown.root.binding)
+    monkeypatch.setattr(grown, "_decides", lambda *_: pytest.fail("asked"))
+    assert grown._denied(node, (4, 2)) is None
+
+
+def test_guessed_counts_fall_with_the_level_and_keep_to_a_share_of_the_gap() -> None:
+    grown = tree(STEPS, (3, 2, 1), 700.0)
+    guessed: list[tuple[int, ...]] = []
+
+    class Recorder:
+        longer = 1.0
+
+        def __call__(self, vector: tuple[int, ...]) -> None:
+            guessed.append(vector)
+
+    grown.attempts = Recorder()  # type: ignore[assignment]
+    grown.heap = [
+        Node(460.0, 0, 0, Box((3, 2, 1, 2), (5, 4, 2, 4)), grown.root.binding, (3, 2, 1, 2))
+    ]
+    for share in (0.5, 0.6, 0.72, 0.864, 0.95, 0.95):
+        assert grown.guess == pytest.approx(share)
+        grown._deal()
+        last = guessed[-1]
+        assert len(last) == 3
+        assert all(a <= b for a, b in zip((3, 2, 1), last, strict=True))
+        assert list(last) == sorted(last, reverse=True)
+        target = 460 + share * (700 - 460)
+        assert closed_bound(grown.pack, grown.own, last) <= target
+        more = [(*last[:q], last[q] + 1, *last[q + 1 :]) for q in range(3)]
+        falling = [one for one in more if list(one) == sorted(one, reverse=True)]
+        assert all(closed_bound(grown.pack, grown.own, one) > target for one in falling)
+    assert len(set(guessed)) > 1
 
 
 def test_servers_that_cost_nothing_are_split_where_only_they_are_in_doubt() -> None:
