@@ -73,7 +73,7 @@ def all_counts(pack: Packing, own: Levels, gang: bool) -> list[IntArray] | None:
 
 @st.composite
 def tight_problems(draw: st.DrawFn) -> ConsolidationProblem:
-    """Two servers that are about full, of tasks of which several have several GPUs."""
+    """Two servers or three, about full, of tasks of which several have several GPUs."""
     span = draw(st.integers(2, 3))
     tasks = [
         Task(
@@ -85,7 +85,7 @@ def tight_problems(draw: st.DrawFn) -> ConsolidationProblem:
         for k in range(draw(st.integers(3, 6)))
     ]
     gang = draw(st.sampled_from(("server", "server", "free")))
-    servers = [Server((0,) * span, draw(st.sampled_from((0.0, 150.0))))] * 2
+    servers = [Server((0,) * span, draw(st.sampled_from((0.0, 150.0))))] * draw(st.integers(2, 3))
     kinds = [GpuKind(memory_gb=16.0)]
     return ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none", gang=gang))
 
@@ -226,6 +226,43 @@ def test_too_many_sets_are_not_all_of_them() -> None:
             np.zeros(most, dtype=np.int64), np.zeros(most), nodes,
         )  # fmt: skip
         assert not complete
+
+
+def decided(problem: ConsolidationProblem, vector: tuple[int, ...], gang: bool) -> Verdict:
+    pack = packing(problem)
+    own = levels(pack)
+    low = (0,) * len(own.quanta)
+    master = Master(pack, own, Box((*low, 0), vector), len(pack.server_w) if pack.gang else 0)
+    return decide(master, (*low, 0), vector, math.inf, Limits(), gang).verdict
+
+
+def test_fractions_of_sets_are_no_placement() -> None:
+    """Four threes cover six tasks twice, so half of each is two GPUs; no two of them cover all."""
+    fit = {(0, 1, 2), (0, 3, 4), (1, 3, 5), (2, 4, 5)}
+    rest = [one for one in itertools.combinations(range(6), 3) if one not in fit]
+    tasks = [
+        Task(f"t{k}", 1.0, 1, 1.2, util_percent=np.array([40.0 * (k in one) for one in rest]))
+        for k in range(6)
+    ]
+    servers, kinds = [Server((0,) * 4, 100.0)] * 2, [GpuKind(memory_gb=16.0)]
+    problem = ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("slot"))
+    assert decided(problem, (1, 1), False) is Verdict.DENIED
+    assert decided(problem, (2, 1), False) is Verdict.DENIED
+    assert decided(problem, (3, 1), False) is Verdict.PLACED
+
+
+@pytest.mark.parametrize("kappa", [1.2, 1.5])
+def test_gpus_of_two_servers_are_not_those_of_one(kappa: float) -> None:
+    """Three tasks of two whole GPUs each, with three GPUs in a server."""
+    tasks = [Task(f"w{k}", 11.0, 2, 1.2) for k in range(2)] + [Task("w2", 11.0, 2, kappa)]
+    servers, kinds = [Server((0,) * 3, 100.0)] * 3, [GpuKind(memory_gb=16.0)]
+    problem = ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none"))
+    counts = (6,) if kappa == 1.2 else (6, 4)
+    assert decided(problem, (*counts, 2), False) is Verdict.PLACED
+    assert decided(problem, (*counts, 2), True) is Verdict.DENIED
+    assert decided(problem, (*counts, 3), True) is Verdict.PLACED
+    fewer = (5,) if kappa == 1.2 else (6, 3)
+    assert decided(problem, (*fewer, 3), True) is Verdict.DENIED
 
 
 @pytest.mark.parametrize("gang", ["server", "free"])
