@@ -114,13 +114,13 @@ def make_room(
             j = owner[g]
             if j != FREE:
                 cost[b] += np.inf if sizes[j] > size or fixed[j] else 1.0
-    for b in np.argsort(cost, kind="mergesort"):
-        if cost[b] == np.inf:
+    for least in np.argsort(cost, kind="mergesort"):
+        if cost[least] == np.inf:
             return False
-        region = np.array([starts[b]])
+        region = np.array([starts[least]])
         if _vacate(owner, free, per, region, size, sizes, blocks, moved):
-            put(owner, free, per, job, starts[b], size)
-            blocks[job, 0] = starts[b]
+            put(owner, free, per, job, starts[least], size)
+            blocks[job, 0] = starts[least]
             return True
     return False
 

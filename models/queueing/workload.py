@@ -119,7 +119,8 @@ def _gpu_counts(rng: np.random.Generator, size: int, large: Large) -> IntArray:
 def _durations(rng: np.random.Generator, size: int) -> FloatArray:
     """Uniform whole seconds within the ranges."""
     ranges = np.array([span for span, _ in DURATIONS_S])[_pick(rng, DURATIONS_S, size)]
-    return np.floor(rng.uniform(ranges[:, 0], ranges[:, 1]))
+    seconds: FloatArray = np.floor(rng.uniform(ranges[:, 0], ranges[:, 1]))
+    return seconds
 
 
 def _coupled(

@@ -33,7 +33,7 @@ def to_pulp(model: LinearModel, limits: Limits | None = None) -> Any:
             f"x{j}",
             _limit(model.lower[j]),
             _limit(model.upper[j]),
-            pulp.LpInteger if model.integer[j] else pulp.LpContinuous,
+            _kind(bool(model.integer[j])),
         )
         for j in range(model.variables)
     ]
@@ -70,6 +70,13 @@ def write_mps(
         return False
     problem.writeMPS(os.fspath(path))
     return True
+
+
+def _kind(whole: bool) -> Any:
+    """PuLP 4 types what PuLP 3 has as a string."""
+    import pulp
+
+    return pulp.LpInteger if whole else pulp.LpContinuous
 
 
 def _limit(value: float) -> float | None:

@@ -54,7 +54,7 @@ def fig1(item: Item, study: Study) -> Report:
             "about 1.4 MW",
             f"{top:.2f} MW"
             + (f", ± {total.std[-1] / 1e3:.1f} kW over seeds" if len(runs.seeds) > 1 else ""),
-            1.35 <= top < 1.45,
+            bool(1.35 <= top < 1.45),
             study,
         ),
         statement(
