@@ -54,8 +54,8 @@ def _platform(platform: Platform, study: Study, data: Path) -> list[Row]:
             study.proceed(f"{name} on {platform.name}")
             found = [savings(run(p, policy).metrics, baseline) for p in orders]  # type: ignore[arg-type]
             spread = np.array(found[1:])
-            low, high = spread.min(axis=0), spread.max(axis=0)
-            note = f"orders: {shown(low.tolist())[:-2]} to {shown(high.tolist())}; as listed {shown(found[0])}"
+            low, high = spread.min(axis=0).tolist(), spread.max(axis=0).tolist()
+            note = f"orders: {shown(low)[:-2]} to {shown(high)}; as listed {shown(found[0])}"
             rows.append(_row(platform, name, base, spread.mean(axis=0), logged, note))
         rows += _optimum(platform, problem, base, logged, study)
     return rows
