@@ -6,7 +6,7 @@ import numpy as np
 
 from optgap.models.compiled import compiled, inner
 from optgap.solvers.consolidation.packing import FloatArray, IntArray
-from optgap.solvers.consolidation.squeeze_kernels import FITS, excess, holds, shift
+from optgap.solvers.consolidation.squeeze_kernels import FITS, excess, holds, loads, shift
 
 MOST_EACH = 7
 """Tasks of either GPU that are dealt at most: any of them may go, or stay."""
@@ -125,9 +125,7 @@ def exchange(
     pairs: of GPUs, at most, that are looked at. noise: how much more of a GPU that may be.
     """
     gpus, count = len(cap), len(limit)
-    load = np.zeros((gpus, count), dtype=np.int64)
-    for m in range(len(owner)):
-        shift(load[place[m]], rows, owner[m], 1)
+    load = loads(gpus, owner, rows, place)
     over: FloatArray = np.zeros(gpus)
     mine, theirs = np.zeros(MOST_EACH, dtype=np.int64), np.zeros(MOST_EACH, dtype=np.int64)
     out = np.zeros((1 << MOST_EACH, count), dtype=np.int64)

@@ -184,9 +184,10 @@ class Attempts:
         while tries > 0:
             hot = float(np.exp(self.rng.uniform(*np.log(HEATS))))
             if pack.gang:
-                cap = _caps(vector, width, self.rng.random() < BY_SERVER)
+                caps, other = _caps(vector, width, self.rng.random() < BY_SERVER), place.copy()
                 again = _order(pack, self.own, self.rng)
-                spread(again, start, pack.rows, limit, level, cap, width, pack.gang, place)
+                if spread(again, start, pack.rows, limit, level, caps, width, pack.gang, other):
+                    cap, place = caps, other
             trial, own = place.copy(), cap.copy()
             left = squeeze(
                 start, self.owner, pack.rows, limit, level, own, width, pack.gang, trial,

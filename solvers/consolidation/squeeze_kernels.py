@@ -39,6 +39,15 @@ def shift(load: IntArray, rows: IntArray, task: int, sign: int) -> None:
 
 
 @inner
+def loads(gpus: int, owner: IntArray, rows: IntArray, place: IntArray) -> IntArray:
+    """(gpus, R) what each GPU holds."""
+    load = np.zeros((gpus, len(rows)), dtype=np.int64)
+    for m in range(len(owner)):
+        shift(load[place[m]], rows, owner[m], 1)
+    return load
+
+
+@inner
 def holds(place: IntArray, start: IntArray, task: int, gpu: int) -> bool:
     """Whether a share of the task is on the GPU."""
     found = False
@@ -262,11 +271,10 @@ def squeeze(
     several GPUs stay in one server, levels change places, and `cap` with them.
     """
     gpus, count, entries = len(cap), len(limit), len(owner)
-    load = np.zeros((gpus, count), dtype=np.int64)
+    load = loads(gpus, owner, rows, place)
     head = np.full(gpus, -1, dtype=np.int64)
     after, before = np.zeros(entries, dtype=np.int64), np.zeros(entries, dtype=np.int64)
     for m in range(entries):
-        shift(load[place[m]], rows, owner[m], 1)
         _link(head, after, before, place[m], m)
     over: FloatArray = np.zeros(gpus)
     now = 0.0
