@@ -220,9 +220,15 @@ class Master:
 
     def priced(self) -> tuple[FloatArray, FloatArray]:
         """(L,) prices of tasks, and (Q,) of a GPU by its level, of the last linear program."""
-        duals = np.maximum(np.array(self._highs.getSolution().row_dual), 0.0)
-        tasks = self.pack.tasks
-        return duals[:tasks], np.cumsum(duals[tasks : tasks + len(self.steps)])
+        prices, rents, _, _ = self._parts(np.array(self._highs.getSolution().row_dual))
+        return prices, np.cumsum(rents)
+
+    def _parts(self, duals: FloatArray) -> tuple[FloatArray, FloatArray, float, FloatArray]:
+        """Prices of tasks, rents of levels, the price of a server's GPUs, tolls of servers."""
+        tasks, levels = self.pack.tasks, len(self.steps)
+        duals = np.maximum(duals, 0.0)
+        tolls = duals[tasks + levels + 1 :] if self.servers else np.zeros(1)
+        return duals[:tasks], duals[tasks : tasks + levels], float(duals[tasks + levels]), tolls
 
     def listed(
         self, watts: float, most: int, most_nodes: int
@@ -238,13 +244,12 @@ class Master:
         -------
         Reduced costs and sets, the least first, and whether none is missing.
         """
-        pack, tasks, levels = self.pack, self.pack.tasks, len(self.steps)
-        duals = np.maximum(np.array(self._highs.getSolution().row_dual), 0.0)
-        prices, rents, spread = duals[:tasks], duals[tasks : tasks + levels], duals[tasks + levels]
+        pack = self.pack
+        prices, rents, spread, _ = self._parts(np.array(self._highs.getSolution().row_dual))
         level = self.own.of[self.turn]
         cost = np.cumsum(rents)[level]
         whole = math.fsum((pack.width * prices).tolist())
-        bound = self._bound(whole, rents, float(spread), np.zeros(1), cost, cost)
+        bound = self._bound(whole, rents, spread, np.zeros(1), cost, cost)
         slip = 2 * LOOSE * self.top  # what a set may earn beyond its cost where pricing ended
         gap = watts - bound + slip * self.box.high[0]
         profits, coarse = prices[self.turn], self.coarse
@@ -389,10 +394,8 @@ class Master:
 
     def _price(self, duals: FloatArray, nodes: int) -> tuple[float, list[Set], bool]:
         """A bound, sets that are worth more than they cost, and whether none can be missing."""
-        pack, tasks, levels = self.pack, self.pack.tasks, len(self.steps)
-        duals = np.maximum(duals, 0.0)
-        prices, rents, spread = duals[:tasks], duals[tasks : tasks + levels], duals[tasks + levels]
-        tolls = duals[tasks + levels + 1 :] if self.servers else np.zeros(1)
+        pack, tasks = self.pack, self.pack.tasks
+        prices, rents, spread, tolls = self._parts(duals)
         cost = np.cumsum(rents)[self.own.of[self.turn]]
         server = self.binding.server[self.turn]
         worth = cost + LOOSE * self.top
@@ -409,7 +412,7 @@ class Master:
             found += sets
         fresh = [one for _, one in sorted(found, reverse=True)[: self.fresh]]
         whole = math.fsum((pack.width * prices).tolist())
-        bound = self._bound(whole, rents, float(spread), tolls, cost, upper)
+        bound = self._bound(whole, rents, spread, tolls, cost, upper)
         return bound, fresh, bool((upper <= worth).all())
 
     def _by_server(
