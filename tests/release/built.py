@@ -144,11 +144,12 @@ def used(python: str, wheel: Path, archive: Path, place: Path, lowest: bool) -> 
     user = Clean(shutil.which(python) or python, place)
     user.settle()
     install = ["pip", "install", "--quiet"]
+    version = user.checked(["python", "-V"]).strip()
     if lowest:
         limits = place / "lowest.txt"
-        limits.write_text("\n".join(constraints(project(), ["sweep"])) + "\n")
+        minor = ".".join(version.split()[-1].split(".")[:2])
+        limits.write_text("\n".join(constraints(project(), ["sweep"], minor)) + "\n")
         install += ["--constraint", str(limits)]
-    version = user.checked(["python", "-V"]).strip()
     check = Check(f"{version}, {'lowest' if lowest else 'newest'} dependencies")
     print(f"\n{check.name}: the wheel")
     user.checked([*install, str(wheel)])

@@ -67,11 +67,19 @@ def lowest(requirement: Requirement) -> Version:
     return max(bounds)
 
 
-def constraints(table: Mapping[str, Any], extras: Iterable[str] = ()) -> list[str]:
-    """``name==version``, sorted; of two bounds on one package the higher one."""
+def constraints(
+    table: Mapping[str, Any], extras: Iterable[str] = (), python: str | None = None
+) -> list[str]:
+    """``name==version``, sorted; of two bounds on one package the higher one.
+
+    Parameters
+    ----------
+    python: the version they are for, as "3.13"; this one's if not given.
+    """
+    there = {} if python is None else {"python_version": python}
     found: dict[str, Version] = {}
     for requirement in requirements(table, extras):
-        if requirement.marker is None or requirement.marker.evaluate():
+        if requirement.marker is None or requirement.marker.evaluate(there):
             name = canonicalize_name(requirement.name)
             version = lowest(requirement)
             found[name] = max(version, found.get(name, version))

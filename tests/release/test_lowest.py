@@ -28,6 +28,12 @@ def test_an_extra_brings_those_that_it_names_and_the_higher_bound_counts() -> No
     assert constraints(PROJECT, ["large"]) == ["a-b==1.10", "fourth==5.0.1", "third==4.1"]
 
 
+def test_a_marker_is_asked_about_the_python_that_they_are_for() -> None:
+    table = {"name": "x", "dependencies": ["a>=1", "a>=2; python_version >= '3.13'"]}
+    assert constraints(table, python="3.12") == ["a==1"]
+    assert constraints(table, python="3.13") == ["a==2"]
+
+
 @pytest.mark.parametrize("text", ["numpy", "numpy<3", "numpy!=2"])
 def test_a_requirement_without_a_lower_bound_is_none_to_test_with(text: str) -> None:
     with pytest.raises(ValueError, match="no lower bound"):
