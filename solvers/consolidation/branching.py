@@ -7,6 +7,7 @@ import itertools
 import math
 import time
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -62,6 +63,11 @@ DECIDE_S, LIFT, RARELY = 2.5, 2.0, 6
 """Seconds per hundred tasks for an integer program over what counts allow; where it denies them,
 times what it took for one over more of the dearer levels, and how many denials later that is tried
 again where it led to nothing."""
+MISSED, MOST_MISSES = 0.02, 2
+"""Excess in GPUs beyond which annealing missed counts, and after how many misses it is left to the
+integer programs."""
+PATIENT, MOST_PATIENT = 3.0, 30.0
+"""How much longer each time what was decided neither way is looked at again, up to so much."""
 MOST_ATTEMPTS = 8
 """Vectors of counts for which placements are annealed."""
 ATTEMPTS_LONGER = 2.0
@@ -90,7 +96,7 @@ class Tree:
 
     Attributes
     ----------
-    stuck: least bound of what was neither denied nor placed. left: of what was too dear.
+    halted: what was neither denied nor placed. left: least bound of what was too dear.
     """
 
     def __init__(
@@ -112,7 +118,6 @@ class Tree:
         binding = Binding.none(pack.tasks, self.master.servers)
         self.root = Node(floor, 0, next(self.numbers), box, binding, box.low)
         self.heap = [self.root] if box.holds else []
-        self.stuck = math.inf
         self.left = math.inf if box.holds else floor  # nothing is searched, nothing denied
         self.nodes = self.dives = self.turns = 0
         self.reach, self.diving = REACH, 0.0
@@ -124,6 +129,8 @@ class Tree:
         self.decided: set[tuple[int, ...]] = set()
         self.refused: list[tuple[int, ...]] = []
         self.open_vectors: list[tuple[int, ...]] = []
+        self.halted: list[Node] = []
+        self.ways, self.misses, self.patience = -1, 0, 1.0
         self.near: FloatArray = np.array(box.low, dtype=np.float64)
         self.hope = self.guess = HOPE
         self.layouts = self._layouts(seed)
@@ -154,6 +161,11 @@ class Tree:
     def cut(self) -> float:
         """What is too dear to look at, W."""
         return self.search.watts * (1 - 0.5 * CLOSE)
+
+    @property
+    def stuck(self) -> float:
+        """Least bound of what was neither denied nor placed, W."""
+        return min((node.bound for node in self.halted), default=math.inf)
 
     @property
     def bound(self) -> float:
@@ -194,7 +206,7 @@ class Tree:
         if dealt and self.turns % DEAL_TURNS == 1:
             self._deal()
         elif self.layouts is not None and (many or some):
-            self._lay(self.layouts)
+            self._lay(self.layouts, [])
         elif (self.dives + 1) % (4 if self.few else 2):
             self._dive(best, LOOSE * (self.cut - best.bound), best.bound)
         else:
@@ -234,7 +246,7 @@ class Tree:
         if not node.box.single and far.max() > WHOLE:
             self._on_counts(node, bound, relaxed.vector, far)
         elif node.box.single and relaxed.value > self.master.watts(vector) + 1e-3:
-            self._stick(bound, node.box.low)  # not denied, and no way down from here
+            self._stick(node, bound, node.box.low)  # not denied, and no way down from here
         else:
             self._settle(node, bound, tuple(vector.tolist()))
         return True
@@ -264,7 +276,7 @@ class Tree:
         if self.pack.gang and self.cut > self.master.watts(vector) * (1 + NEARLY):
             return None
         self.decided.add(vector)
-        seconds = DECIDE_S * self.pack.tasks / 100
+        seconds = self.patience * DECIDE_S * self.pack.tasks / 100
         near = self.pack.gang and self.cut < self.master.watts(vector) * (1 + NEAR)
         for gang in (False, True) if near else (False,):
             began = time.monotonic()
@@ -283,20 +295,39 @@ class Tree:
             trial = [min(vector[0], x + more) for x in vector]
             trial[0], trial[-1] = vector[0], vector[-1]
             upper = tuple(min(a, b) for a, b in zip(trial, node.box.high, strict=True))
-            if upper == vector or not self._decides(upper, gang, seconds):
+            if upper == vector or not self._decides(upper, gang, seconds, wait=False):
                 break
             vector, more = upper, 2 * more
         if vector == first and self.denials >= self.lift_from:
             self.lift_from = self.denials + RARELY
         return vector
 
-    def _decides(self, vector: tuple[int, ...], gang: bool, seconds: float) -> bool:
-        """Whether counts are denied; a placement with them is offered."""
+    def _decides(
+        self, vector: tuple[int, ...], gang: bool, seconds: float, wait: bool = True
+    ) -> bool:
+        """Whether counts are denied; a placement with them is offered.
+
+        Parameters
+        ----------
+        wait: look again where a quick look decides nothing.
+        """
         own = self.limits.within(seconds)
-        decision = decide(self.master, self.root.box.low, vector, self.cut, own, gang)
+        low = self.root.box.low
+        way = partial(self._way, vector) if wait else None
+        decision = decide(self.master, low, vector, self.cut, own, gang, way)
         if gang == self.pack.gang and decision.places is not None:
             self.search.offer(decision.places)
         return decision.verdict is Verdict.DENIED
+
+    def _way(self, vector: tuple[int, ...]) -> bool:
+        """Whether a way down from counts, or a layout for them, ends in a placement with them."""
+        if self.layouts is not None and self.pack.gang:
+            self._lay(self.layouts, [vector])
+        else:
+            self.ways += 1
+            self.master.shrink()
+            self._plunge(vector, self.root.binding, self.ways % 2)
+        return self._placed(vector)
 
     def _placed(self, vector: tuple[int, ...]) -> bool:
         return self.search.watts <= self.master.watts(vector) * (1 + CLOSE)
@@ -334,13 +365,13 @@ class Tree:
         if self.search.watts <= bound * (1 + CLOSE):
             self.left = min(self.left, bound)
         elif self.limits.stop is not None:
-            self._stick(bound, vector)
+            self._stick(node, bound, vector)
         elif not complete:
             self._on_servers(node, bound)
         elif not node.box.single:
             self._around(node, bound, vector)
         else:
-            self._stick(bound, vector)
+            self._stick(node, bound, vector)
 
     def _look(self, node: Node, vector: tuple[int, ...], complete: bool) -> tuple[int, ...] | None:
         """Placements with these counts, by annealing at first, then along the linear program.
@@ -348,21 +379,37 @@ class Tree:
         What is returned are counts of which an integer program says that there is none.
         """
         number = self.tried[vector] = self.tried.get(vector, 0) + 1
-        if number == 1 and len(self.tried) <= MOST_ATTEMPTS:
+        decided = self.pack.tasks <= MOST_DECIDED and not (self.pack.gang or self.pack.anchors)
+        if number == 1 and len(self.tried) <= MOST_ATTEMPTS and self.misses < MOST_MISSES:
             self.attempts(vector[:-1])
+            self.misses += decided and self.attempts.left > MISSED
         denied = self._denied(node, vector)
         if denied is not None or not complete:
             return denied
-        decided = self.pack.tasks <= MOST_DECIDED and not (self.pack.gang or self.pack.anchors)
         for k in range(1 if decided else PLUNGES):
             if self._placed(vector) or self.limits.stop is not None:
                 break
             self._plunge(vector, node.binding, 0.0 if number == 1 and k == 0 else 1.0)
         return None
 
-    def _stick(self, bound: float, vector: tuple[int, ...]) -> None:
-        self.stuck = min(self.stuck, bound)
+    def _stick(self, node: Node, bound: float, vector: tuple[int, ...]) -> None:
+        self.halted.append(replace(node, bound=bound))
         self.open_vectors.append(vector)
+
+    def again(self) -> bool:
+        """Go back to what was neither denied nor placed, with more patience; whether there is any.
+
+        Not where a task's GPUs are in one server: servers are branched on there.
+        """
+        several = self.pack.tasks > MOST_DECIDED or self.pack.gang or self.pack.anchors
+        if several or self.patience >= MOST_PATIENT or not self.halted:
+            return False
+        self.patience *= PATIENT
+        self.decided.clear()
+        self.heap += self.halted
+        heapq.heapify(self.heap)
+        self.halted, self.open_vectors = [], []
+        return self.open()
 
     def retry(self, limits: Limits) -> None:
         """Look again for placements of what was neither denied nor placed, the cheapest first."""
@@ -422,10 +469,11 @@ class Tree:
         self.dives += 1
         self.diving += time.monotonic() - began
 
-    def _lay(self, layouts: Layouts) -> None:
-        """A layout for counts of one of the best nodes."""
+    def _lay(self, layouts: Layouts, first: list[tuple[int, ...]]) -> None:
+        """A layout for given counts, or for those of one of the best nodes."""
         began = time.monotonic()
-        aims = list(dict.fromkeys(node.aim for node in heapq.nsmallest(AIMS, self.heap)))
+        best = (node.aim for node in heapq.nsmallest(AIMS, self.heap))
+        aims = list(dict.fromkeys((*first, *best)))
         if not layouts.learned:
             self.master.bind(self.root.binding)
             layouts.begin(self.master, aims[0], self.limits)
@@ -467,14 +515,14 @@ class Tree:
 
     def _below(self, node: Node, whole: Binding) -> None:
         """The best counts that a binding allows, within a few nodes."""
-        heap, stuck, done = self.heap, self.stuck, self.nodes
+        heap, halted, done = self.heap, list(self.halted), self.nodes
         vectors = list(self.open_vectors)
         self.heap = [Node(node.bound, 0, next(self.numbers), node.box, whole)]
         while self.heap and self.nodes < done + DIVE_NODES and self.limits.stop is None:
             below = heapq.heappop(self.heap)
             if below.bound < self.cut:
                 self._expand(below)
-        self.heap, self.stuck, self.nodes = heap, stuck, done
+        self.heap, self.halted, self.nodes = heap, halted, done
         self.open_vectors = vectors
 
     def _on_servers(self, node: Node, bound: float) -> None:

@@ -8,6 +8,9 @@ of GPUs finds a placement, or there is none.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -32,6 +35,8 @@ NEARLY = 1.5
 NARROWER, NARROWEST = 0.5, 0.02
 """Where there are too many sets, half of what lies between bound and cost is listed, and half of
 that, and so on: it proves nothing, but may find a placement."""
+QUICK_S, LONGER = 0.2, 2.0
+"""Seconds per hundred tasks that each has at first, as most need no more; then times as long."""
 SLACK_W = 1e-4
 """What sums may be off by."""
 
@@ -59,6 +64,7 @@ def decide(
     most: float,
     limits: Limits,
     gang: bool,
+    otherwise: Callable[[], bool] | None = None,
 ) -> Decision:
     """Look for a placement for at most `most` W whose counts are at most `vector`.
 
@@ -67,6 +73,8 @@ def decide(
     low: what no placement has less of.
     gang: a task's GPUs are in one server. Without, they may be anywhere, and a denial holds for
         both.
+    otherwise: what is tried beside, again and again, where a quick look decides nothing; True
+        where that makes more looks needless. Without, there is nothing but the quick look.
     """
     # counts that are fixed would take the prices away; servers that are counted may sleep
     least = (a if a < b else 0 for a, b in zip(low[:-1], vector, strict=False))
@@ -87,16 +95,56 @@ def decide(
             share *= NARROWER
             if share < NARROWEST:
                 break
-    for pool in POOLS if complete and sets else ():
-        whole = pool * NEARLY >= len(sets)
-        used = [one for _, one in (sets if whole else sets[:pool])]
-        own = limits if whole else limits.within(SLICE * limits.remaining)
-        answer = program(master, used, vector, watts).solve(own)
-        if answer.verdict is Verdict.PLACED:
-            return answer
-        if whole:
-            return answer if share == 1.0 else Decision(Verdict.OPEN)
-    return Decision(Verdict.OPEN)
+    if not (complete and sets):
+        return Decision(Verdict.OPEN)
+    sizes = [pool for pool in POOLS if pool * NEARLY < len(sets)]
+    programs = [
+        program(master, [one for _, one in part], vector, watts)
+        for part in (*(sets[:size] for size in sizes), sets)
+    ]
+    answer = _looked(programs, limits, QUICK_S * master.pack.tasks / 100, otherwise)
+    return answer if share == 1.0 else Decision(Verdict.OPEN)
+
+
+def _looked(
+    programs: list[_Program],
+    limits: Limits,
+    seconds: float,
+    otherwise: Callable[[], bool] | None,
+) -> Decision:
+    """Rounds of looks at programs, the last of which has all sets, until one decides.
+
+    Parameters
+    ----------
+    seconds: of each look of the first round, which is the only one without `otherwise`.
+    """
+    done = threading.Event()
+
+    def look() -> Decision:
+        left, each = programs, seconds
+        while left and not done.is_set() and limits.stop is None:
+            for one in left:
+                answer = one.solve(limits.within(each))
+                decided = answer.verdict is Verdict.DENIED and one is programs[-1]
+                if decided or answer.verdict is Verdict.PLACED:
+                    return answer
+            if otherwise is None:
+                break
+            left, each = [one for one in left if not one.denied], LONGER * each
+        return Decision(Verdict.OPEN)
+
+    if otherwise is None:
+        return look()
+    # the solver lets go of the interpreter: beside it there is time to look in other ways
+    with ThreadPoolExecutor(1) as thread:
+        looks = thread.submit(look)
+        wait([looks], timeout=seconds)
+        try:
+            while not looks.done() and limits.stop is None and not otherwise():
+                pass
+        finally:
+            done.set()
+    return looks.result()
 
 
 class _Program:
@@ -124,6 +172,7 @@ class _Program:
         self._columns: list[tuple[float, float, dict[int, float]]] = []
         self.each = np.cumsum(master.steps)
         self.watts = self._row(-self._infinity, watts - master.static_w * vector[-1])
+        self.denied = False
         self._build(sets, vector)
         self._add()
 
@@ -169,8 +218,10 @@ class _Program:
 
         if np.isfinite(limits.remaining):
             self._highs.setOptionValue("time_limit", max(0.01, limits.remaining))
+        self._highs.clearSolver()
         self._highs.run()
-        if self._highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible:
+        self.denied = self._highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible
+        if self.denied:
             return Decision(Verdict.DENIED)
         solution = self._highs.getSolution()
         if not solution.value_valid:

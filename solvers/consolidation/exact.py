@@ -87,7 +87,7 @@ def _branch(
     share = SLICE_S * pack.tasks / 100
     if tree.layouts is not None and not tree.few:
         share *= LAID
-    while tree.open() and limits.stop is None:
+    while limits.stop is None and (tree.open() or tree.again()):
         tree.run(limits.within(share))
         if tree.open() and limits.stop is None and many:
             neighbours.run(limits.within(0.6 * share), tree.bound * (1 + CLOSE))
