@@ -27,7 +27,7 @@ from optgap.solvers.consolidation.squeeze import LARGE, applies, squeeze_to
 SEARCH_SHARE, SEARCH_S = 0.25, 2.0
 """Of the time limit, and seconds per hundred tasks, spent on annealing before any proof."""
 MANY = 100
-SHORT_S, TIED_S, LONG_S, QUICK_S, SQUEEZE_S = 0.3, 0.1, 2.0, 0.4, 1.5
+SHORT_S, TIED_S, FRAMED_S, LONG_S, QUICK_S, SQUEEZE_S = 0.3, 0.1, 1.5, 2.0, 0.4, 1.5
 """Seconds per hundred tasks on given counts of GPUs by level: before branching without and with
 gangs, where there are many tasks, otherwise at once, and after a first proof."""
 FILLINGS = 20
@@ -56,7 +56,8 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     branched = applies(pack, own) and pack.tasks <= MOST_BRANCHED and search.best is not None
     fill_to(pack, search, 0.0, limits, seed, FILLINGS)
     many = max(1.0, pack.tasks / MANY)  # a linear program takes longer by more than that
-    short = many * (TIED_S if pack.gang and pack.tasks <= 2 * MANY else SHORT_S)
+    tied = FRAMED_S if len(pack.rows) == 1 else TIED_S
+    short = many * (tied if pack.gang and pack.tasks <= 2 * MANY else SHORT_S)
     short = LONG_S if pack.tasks > LARGE else short
     proof = _squeeze(pack, search, limits, short if branched else QUICK_S, seed)
     if branched and not closed(search, proof):

@@ -15,25 +15,14 @@ from typing import Protocol
 import numpy as np
 
 from optgap.models.limits import Limits
+from optgap.solvers.consolidation.frames import Frames
 from optgap.solvers.consolidation.generation import FEW, Set
-from optgap.solvers.consolidation.layout_kernels import lay, room_worth
 from optgap.solvers.consolidation.levels import Levels, counted
 from optgap.solvers.consolidation.master import Box, Master
-from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray, Packing
+from optgap.solvers.consolidation.packing import IntArray, Packing
 from optgap.solvers.consolidation.search import Places, Search
 from optgap.solvers.consolidation.squeeze import squeeze_to
 
-MOST_LEVELS = 16
-"""Levels that a layout tells apart; more are taken together."""
-CELLS, CELLS_ALONE = 100, 400
-"""Of each line of room: with memory and other rows, and with memory alone."""
-MOVES, MOST_WORK = 1500, 50_000_000
-"""Of one layout, per task of several GPUs, and rows of GPUs that they may touch in all."""
-HOT_W, COLD_W = 30.0, 0.03
-AGAIN, WARM_W = 0.3, (1.0, 15.0)
-"""How often the best layout is begun with, and then the heat."""
-BEYOND = 3.0
-"""Times what a GPU costs beyond those wanted, at the level where it is."""
 TIGHT = 0.98
 """Of the counts wanted: what prices are taken at, so that what is scarce has one."""
 QUICK = 0.3
@@ -83,7 +72,7 @@ class Part:
     places: Callable[[Places], Places]
 
 
-class Layouts:
+class Layouts(Frames):
     """Layouts one after another, each with the placement that it allows.
 
     Parameters
@@ -95,50 +84,10 @@ class Layouts:
     def __init__(
         self, pack: Packing, own: Levels, search: Search, solver: Solver, seed: int
     ) -> None:
-        self.pack, self.own, self.search, self.solver = pack, own, search, solver
-        self.rng = np.random.default_rng(seed)
-        self.wide = np.flatnonzero(pack.width > 1)
-        narrow = np.flatnonzero(pack.width == 1)
-        self.narrow: IntArray = narrow[np.argsort(own.of[narrow], kind="stable")]
-        self.span = int(pack.server_gpus[0])
-        groups = np.array_split(np.arange(len(own.quanta)), min(MOST_LEVELS, len(own.quanta)))
-        self.heads = np.array([int(group[0]) for group in groups])
-        """The first level of each group of levels."""
-        self.group: IntArray = np.searchsorted(self.heads, own.of, side="right") - 1
-        quanta = np.array(own.quanta)[self.heads]
-        self.steps: FloatArray = np.diff(np.concatenate([[0], quanta])) * QUANTUM_W
-        work = 4.0 * float(pack.width[self.wide].mean()) * len(pack.rows) if self.wide.size else 1.0
-        self.moves = min(MOVES * len(self.wide), int(MOST_WORK / work))
-        self._lines()
-        self.prices: FloatArray = np.zeros(pack.tasks)
-        self.rents: FloatArray = np.cumsum(self.steps)
-        self.learned, self.learning = 0, LEARN_S * pack.tasks / 100
+        super().__init__(pack, own, np.random.default_rng(seed))
+        self.search, self.solver = search, solver
+        self.learning = LEARN_S * pack.tasks / 100
         self.pool: dict[Set, None] = {}
-        self.best: IntArray | None = None
-
-    @property
-    def useful(self) -> bool:
-        """Whether there are tasks of both kinds, and none is wider than a server."""
-        wide = bool(self.wide.size) and int(self.pack.width.max()) <= self.span
-        return wide and bool(self.narrow.size)
-
-    def _lines(self) -> None:
-        pack = self.pack
-        self.share: FloatArray = 1 / np.maximum(pack.most, 1)
-        cells = (CELLS_ALONE, 0) if len(pack.rows) == 1 else (CELLS, CELLS)
-        self.cells: IntArray = np.array(cells, dtype=np.int64)
-        sizes = pack.rows[:, self.narrow] * self.share[:, None]
-        two = np.array([sizes[0], sizes[1:].max(axis=0, initial=0.0)])
-        self.sizes: IntArray = np.rint(two * self.cells[:, None]).astype(np.int64)
-        over = self.group[self.narrow][None, :] >= np.arange(len(self.heads))[:, None]
-        self.others: IntArray = np.ascontiguousarray(over @ pack.rows[:, self.narrow].T)
-
-    def learn(self, prices: FloatArray, rents: FloatArray) -> None:
-        """Average the prices of tasks of one GPU, in the order of `narrow`, and of levels."""
-        self.learned += 1
-        share = 1 / self.learned
-        self.prices[self.narrow] += share * (prices - self.prices[self.narrow])
-        self.rents += share * (rents[self.heads] - self.rents)
 
     def begin(self, master: Master, wanted: tuple[int, ...], limits: Limits) -> None:
         """First prices: of a program without layouts."""
@@ -153,7 +102,7 @@ class Layouts:
         ----------
         below: W that a placement is looked for under. seconds: for that.
         """
-        first = self._laid(wanted)
+        first = self.laid(wanted)
         if not self.holds(first, wanted[-1]):
             return
         part = self.part(first, wanted[-1])
@@ -176,30 +125,6 @@ class Layouts:
         if search.places is not None:
             self.search.offer(part.places(search.places))
             self.best = first
-
-    def _laid(self, wanted: tuple[int, ...]) -> IntArray:
-        """(wide,) first GPUs: from scratch, or near the best known ones."""
-        pack, wide, servers = self.pack, self.wide, wanted[-1]
-        profit, level = self.prices[self.narrow], self.group[self.narrow]
-        worth = room_worth(self.sizes, profit, level, self.rents, self.cells)
-        first, hot = self.span * (np.arange(len(wide), dtype=np.int64) % servers), HOT_W
-        best = self.best
-        if best is not None and best.max() < self.span * servers and self.rng.random() < AGAIN:
-            first, hot = best.copy(), float(np.exp(self.rng.uniform(*np.log(WARM_W))))
-        lay(
-            worth, np.ascontiguousarray(pack.rows[:, wide]), pack.most, pack.width[wide],
-            self.group[wide], self.share, self.others,
-            np.array(wanted[:-1], dtype=np.int64)[self.heads], self.steps, BEYOND, self.span,
-            servers, first, self.moves, hot, COLD_W, self.rng,
-        )  # fmt: skip
-        return first
-
-    def holds(self, first: IntArray, servers: int) -> bool:
-        """Whether no GPU holds more than it can."""
-        used = np.zeros((len(self.pack.rows), self.span * servers), dtype=np.int64)
-        for ell, begin in zip(self.wide.tolist(), first.tolist(), strict=True):
-            used[:, begin : begin + int(self.pack.width[ell])] += self.pack.rows[:, ell, None]
-        return bool(np.all(used <= self.pack.most[:, None]))
 
     def part(self, first: IntArray, servers: int) -> Part:
         """What the layout leaves: GPUs with the same tasks are one anchor."""

@@ -15,6 +15,7 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.exchange_kernels import exchange
+from optgap.solvers.consolidation.frames import Frames
 from optgap.solvers.consolidation.levels import Levels, closed_bound
 from optgap.solvers.consolidation.packing import IntArray, Packing
 from optgap.solvers.consolidation.search import Search
@@ -27,7 +28,11 @@ MOST_VECTORS = 4000
 MOST_STEPS, LONGEST = 4_000_000, 256.0
 CLOSE = 1e-7
 """Relative: what rounding costs to a quantum may leave between equal numbers."""
-HEATS = (0.005, 0.06)
+HEATS, FRAMED, WARM = (0.005, 0.06), (0.003, 0.02), (0.001, 0.006)
+"""Excess in GPUs that annealing begins to allow; where it begins with a frame; and with the nearest
+of earlier attempts at the same counts."""
+WARMED, IN_FRAMES = 0.3, 0.45
+"""How often it does either."""
 COLD = 2e-4
 NEARLY, HOPEFUL, NOISE = 1.0, 5e-4, 0.01
 """Excess in GPUs below which tasks are dealt anew between two of them; the same per GPU below which
@@ -158,6 +163,10 @@ def _vectors(
                 heapq.heappush(heap, (closed_bound(pack, own, more), more))
 
 
+Begun = tuple[IntArray, IntArray, tuple[float, float]]
+"""The GPU of each task's each share, the highest level of each GPU, and between what heats."""
+
+
 class Attempts:
     """Looks for placements with given counts, and offers what it finds."""
 
@@ -165,14 +174,33 @@ class Attempts:
         self, pack: Packing, own: Levels, search: Search, rng: np.random.Generator, limits: Limits
     ) -> None:
         self.pack, self.own, self.search, self.rng, self.limits = pack, own, search, rng, limits
+        # with more rows than memory GPUs hold few tasks: those are no fluid
+        frames = Frames(pack, own, rng) if pack.gang and len(pack.rows) == 1 else None
+        self.frames = frames if frames is not None and frames.useful else None
         self.owner: IntArray = np.repeat(np.arange(pack.tasks), pack.width).astype(np.int64)
         self.longer = 1.0
         self.left = np.inf
+        self.aim: tuple[int, ...] = ()
+        self.nearest: tuple[IntArray, IntArray] | None = None
+        self.nearest_left = NEARLY
+
+    def _begun(self, vector: tuple[int, ...]) -> Begun | None:
+        """Near an earlier attempt, or with a frame; None to begin with tasks one by one."""
+        draw = self.rng.random()
+        if self.nearest is not None and draw < WARMED:
+            place, cap = self.nearest
+            return place.copy(), cap.copy(), WARM
+        if self.frames is None or draw > WARMED + IN_FRAMES:
+            return None
+        framed = self.frames.begun(vector, self.search.start)
+        return None if framed is None else (*framed, FRAMED)
 
     def __call__(self, vector: tuple[int, ...]) -> tuple[int, ...] | None:
         """The counts where a placement was found, dear GPUs on the first servers; else None."""
         pack, start = self.pack, self.search.start
         width, limit = int(pack.server_gpus[0]), pack.limits[0]
+        if vector != self.aim:
+            self.aim, self.nearest, self.nearest_left = vector, None, NEARLY
         cap = _caps(vector, width, False)
         place = np.zeros(len(self.owner), dtype=np.int64)
         level = self.own.of.astype(np.int64)
@@ -182,12 +210,17 @@ class Attempts:
         steps = min(MOST_STEPS, int(STEPS * self.longer * len(self.owner)))
         tries, self.left = float(ATTEMPTS), np.inf
         while tries > 0:
-            hot = float(np.exp(self.rng.uniform(*np.log(HEATS))))
+            heats = HEATS
             if pack.gang:
-                caps, other = _caps(vector, width, self.rng.random() < BY_SERVER), place.copy()
-                again = _order(pack, self.own, self.rng)
-                if spread(again, start, pack.rows, limit, level, caps, width, pack.gang, other):
-                    cap, place = caps, other
+                framed = self._begun(vector)
+                if framed is not None:
+                    place, cap, heats = framed
+                else:
+                    caps, other = _caps(vector, width, self.rng.random() < BY_SERVER), place.copy()
+                    again = _order(pack, self.own, self.rng)
+                    if spread(again, start, pack.rows, limit, level, caps, width, True, other):
+                        cap, place = caps, other
+            hot = float(np.exp(self.rng.uniform(*np.log(heats))))
             trial, own = place.copy(), cap.copy()
             left = squeeze(
                 start, self.owner, pack.rows, limit, level, own, width, pack.gang, trial,
@@ -202,6 +235,8 @@ class Attempts:
                 if left >= HOPEFUL * len(cap):
                     break
             self.left = min(self.left, left)
+            if left < self.nearest_left:
+                self.nearest, self.nearest_left = (trial, own), left
             if left == 0.0:
                 flat, ends = trial.tolist(), start.tolist()
                 self.search.offer([tuple(flat[a:b]) for a, b in itertools.pairwise(ends)])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -18,7 +20,7 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation import deciding
 from optgap.solvers.consolidation.branching import Tree
 from optgap.solvers.consolidation.columns import columns
-from optgap.solvers.consolidation.deciding import Verdict, decide
+from optgap.solvers.consolidation.deciding import Decision, Verdict, decide
 from optgap.solvers.consolidation.generation import coarse_sizes, table_shape
 from optgap.solvers.consolidation.kernels import all_sets, fill_tables
 from optgap.solvers.consolidation.levels import Levels, counted, levels
@@ -281,3 +283,81 @@ def test_denied_counts_leave_the_optimum_where_it_is(gang: str, capacity: str) -
         assert other.claimed is not None
         assert min(bound, search.watts) <= other.claimed * (1 + 1e-6)
         assert other.bound <= search.watts * (1 + 1e-6)
+
+
+class Look:
+    """Says what it is told, after some looks that say nothing."""
+
+    def __init__(self, verdict: Verdict, looks: int) -> None:
+        self.verdict, self.looks = verdict, looks
+        self.times: list[float] = []
+
+    @property
+    def denied(self) -> bool:
+        return self.verdict is Verdict.DENIED and len(self.times) >= self.looks
+
+    def solve(self, limits: Limits) -> Decision:
+        self.times.append(limits.time_limit or math.inf)
+        time.sleep(0.001)
+        done = len(self.times) >= self.looks
+        return Decision(self.verdict if done else Verdict.OPEN)
+
+
+def looked(programs: list[Look], limits: Limits, otherwise: Callable[[], bool] | None) -> Verdict:
+    return deciding._looked(programs, limits, 0.01, otherwise).verdict  # type: ignore[arg-type]
+
+
+def test_quick_looks_come_before_longer_ones_and_what_is_denied_is_left_out() -> None:
+    few, some, whole = (Look(Verdict.DENIED, 1), Look(Verdict.OPEN, 9), Look(Verdict.DENIED, 3))
+    assert looked([few, some, whole], Limits(60), lambda: False) is Verdict.DENIED
+    assert len(few.times) == 1
+    assert whole.times == some.times == [0.01, 0.02, 0.04]
+
+
+def test_what_denies_some_of_the_sets_denies_nothing() -> None:
+    assert looked([Look(Verdict.DENIED, 1), Look(Verdict.OPEN, 1)], Limits(60), None) is (
+        Verdict.OPEN
+    )
+    assert looked([Look(Verdict.OPEN, 9), Look(Verdict.DENIED, 1)], Limits(60), None) is (
+        Verdict.DENIED
+    )
+    assert looked([Look(Verdict.PLACED, 1), Look(Verdict.DENIED, 1)], Limits(60), None) is (
+        Verdict.PLACED
+    )
+
+
+def test_without_anything_else_to_try_there_is_one_quick_look() -> None:
+    program = Look(Verdict.DENIED, 2)
+    assert looked([program], Limits(60), None) is Verdict.OPEN
+    assert program.times == [0.01]
+
+
+def test_what_is_found_beside_ends_the_looks() -> None:
+    program, tried = Look(Verdict.DENIED, 10**6), iter([False, False, True])
+    assert looked([program], Limits(60), lambda: next(tried)) is Verdict.OPEN
+    assert not list(tried)
+
+
+def test_an_interrupt_ends_the_looks() -> None:
+    limits = Limits(60)
+
+    def interrupted() -> bool:
+        limits.interrupted.set()
+        return False
+
+    assert looked([Look(Verdict.DENIED, 10**6)], limits, interrupted) is Verdict.OPEN
+
+
+def test_a_fault_beside_is_not_swallowed() -> None:
+    def broken() -> bool:
+        raise RuntimeError("broken")
+
+    with pytest.raises(RuntimeError, match="broken"):
+        looked([Look(Verdict.DENIED, 10**6)], Limits(60), broken)
+
+
+def test_a_fault_of_a_program_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = Look(Verdict.DENIED, 1)
+    monkeypatch.setattr(program, "solve", lambda _: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        looked([program], Limits(60), lambda: False)

@@ -262,8 +262,10 @@ def test_counts_below_denied_ones_are_denied_without_another_program(
 ) -> None:
     grown = tree(STEPS, (3, 2, 1), 1e6, gang="free")
     asked = []
+    lifted = [(5, 4, 2, 2), (5, 5, 4, 2)]  # a quick look is enough for more than is asked
 
-    def decides(vector: tuple[int, ...], gang: bool, seconds: float) -> bool:
+    def decides(vector: tuple[int, ...], gang: bool, seconds: float, wait: bool = True) -> bool:
+        assert wait is (vector not in lifted)
         asked.append(vector)
         return vector[1] <= 4
 
@@ -288,16 +290,78 @@ def test_more_of_the_dearer_levels_is_asked_for_rarely_where_it_leads_nowhere(
     node = Node(460.0, 0, 0, Box((3, 2, 1, 2), (16, 16, 16, 8)), grown.root.binding)
     vectors = [(10, 2 + k, 1, 2) for k in range(8)]
     asked = []
+    lifted = [(10, 3, 2, 2), (10, 9, 2, 2)]  # the first and, six denials later, the seventh
 
-    def decides(vector: tuple[int, ...], gang: bool, seconds: float) -> bool:
+    def decides(vector: tuple[int, ...], gang: bool, seconds: float, wait: bool = True) -> bool:
+        assert wait is (vector not in lifted)
         asked.append(vector)
         return vector in vectors
 
     monkeypatch.setattr(grown, "_decides", decides)
     for vector in vectors:
         assert grown._denied(node, vector) == vector
-    lifted = [(10, 3, 2, 2), (10, 9, 2, 2)]  # the first and, six denials later, the seventh
     assert asked == [vectors[0], lifted[0], *vectors[1:7], lifted[1], vectors[7]]
+
+
+def test_what_was_decided_neither_way_is_gone_back_to_with_more_patience(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    grown = tree(STEPS, (3, 2, 1), 1e6, gang="free")
+    grown.heap = []
+    given: list[float] = []
+
+    def decides(vector: tuple[int, ...], gang: bool, seconds: float) -> bool:
+        given.append(seconds)
+        return False
+
+    monkeypatch.setattr(grown, "_decides", decides)
+    monkeypatch.setattr(grown, "_plunge", lambda *_: None)
+    grown.misses = 99  # annealing is not what this is about
+    box = Box((3, 2, 1, 2), (3, 2, 1, 2))
+    node = Node(460.0, 0, 0, box, grown.root.binding)
+    assert not grown.again()  # nothing to go back to
+    grown._settle(node, 470.0, box.low)
+    assert (grown.bound, grown.heap) == (470.0, [])
+    times = 0
+    while grown.again():
+        times += 1
+        assert grown.halted == []
+        grown._settle(grown.heap.pop(), 470.0, box.low)
+        assert grown.bound == 470.0
+    assert times == 4
+    assert given == pytest.approx([given[0] * 3.0**k for k in range(5)])
+    # where servers are branched on there is more to do than to wait
+    tied = tree(STEPS, (3, 2, 1), 1e6)
+    tied._stick(node, 470.0, box.low)
+    assert not tied.again()
+
+
+def test_what_is_too_dear_by_now_is_not_gone_back_to() -> None:
+    grown = tree(STEPS, (3, 2, 1), 1e6, gang="free")
+    grown.heap = []
+    grown._stick(grown.root, 470.0, (3, 2, 1, 2))
+    grown.search.watts = 470.0
+    assert not grown.again()
+    assert grown.bound == 470.0
+
+
+def test_annealing_that_misses_counts_by_far_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    grown = tree(STEPS, (3, 2, 1), 1e6, gang="free")
+    tried: list[tuple[int, ...]] = []
+
+    class Missing:
+        left = 0.5
+
+        def __call__(self, vector: tuple[int, ...]) -> None:
+            tried.append(vector)
+
+    grown.attempts = Missing()  # type: ignore[assignment]
+    monkeypatch.setattr(grown, "_denied", lambda *_: None)
+    monkeypatch.setattr(grown, "_plunge", lambda *_: None)
+    for k in range(4):
+        vector = (10, 2 + k, 1, 2)
+        grown._look(replace(grown.root, box=Box(vector, vector)), vector, True)
+    assert tried == [(10, 2, 1), (10, 3, 1)]
 
 
 def test_where_servers_tell_more_no_integer_program_is_asked(
@@ -356,7 +420,7 @@ def test_a_node_whose_counts_are_whole_is_settled_only_where_nothing_is_left_of_
     vector, many = (4, 2), Box((4, 2), (5, 2))
 
     def settled(bound: float, box: Box, binding: Binding) -> tuple[float, float, int]:
-        grown.heap, grown.left, grown.stuck = [], math.inf, math.inf
+        grown.heap, grown.left, grown.halted = [], math.inf, []
         grown._settle(Node(bound, 0, 0, box, binding), bound, vector)
         return grown.left, grown.stuck, len(grown.heap)
 
@@ -433,7 +497,7 @@ def test_a_node_costs_no_less_than_its_parent_and_its_least_counts() -> None:
     assert grown.left == grown.bound == pytest.approx(5 * 60 + 4 * 30 + 2 * 20 + 300)
     grown._push(node, 480.0, Box((3, 2, 1, 2), (5, 4, 2, 4)), node.binding)
     assert grown.bound == 480
-    grown.stuck = 473.0
+    grown.halted = [Node(473.0, 0, 0, grown.root.box, node.binding)]
     assert grown.bound == 473
 
 
