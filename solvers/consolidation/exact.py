@@ -7,7 +7,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import cpsat
 from optgap.solvers.consolidation.bounds import Proof, prove
-from optgap.solvers.consolidation.branching import Tree
+from optgap.solvers.consolidation.branching import FEW_TASKS, Tree
 from optgap.solvers.consolidation.compact import Compact, fits
 from optgap.solvers.consolidation.dive import dive_to
 from optgap.solvers.consolidation.filling import fill_to
@@ -29,7 +29,7 @@ SEARCH_SHARE, SEARCH_S = 0.25, 2.0
 MANY = 100
 SHORT_S, TIED_S, FRAMED_S, LONG_S, QUICK_S, SQUEEZE_S = 0.3, 0.1, 1.5, 2.0, 0.4, 1.5
 """Seconds per hundred tasks on given counts of GPUs by level: before branching without and with
-gangs, where there are many tasks, otherwise at once, and after a first proof."""
+gangs, that with frames, where there are many tasks, otherwise at once, and after a first proof."""
 FILLINGS = 20
 """Placements that are made GPU by GPU before any search."""
 MOST_BRANCHED, SLICE_S, LAID, FEW_SERVERS = 600, 2.5, 2.0, 5
@@ -56,7 +56,7 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     branched = applies(pack, own) and pack.tasks <= MOST_BRANCHED and search.best is not None
     fill_to(pack, search, 0.0, limits, seed, FILLINGS)
     many = max(1.0, pack.tasks / MANY)  # a linear program takes longer by more than that
-    tied = FRAMED_S if len(pack.rows) == 1 else TIED_S
+    tied = FRAMED_S if len(pack.rows) == 1 and pack.tasks > FEW_TASKS else TIED_S
     short = many * (tied if pack.gang and pack.tasks <= 2 * MANY else SHORT_S)
     short = LONG_S if pack.tasks > LARGE else short
     proof = _squeeze(pack, search, limits, short if branched else QUICK_S, seed)
