@@ -115,7 +115,8 @@ def placement() -> Iterator[Case]:
         yield Case("placement", "exact power", size, "textbook MILP, CBC", ours, rival)
     for size in SIZES:
         params = {"preset": "alibaba", "size": 76 * size}
-        ours = solving("placement", "patterns", params, time_limit=LIMIT)
+        small = {"preset": "alibaba", "size": 2}
+        ours = solving("placement", "patterns", params, small, time_limit=LIMIT)
         rival = solving("placement", "bound-types", params)
         yield Case("placement", "bound", size, "linear program over types", ours, rival)
 
