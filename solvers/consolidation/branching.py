@@ -59,10 +59,10 @@ MOST_DECIDED = 256
 """Tasks up to which integer programs over all sets are tried: with more there are too many sets."""
 MOST_SPLIT = 8
 """Levels up to which that is so where a task's GPUs are in one server, as servers tell more."""
-DECIDE_S, LIFT, RARELY = 2.5, 2.0, 6
+DECIDE_S, LIFT, LIFT_S, RARELY = 2.5, 2.0, 0.6, 6
 """Seconds per hundred tasks for an integer program over what counts allow; where it denies them,
-times what it took for one over more of the dearer levels, and how many denials later that is tried
-again where it led to nothing."""
+times what it took for one over more of the dearer levels, the most of that, and how many denials
+later that is tried again where it led to nothing."""
 MISSED, MOST_MISSES = 0.02, 2
 """Excess in GPUs beyond which annealing missed counts, and after how many misses it is left to the
 integer programs."""
@@ -309,9 +309,10 @@ class Tree:
 
         Parameters
         ----------
-        wait: look again where a quick look decides nothing.
+        wait: or else there is only time for a quick look.
         """
-        own = self.limits.within(seconds)
+        quick = LIFT_S * self.pack.tasks / 100
+        own = self.limits.within(seconds if wait else min(seconds, quick))
         low = self.root.box.low
         way = partial(self._way, vector) if wait else None
         decision = decide(self.master, low, vector, self.cut, own, gang, way)

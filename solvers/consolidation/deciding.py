@@ -74,7 +74,7 @@ def decide(
     gang: a task's GPUs are in one server. Without, they may be anywhere, and a denial holds for
         both.
     otherwise: what is tried beside, again and again, where a quick look decides nothing; True
-        where that makes more looks needless. Without, there is nothing but the quick look.
+        where that makes more looks needless.
     """
     # counts that are fixed would take the prices away; servers that are counted may sleep
     least = (a if a < b else 0 for a, b in zip(low[:-1], vector, strict=False))
@@ -116,7 +116,7 @@ def _looked(
 
     Parameters
     ----------
-    seconds: of each look of the first round, which is the only one without `otherwise`.
+    seconds: of each look of the first round.
     """
     done = threading.Event()
 
@@ -128,8 +128,6 @@ def _looked(
                 decided = answer.verdict is Verdict.DENIED and one is programs[-1]
                 if decided or answer.verdict is Verdict.PLACED:
                     return answer
-            if otherwise is None:
-                break
             left, each = [one for one in left if not one.denied], LONGER * each
         return Decision(Verdict.OPEN)
 

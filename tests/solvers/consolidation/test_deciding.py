@@ -315,7 +315,7 @@ def test_quick_looks_come_before_longer_ones_and_what_is_denied_is_left_out() ->
 
 
 def test_what_denies_some_of_the_sets_denies_nothing() -> None:
-    assert looked([Look(Verdict.DENIED, 1), Look(Verdict.OPEN, 1)], Limits(60), None) is (
+    assert looked([Look(Verdict.DENIED, 1), Look(Verdict.OPEN, 1)], Limits(0.05), None) is (
         Verdict.OPEN
     )
     assert looked([Look(Verdict.OPEN, 9), Look(Verdict.DENIED, 1)], Limits(60), None) is (
@@ -326,10 +326,10 @@ def test_what_denies_some_of_the_sets_denies_nothing() -> None:
     )
 
 
-def test_without_anything_else_to_try_there_is_one_quick_look() -> None:
+def test_without_anything_else_to_try_looks_go_on_as_well() -> None:
     program = Look(Verdict.DENIED, 2)
-    assert looked([program], Limits(60), None) is Verdict.OPEN
-    assert program.times == [0.01]
+    assert looked([program], Limits(60), None) is Verdict.DENIED
+    assert program.times == [0.01, 0.02]
 
 
 def test_what_is_found_beside_ends_the_looks() -> None:
