@@ -96,7 +96,8 @@ class Tree:
 
     Attributes
     ----------
-    halted: what was neither denied nor placed. left: least bound of what was too dear.
+    halted: what was neither denied nor placed, with its counts as aims. left: least bound of what
+        was too dear.
     """
 
     def __init__(
@@ -128,7 +129,6 @@ class Tree:
         self.denials = self.lift_from = 0
         self.decided: set[tuple[int, ...]] = set()
         self.refused: list[tuple[int, ...]] = []
-        self.open_vectors: list[tuple[int, ...]] = []
         self.halted: list[Node] = []
         self.ways, self.misses, self.patience = -1, 0, 1.0
         self.near: FloatArray = np.array(box.low, dtype=np.float64)
@@ -156,6 +156,11 @@ class Tree:
     def few(self) -> bool:
         """Whether the tree is small: then dives begin at its nodes more often than at its root."""
         return self.pack.gang and self.pack.tasks <= FEW_TASKS
+
+    @property
+    def settles(self) -> bool:
+        """Whether integer programs settle counts in the end, so that no servers are branched on."""
+        return self.pack.tasks <= MOST_DECIDED and not (self.pack.gang or self.pack.anchors)
 
     @property
     def cut(self) -> float:
@@ -193,7 +198,7 @@ class Tree:
 
     def _seek(self, best: Node, spent: float) -> bool:
         """Look for a placement, when it is time to; whether to do so again before branching."""
-        tried = self.tried if self.pack.tasks > MOST_DECIDED else self.open_vectors
+        tried = self.tried if self.pack.tasks > MOST_DECIDED else self.halted
         far = bool(tried) and self.cut > best.bound * (1 + FAR)
         if not (far or self._unbound(best.binding).size):
             return False
@@ -314,7 +319,8 @@ class Tree:
         quick = LIFT_S * self.pack.tasks / 100
         own = self.limits.within(seconds if wait else min(seconds, quick))
         low = self.root.box.low
-        way = partial(self._way, vector) if wait else None
+        ways = wait and (self.layouts is not None or not self.pack.gang)
+        way = partial(self._way, vector) if ways else None
         decision = decide(self.master, low, vector, self.cut, own, gang, way)
         if gang == self.pack.gang and decision.places is not None:
             self.search.offer(decision.places)
@@ -380,46 +386,42 @@ class Tree:
         What is returned are counts of which an integer program says that there is none.
         """
         number = self.tried[vector] = self.tried.get(vector, 0) + 1
-        decided = self.pack.tasks <= MOST_DECIDED and not (self.pack.gang or self.pack.anchors)
         if number == 1 and len(self.tried) <= MOST_ATTEMPTS and self.misses < MOST_MISSES:
             self.attempts(vector[:-1])
-            self.misses += decided and self.attempts.left > MISSED
+            self.misses += self.settles and self.attempts.left > MISSED
         denied = self._denied(node, vector)
         if denied is not None or not complete:
             return denied
-        for k in range(1 if decided else PLUNGES):
+        for k in range(1 if self.settles else PLUNGES):
             if self._placed(vector) or self.limits.stop is not None:
                 break
             self._plunge(vector, node.binding, 0.0 if number == 1 and k == 0 else 1.0)
         return None
 
     def _stick(self, node: Node, bound: float, vector: tuple[int, ...]) -> None:
-        self.halted.append(replace(node, bound=bound))
-        self.open_vectors.append(vector)
+        self.halted.append(replace(node, bound=bound, aim=vector))
 
     def again(self) -> bool:
         """Go back to what was neither denied nor placed, with more patience; whether there is any.
 
         Not where a task's GPUs are in one server: servers are branched on there.
         """
-        several = self.pack.tasks > MOST_DECIDED or self.pack.gang or self.pack.anchors
-        if several or self.patience >= MOST_PATIENT or not self.halted:
+        if not self.settles or self.patience >= MOST_PATIENT or not self.halted:
             return False
         self.patience *= PATIENT
         self.decided.clear()
         self.heap += self.halted
         heapq.heapify(self.heap)
-        self.halted, self.open_vectors = [], []
+        self.halted = []
         return self.open()
 
     def retry(self, limits: Limits) -> None:
         """Look again for placements of what was neither denied nor placed, the cheapest first."""
         self.limits = self.attempts.limits = limits
-        self.open_vectors.sort(key=self.master.watts)
+        vectors = sorted((node.aim for node in self.halted), key=self.master.watts)
         while limits.stop is None and self.stuck < self.cut:
-            for vector in self.open_vectors:
-                watts = self.master.watts(vector)
-                if watts >= self.cut or limits.stop is not None:
+            for vector in vectors:
+                if self.master.watts(vector) >= self.cut or limits.stop is not None:
                     break
                 if self.attempts(vector[:-1]) is None and not self.pack.gang:
                     self._plunge(vector, self.root.binding, 1.0)
@@ -517,14 +519,12 @@ class Tree:
     def _below(self, node: Node, whole: Binding) -> None:
         """The best counts that a binding allows, within a few nodes."""
         heap, halted, done = self.heap, list(self.halted), self.nodes
-        vectors = list(self.open_vectors)
         self.heap = [Node(node.bound, 0, next(self.numbers), node.box, whole)]
         while self.heap and self.nodes < done + DIVE_NODES and self.limits.stop is None:
             below = heapq.heappop(self.heap)
             if below.bound < self.cut:
                 self._expand(below)
         self.heap, self.halted, self.nodes = heap, halted, done
-        self.open_vectors = vectors
 
     def _on_servers(self, node: Node, bound: float) -> None:
         """The widest unbound task into each server where it may be, or a fresh one."""

@@ -27,9 +27,8 @@ MOST_LISTED, MOST_NODES = 20_000, 5_000_000
 """Sets that are listed, and sets that are looked at for that, at most."""
 MOST_TOGETHER = 4000
 """The same where sets are told apart by server."""
-POOLS, SLICE = (500, 2000, 6000, MOST_LISTED), 0.5
-"""Sets of the least reduced cost that an integer program is solved over first, then, at last; the
-share of the time left that each may take before the last."""
+POOLS = (500, 2000, 6000, MOST_LISTED)
+"""Sets of the least reduced cost that an integer program is solved over first, then, at last."""
 NEARLY = 1.5
 """Times a pool up to which all sets are taken at once."""
 NARROWER, NARROWEST = 0.5, 0.02

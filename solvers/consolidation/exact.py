@@ -7,7 +7,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import cpsat
 from optgap.solvers.consolidation.bounds import Proof, prove
-from optgap.solvers.consolidation.branching import FEW_TASKS, Tree
+from optgap.solvers.consolidation.branching import Tree
 from optgap.solvers.consolidation.compact import Compact, fits
 from optgap.solvers.consolidation.dive import dive_to
 from optgap.solvers.consolidation.filling import fill_to
@@ -56,7 +56,7 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     branched = applies(pack, own) and pack.tasks <= MOST_BRANCHED and search.best is not None
     fill_to(pack, search, 0.0, limits, seed, FILLINGS)
     many = max(1.0, pack.tasks / MANY)  # a linear program takes longer by more than that
-    tied = FRAMED_S if len(pack.rows) == 1 and pack.tasks > FEW_TASKS else TIED_S
+    tied = FRAMED_S if len(pack.rows) == 1 and pack.tasks > MANY else TIED_S
     short = many * (tied if pack.gang and pack.tasks <= 2 * MANY else SHORT_S)
     short = LONG_S if pack.tasks > LARGE else short
     proof = _squeeze(pack, search, limits, short if branched else QUICK_S, seed)

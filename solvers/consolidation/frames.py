@@ -34,7 +34,7 @@ class Frames:
 
     Attributes
     ----------
-    learned: how many times prices were averaged; none at first, and the others are a fluid.
+    learned: how many times prices were averaged.
     """
 
     def __init__(self, pack: Packing, own: Levels, rng: np.random.Generator) -> None:
@@ -118,7 +118,7 @@ class Frames:
         return bool(np.all(self.used(first, servers) <= self.pack.most[:, None]))
 
     def begun(self, vector: tuple[int, ...], start: IntArray) -> tuple[IntArray, IntArray] | None:
-        """A frame for counts by level, and each other task where most is left: place and levels.
+        """A frame for counts by level, and each other task where least is left: place and levels.
 
         None where the frame holds too much, or has GPUs of too many levels.
 
@@ -128,9 +128,9 @@ class Frames:
         """
         servers = self.pack.servers_for(vector[0])
         first = self.laid((*vector, servers), priced=False)
-        used = self.used(first, servers)
-        if not np.all(used <= self.pack.most[:, None]):
+        if not self.holds(first, servers):
             return None
+        used = self.used(first, servers)
         place = np.zeros(int(start[-1]), dtype=np.int64)
         cap = np.full(self.span * servers, -1, dtype=np.int64)
         for ell, begin in zip(self.wide.tolist(), first.tolist(), strict=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +17,9 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.presets import mixed
 from optgap.models.limits import Limits
 from optgap.models.result import Status
-from optgap.solvers.consolidation import METHODS
+from optgap.solvers.consolidation import METHODS, branching
 from optgap.solvers.consolidation.branching import Tree
+from optgap.solvers.consolidation.deciding import Decision, Verdict
 from optgap.solvers.consolidation.exhaustive import exhaustive
 from optgap.solvers.consolidation.generation import coarse_sizes
 from optgap.solvers.consolidation.kernels import NOBODY_APART, best_sets, fill_tables
@@ -142,6 +145,32 @@ def test_servers_of_gangs_cost_what_free_gpus_do_not() -> None:
         assert outcome.bound <= watts[gang] <= outcome.bound * (1 + CLOSE)
     assert watts["server"] == pytest.approx(3420.7003, abs=1e-3)
     assert watts["free"] < watts["server"] - 50
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_ways_beside_a_program_keep_a_tasks_gpus_in_one_server(
+    wide: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no task has one GPU there are no layouts, and the way down binds no task."""
+    problem = mixed(seed=1, size=15)
+    if wide:
+        both = tuple(replace(task, gpus=2) for task in problem.tasks)
+        problem = replace(problem, tasks=both)
+    grown, search = tree(packing(problem))
+    search.watts, search.best = 1e4, None
+    tried: list[bool] = []
+
+    def decide(*arguments: Any) -> Decision:
+        otherwise = arguments[-1]
+        tried.append(otherwise is not None and [otherwise() for _ in range(3)] != [])
+        return Decision(Verdict.OPEN)
+
+    monkeypatch.setattr(branching, "decide", decide)
+    for more in range(4):
+        assert not grown._decides(tuple(x + more for x in grown.root.box.low), False, 1.0)
+        assert search.places is None or problem.check(grown.pack.solution(search.places)) == []
+    assert tried == [not wide] * 4
+    assert (search.places is None) == wide
 
 
 def test_servers_that_cost_nothing_are_branched_on_last() -> None:
