@@ -16,7 +16,7 @@ from optgap.solvers.consolidation.deciding import Verdict, decide
 from optgap.solvers.consolidation.generation import FEW
 from optgap.solvers.consolidation.layouts import Layouts
 from optgap.solvers.consolidation.levels import Levels, closed_bound, server_limit
-from optgap.solvers.consolidation.master import Binding, Box, Master
+from optgap.solvers.consolidation.master import Basis, Binding, Box, Master
 from optgap.solvers.consolidation.outcomes import CLOSE
 from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray, Packing
 from optgap.solvers.consolidation.plunge import Plunge
@@ -59,7 +59,7 @@ MOST_DECIDED = 256
 """Tasks up to which integer programs over all sets are tried: with more there are too many sets."""
 MOST_SPLIT = 8
 """Levels up to which that is so where a task's GPUs are in one server, as servers tell more."""
-DECIDE_S, LIFT, LIFT_S, RARELY = 2.5, 2.0, 0.6, 6
+DECIDE_S, LIFT, LIFT_S, RARELY = 3.5, 2.0, 0.6, 6
 """Seconds per hundred tasks for an integer program over what counts allow; where it denies them,
 times what it took for one over more of the dearer levels, the most of that, and how many denials
 later that is tried again where it led to nothing."""
@@ -85,6 +85,8 @@ class Node:
     binding: Binding = field(compare=False)
     aim: tuple[int, ...] = field(compare=False, default=())
     """Counts near those of its linear program."""
+    basis: Basis | None = field(compare=False, default=None)
+    """Where the linear program of its parent ended."""
 
 
 class Tree:
@@ -131,6 +133,7 @@ class Tree:
         self.refused: list[tuple[int, ...]] = []
         self.halted: list[Node] = []
         self.ways, self.misses, self.patience = -1, 0, 1.0
+        self.basis: Basis | None = None
         self.near: FloatArray = np.array(box.low, dtype=np.float64)
         self.hope = self.guess = HOPE
         self.layouts = self._layouts(seed)
@@ -230,14 +233,17 @@ class Tree:
         else:
             aim = tuple(np.clip(np.ceil(self.near - WHOLE), box.low, box.high).astype(int).tolist())
             number = next(self.numbers)
-            heapq.heappush(self.heap, Node(bound, node.deep - 1, number, box, binding, aim))
+            below = Node(bound, node.deep - 1, number, box, binding, aim, self.basis)
+            heapq.heappush(self.heap, below)
 
     def _expand(self, node: Node) -> bool:
         """Whether the node is done with; else it counts as open."""
         self.nodes += 1
         self.master.confine(node.box)
         self.master.bind(node.binding)
+        self.master.begin(node.basis)
         relaxed = self.master.run(self.limits, enough=self.cut, hopeless=self._hopeless(node))
+        self.basis = self.master.basis
         bound = max(node.bound, relaxed.bound)
         if bound >= self.cut:
             self.left = min(self.left, bound)
@@ -321,7 +327,8 @@ class Tree:
         low = self.root.box.low
         ways = wait and (self.layouts is not None or not self.pack.gang)
         way = partial(self._way, vector) if ways else None
-        decision = decide(self.master, low, vector, self.cut, own, gang, way)
+        placing = wait and gang == self.pack.gang
+        decision = decide(self.master, low, vector, self.cut, own, gang, way, placing)
         if gang == self.pack.gang and decision.places is not None:
             self.search.offer(decision.places)
         return decision.verdict is Verdict.DENIED

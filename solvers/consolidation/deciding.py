@@ -8,6 +8,7 @@ of GPUs finds a placement, or there is none.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -27,15 +28,20 @@ MOST_LISTED, MOST_NODES = 20_000, 5_000_000
 """Sets that are listed, and sets that are looked at for that, at most."""
 MOST_TOGETHER = 4000
 """The same where sets are told apart by server."""
-POOLS = (500, 2000, 6000, MOST_LISTED)
-"""Sets of the least reduced cost that an integer program is solved over first, then, at last."""
+POOLS, BESIDE = (500, 2000, 6000, MOST_LISTED), 2000
+"""Sets of the least reduced cost that an integer program is solved over first, then, at last; and
+first where nothing can be denied and placements are looked for otherwise, too."""
 NEARLY = 1.5
 """Times a pool up to which all sets are taken at once."""
 NARROWER, NARROWEST = 0.5, 0.02
 """Where there are too many sets, half of what lies between bound and cost is listed, and half of
 that, and so on: it proves nothing, but may find a placement."""
-QUICK_S, LONGER = 0.2, 2.0
-"""Seconds per hundred tasks that each has at first, as most need no more; then times as long."""
+QUICK_S, ALONE_S, TURNS, LONGER = 0.2, 0.6, 2, 2.0
+"""Seconds per hundred tasks that each has at first, where there are several and where one is alone,
+as most need no more; turns that are as long, and how much longer the next ones are."""
+SELDOM_DENIED, WAYS_FIRST, LARGE = 2000, 4, 4000
+"""Sets beyond which a placement is looked for otherwise first, and how often: half as often where
+counts may be denied; and those beyond which a look takes longer."""
 SLACK_W = 1e-4
 """What sums may be off by."""
 
@@ -64,6 +70,7 @@ def decide(
     limits: Limits,
     gang: bool,
     otherwise: Callable[[], bool] | None = None,
+    placing: bool = True,
 ) -> Decision:
     """Look for a placement for at most `most` W whose counts are at most `vector`.
 
@@ -74,6 +81,7 @@ def decide(
         both.
     otherwise: what is tried beside, again and again, where a quick look decides nothing; True
         where that makes more looks needless.
+    placing: a placement is of use; else nothing but a denial is looked for.
     """
     # counts that are fixed would take the prices away; servers that are counted may sleep
     least = (a if a < b else 0 for a, b in zip(low[:-1], vector, strict=False))
@@ -84,25 +92,47 @@ def decide(
     relaxed = master.run(limits, enough=watts, priced=True)
     if relaxed.bound > watts:
         return Decision(Verdict.DENIED)
-    program, most_listed = (_Together, MOST_TOGETHER) if gang else (_Program, MOST_LISTED)
-    share, complete = 1.0, False
-    sets: list[tuple[float, Set]] = []
-    while limits.stop is None and not complete:
-        up_to = relaxed.bound + share * (watts - relaxed.bound)
-        sets, complete = master.listed(up_to, most_listed, MOST_NODES)
-        if not complete:
-            share *= NARROWER
-            if share < NARROWEST:
-                break
-    if not (complete and sets):
+    sets, part = _listed(
+        master, relaxed.bound, watts, limits, MOST_TOGETHER if gang else MOST_LISTED, placing
+    )
+    if not sets:
         return Decision(Verdict.OPEN)
-    sizes = [pool for pool in POOLS if pool * NEARLY < len(sets)]
+    alone = placing and otherwise is not None
+    if placing and otherwise is not None and (part or len(sets) > SELDOM_DENIED):
+        for _ in range(WAYS_FIRST if part else WAYS_FIRST // 2):
+            if limits.stop is not None or otherwise():
+                return Decision(Verdict.OPEN)
+    pools = POOLS if not alone else (BESIDE,) if part else ()
+    program = _Together if gang else _Program
     programs = [
-        program(master, [one for _, one in part], vector, watts)
-        for part in (*(sets[:size] for size in sizes), sets)
+        program(master, sets[:size], vector, watts, part or size < len(sets))
+        for size in (*(pool for pool in pools if pool * NEARLY < len(sets)), len(sets))
     ]
-    answer = _looked(programs, limits, QUICK_S * master.pack.tasks / 100, otherwise)
-    return answer if share == 1.0 else Decision(Verdict.OPEN)
+    quick = (ALONE_S if alone else QUICK_S) * master.pack.tasks / 100
+    if alone:  # nothing is denied where sets are missing: then there is no need to begin anew
+        quick = limits.remaining if part else quick * max(1.0, len(sets) / LARGE)
+    answer = _looked(programs, limits, quick, otherwise)
+    if part and answer.verdict is Verdict.DENIED:
+        return Decision(Verdict.OPEN)
+    return answer
+
+
+def _listed(
+    master: Master, bound: float, watts: float, limits: Limits, most: int, placing: bool
+) -> tuple[list[Set], bool]:
+    """Sets that a placement for no more than `watts` can use, and whether some are missing.
+
+    None where there are too many; where a placement is of use, those of least reduced cost.
+    """
+    share = 1.0
+    while limits.stop is None and share >= NARROWEST:
+        sets, complete = master.listed(bound + share * (watts - bound), most, MOST_NODES)
+        if complete:
+            return [one for _, one in sets], share < 1.0
+        if not placing:
+            break
+        share *= NARROWER
+    return [], True
 
 
 def _looked(
@@ -120,14 +150,17 @@ def _looked(
     done = threading.Event()
 
     def look() -> Decision:
-        left, each = programs, seconds
-        while left and not done.is_set() and limits.stop is None:
+        left = programs
+        for turn in itertools.count():
+            if not left or done.is_set() or limits.stop is not None:
+                break
+            each = seconds * LONGER ** (turn // TURNS)
             for one in left:
-                answer = one.solve(limits.within(each))
+                answer = one.solve(limits.within(each), turn, done)
                 decided = answer.verdict is Verdict.DENIED and one is programs[-1]
                 if decided or answer.verdict is Verdict.PLACED:
                     return answer
-            left, each = [one for one in left if not one.denied], LONGER * each
+            left = [one for one in left if not one.denied]
         return Decision(Verdict.OPEN)
 
     if otherwise is None:
@@ -135,7 +168,8 @@ def _looked(
     # the solver lets go of the interpreter: beside it there is time to look in other ways
     with ThreadPoolExecutor(1) as thread:
         looks = thread.submit(look)
-        wait([looks], timeout=seconds)
+        if not programs[-1].part:
+            wait([looks], timeout=seconds)
         try:
             while not looks.done() and limits.stop is None and not otherwise():
                 pass
@@ -150,12 +184,21 @@ class _Program:
     Parameters
     ----------
     watts: what GPUs and the vector's servers may cost.
+    part: these are not all sets, so that only placements count, which are found sooner at costs
+        that are drawn; what a program denies it denies sooner at equal ones.
     """
 
     def __init__(
-        self, master: Master, sets: list[Set], vector: tuple[int, ...], watts: float
+        self,
+        master: Master,
+        sets: list[Set],
+        vector: tuple[int, ...],
+        watts: float,
+        part: bool = False,
     ) -> None:
         import highspy
+
+        self.part = part
 
         self.master, self.width, self.own = master, master.pack.width, master.own.of
         self._highs: Any = highspy.Highs()
@@ -164,6 +207,8 @@ class _Program:
         self._highs.setOptionValue("threads", 1)
         self._highs.setOptionValue("mip_max_improving_sols", 1)
         self._highs.setOptionValue("mip_heuristic_run_feasibility_jump", False)  # it finds nothing
+        self._ended: Callable[[], bool] = lambda: False
+        self._highs.cbMipInterrupt += self._interrupt
         self.used: list[tuple[Set, int]] = []
         """The set of each column, and its server or -1."""
         self._columns: list[tuple[float, float, dict[int, float]]] = []
@@ -172,6 +217,10 @@ class _Program:
         self.denied = False
         self._build(sets, vector)
         self._add()
+
+    def _interrupt(self, event: Any) -> None:
+        if self._ended():
+            event.interrupt()
 
     def _row(self, low: float, high: float) -> int:
         self._highs.addRow(low, high, 0, [], [])
@@ -209,10 +258,25 @@ class _Program:
         for inside in sets:
             self._set(inside, -1, [cover[ell] for ell in inside])
 
-    def solve(self, limits: Limits) -> Decision:
-        """The first placement that is found, or that there is none over these sets."""
+    def solve(self, limits: Limits, turn: int = 0, done: threading.Event | None = None) -> Decision:
+        """The first placement that is found, or that there is none over these sets.
+
+        Parameters
+        ----------
+        turn: how often it was looked at: each time in another way, as some take a hundredth of
+            the time of others.
+        done: ends this when it is set.
+        """
         import highspy
 
+        self._ended = lambda: limits.stop is not None or (done is not None and done.is_set())
+
+        self._highs.setOptionValue("random_seed", turn)
+        if self.part:
+            count = self._highs.getNumCol()
+            drawn = np.random.default_rng(turn).random(count)
+            costs = drawn * [cost for cost, _, _ in self._columns]
+            self._highs.changeColsCost(count, np.arange(count, dtype=np.int32), costs)
         if np.isfinite(limits.remaining):
             self._highs.setOptionValue("time_limit", max(0.01, limits.remaining))
         self._highs.clearSolver()

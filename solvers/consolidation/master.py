@@ -37,6 +37,8 @@ from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray
 
 DUAL, PRIMAL = 1, 4
 """HiGHS's simplex: after rows or bounds have changed, and after columns have been added."""
+DEVEX = 1
+"""HiGHS's weights of rows: exact ones are made anew for each node, at more than they save."""
 SAFE = 1e-9
 """Relative: what the sums of a bound may be off by."""
 MANY = 200_000
@@ -46,7 +48,7 @@ MOST_FRESH = 50
 linear program takes longer than they save."""
 MOST_BESIDE, MOST_EACH = 150, 30
 """The same where there are anchors, as those linear programs are solved once; and beside each."""
-MOST_SETS, SETS_PER_TASK = 5000, 16
+MOST_SETS, SETS_PER_TASK = 1500, 16
 """Sets, in all or per task, beyond which half are forgotten."""
 DEAR = 50.0
 """Times the dearest GPU and a server: what a GPU beyond the counts costs, so that no linear
@@ -129,6 +131,15 @@ class Relaxed:
     amounts: FloatArray
 
 
+@dataclass(frozen=True)
+class Basis:
+    """Of the restricted program: sets whose amounts are basic, and HiGHS's words for the rest."""
+
+    sets: frozenset[Set]
+    columns: list[Any]
+    rows: list[Any]
+
+
 class Master:
     """The restricted linear program, kept warm in one HiGHS object.
 
@@ -170,6 +181,8 @@ class Master:
         highs, tasks, levels = self._highs, self.pack.tasks, len(self.steps)
         highs.setOptionValue("output_flag", False)
         highs.setOptionValue("threads", 1)
+        highs.setOptionValue("simplex_dual_edge_weight_strategy", DEVEX)
+        highs.setOptionValue("simplex_scale_strategy", 0)  # nearly all entries are ones
         for v in self.pack.width.tolist():
             highs.addRow(float(v), self._infinity, 0, [], [])
         for _ in range(levels + 1):
@@ -242,7 +255,8 @@ class Master:
 
         Returns
         -------
-        Reduced costs and sets, the least first, and whether none is missing.
+        Reduced costs and sets, the least first, and whether none is missing; no sets where there
+        are too many.
         """
         pack = self.pack
         prices, rents, spread, _ = self._parts(np.array(self._highs.getSolution().row_dual))
@@ -260,8 +274,10 @@ class Master:
             self.rows, self.most, profits, coarse, self.room, self._tables(coarse), cost - gap,
             np.searchsorted(-level, -level), pack.width[self.turn], found, size, worth, most_nodes,
         )  # fmt: skip
+        if not complete:
+            return [], False
         reduced = gap - worth[:number]
-        complete = bool(complete) and bool((reduced >= -slip).all())
+        complete = bool((reduced >= -slip).all())
         order = np.argsort(reduced, kind="stable")
         return [
             (float(reduced[k]), tuple(sorted(self.turn[found[k, : size[k]]].tolist())))
@@ -276,6 +292,29 @@ class Master:
     def watts(self, vector: Iterable[float]) -> float:
         """What counts of GPUs and servers cost, W."""
         return math.fsum(p * x for p, x in zip(self.prices.tolist(), vector, strict=True))
+
+    @property
+    def basis(self) -> Basis:
+        """Where the last linear program ended."""
+        import highspy
+
+        status = self._highs.getBasis()
+        columns, basic = list(status.col_status), highspy.HighsBasisStatus.kBasic
+        inside = (k for k, one in enumerate(columns[self._first :]) if one == basic)
+        sets = frozenset(self.sets[k] for k in inside)
+        return Basis(sets, columns[: self._first], list(status.row_status))
+
+    def begin(self, basis: Basis | None) -> None:
+        """Begin the next linear program at a basis, unless a set of it is forgotten."""
+        if basis is None or not basis.sets <= self._known:
+            return
+        import highspy
+
+        kinds = highspy.HighsBasisStatus
+        status = highspy.HighsBasis()
+        used = [kinds.kBasic if one in basis.sets else kinds.kLower for one in self.sets]
+        status.col_status, status.row_status = basis.columns + used, basis.rows
+        self._highs.setBasis(status)
 
     def add(self, sets: Iterable[Iterable[int]]) -> int:
         """Add sets of tasks that fit a GPU; says how many are new."""

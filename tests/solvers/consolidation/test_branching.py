@@ -161,7 +161,7 @@ def test_ways_beside_a_program_keep_a_tasks_gpus_in_one_server(
     tried: list[bool] = []
 
     def decide(*arguments: Any) -> Decision:
-        otherwise = arguments[-1]
+        otherwise = arguments[-2]
         tried.append(otherwise is not None and [otherwise() for _ in range(3)] != [])
         return Decision(Verdict.OPEN)
 
@@ -206,6 +206,39 @@ def test_neighbours_keep_a_placement_whole_and_never_worsen_it() -> None:
     power = problem.evaluate(pack.solution(search.places)).objective
     assert power == pytest.approx(search.watts, rel=1e-12)
     assert power < before
+
+
+def test_a_linear_program_begins_where_another_ended() -> None:
+    pack = packing(mixed(seed=0, size=40))
+    own = levels(pack)
+    counts = counted(pack, own, Limits())
+    high = (*[pack.gpus] * len(counts), 99)
+    some, more = Box((*counts, 1), high), Box((*(2 * count for count in counts), 8), high)
+    master = Master(pack, own, some, 0)
+    value, basis = master.run(Limits()).value, master.basis
+    assert len(basis.sets) > 10
+    master.confine(more)
+    assert master.run(Limits()).value > value + 1
+    assert len(master.sets) > len(basis.columns)
+    steps = []
+    for start in (basis, None):
+        master.confine(more)
+        master.run(Limits())
+        master.confine(some)
+        master.begin(start)
+        master._highs.run()
+        info = master._highs.getInfo()
+        assert info.objective_function_value == pytest.approx(value, rel=1e-7)
+        steps.append(info.simplex_iteration_count)
+    assert 2 * steps[0] < steps[1]
+    # without a set of it there is no such basis, and the program begins where it was
+    gone = next(iter(basis.sets))
+    master._known.remove(gone)
+    master.confine(more)
+    master.run(Limits())
+    before = master.basis
+    master.begin(basis)
+    assert master.basis == before
 
 
 def test_forgotten_sets_do_not_change_the_value() -> None:

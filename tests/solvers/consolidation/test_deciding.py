@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,10 +23,10 @@ from optgap.solvers.consolidation import deciding
 from optgap.solvers.consolidation.branching import Tree
 from optgap.solvers.consolidation.columns import columns
 from optgap.solvers.consolidation.deciding import Decision, Verdict, decide
-from optgap.solvers.consolidation.generation import coarse_sizes, table_shape
+from optgap.solvers.consolidation.generation import Set, coarse_sizes, table_shape
 from optgap.solvers.consolidation.kernels import all_sets, fill_tables
 from optgap.solvers.consolidation.levels import Levels, counted, levels
-from optgap.solvers.consolidation.master import Box, Master
+from optgap.solvers.consolidation.master import Box, Master, Relaxed
 from optgap.solvers.consolidation.packing import IntArray, Packing, packing
 from optgap.solvers.consolidation.search import Search
 from optgap.solvers.consolidation.squeeze import applies
@@ -253,6 +255,59 @@ def test_fractions_of_sets_are_no_placement() -> None:
     assert decided(problem, (3, 1), False) is Verdict.PLACED
 
 
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize(
+    ("count", "placing", "verdict"),
+    [(2, True, Verdict.PLACED), (1, True, Verdict.OPEN), (2, False, Verdict.OPEN)],
+)
+def test_sets_of_least_reduced_cost_may_place_and_never_deny(
+    count: int, placing: bool, verdict: Verdict, alone: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Four tasks of which two fit a GPU; there are said to be too many sets at first."""
+    tasks = [Task(f"t{k}", 8.0, 1, 1.2) for k in range(4)]
+    servers, kinds = [Server((0,) * 4, 100.0)], [GpuKind(memory_gb=16.0)]
+    problem = ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none", gang="free"))
+    pack, asked = packing(problem), []
+    pairs: list[tuple[float, Set]] = [(0.0, one) for one in itertools.combinations(range(4), 2)]
+
+    def listed(_: Master, watts: float, *__: int) -> tuple[list[tuple[float, Set]], bool]:
+        asked.append(watts)
+        return (pairs, True) if len(asked) > 1 else ([], False)
+
+    # a linear program that bounds nothing: by itself it would deny one GPU
+    relaxed = Relaxed(0.0, 0.0, np.zeros(2), np.zeros(0))
+    monkeypatch.setattr(Master, "run", lambda *_, **__: relaxed)
+    monkeypatch.setattr(Master, "listed", listed)
+    master = Master(pack, levels(pack), Box((0, 0), (4, 1)), 0)
+    otherwise = None if alone else lambda: False
+    limits = Limits(0.5)
+    decision = decide(master, (0, 0), (count, 1), math.inf, limits, False, otherwise, placing)
+    assert decision.verdict is verdict
+    assert (decision.places is not None) == (verdict is Verdict.PLACED)
+    assert asked == pytest.approx([asked[0] * 0.5**k for k in range(1 + placing)])
+
+
+def test_a_look_at_a_hard_program_ends_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts of 128 tasks that nothing decides in seconds."""
+    pack = packing(mixed(seed=14, size=128, capacity="mean", gang="free"))
+    own = levels(pack, pack.tasks)
+    low = (*counted(pack, own, Limits()), 0)
+    master = Master(pack, own, Box(low, (*[pack.gpus] * (len(low) - 1), 99)), 0)
+    kept: list[deciding._Program] = []
+
+    def looked(programs: list[deciding._Program], *_: Any) -> Decision:
+        kept.extend(programs)
+        return Decision(Verdict.OPEN)
+
+    monkeypatch.setattr(deciding, "_looked", looked)
+    decide(master, low, (81, 57, 40, 18, 11), 1e6, Limits(60), False)
+    program, done = kept[-1], threading.Event()
+    done.set()
+    assert program.solve(Limits(60), 0, done).verdict is Verdict.OPEN
+    status = program._highs.modelStatusToString(program._highs.getModelStatus())
+    assert status == "Interrupted by user"
+
+
 @pytest.mark.parametrize("kappa", [1.2, 1.5])
 def test_gpus_of_two_servers_are_not_those_of_one(kappa: float) -> None:
     """Three tasks of two whole GPUs each, with three GPUs in a server."""
@@ -291,13 +346,17 @@ class Look:
     def __init__(self, verdict: Verdict, looks: int) -> None:
         self.verdict, self.looks = verdict, looks
         self.times: list[float] = []
+        self.turns: list[int] = []
+        self.part = False
 
     @property
     def denied(self) -> bool:
         return self.verdict is Verdict.DENIED and len(self.times) >= self.looks
 
-    def solve(self, limits: Limits) -> Decision:
+    def solve(self, limits: Limits, turn: int, done: threading.Event) -> Decision:
         self.times.append(limits.time_limit or math.inf)
+        self.turns.append(turn)
+        assert not done.is_set()
         time.sleep(0.001)
         done = len(self.times) >= self.looks
         return Decision(self.verdict if done else Verdict.OPEN)
@@ -308,10 +367,11 @@ def looked(programs: list[Look], limits: Limits, otherwise: Callable[[], bool] |
 
 
 def test_quick_looks_come_before_longer_ones_and_what_is_denied_is_left_out() -> None:
-    few, some, whole = (Look(Verdict.DENIED, 1), Look(Verdict.OPEN, 9), Look(Verdict.DENIED, 3))
+    few, some, whole = (Look(Verdict.DENIED, 1), Look(Verdict.OPEN, 9), Look(Verdict.DENIED, 5))
     assert looked([few, some, whole], Limits(60), lambda: False) is Verdict.DENIED
     assert len(few.times) == 1
-    assert whole.times == some.times == [0.01, 0.02, 0.04]
+    assert whole.times == some.times == [0.01, 0.01, 0.02, 0.02, 0.04]
+    assert whole.turns == [0, 1, 2, 3, 4]
 
 
 def test_what_denies_some_of_the_sets_denies_nothing() -> None:
@@ -329,7 +389,7 @@ def test_what_denies_some_of_the_sets_denies_nothing() -> None:
 def test_without_anything_else_to_try_looks_go_on_as_well() -> None:
     program = Look(Verdict.DENIED, 2)
     assert looked([program], Limits(60), None) is Verdict.DENIED
-    assert program.times == [0.01, 0.02]
+    assert program.times == [0.01, 0.01]
 
 
 def test_what_is_found_beside_ends_the_looks() -> None:
@@ -358,6 +418,6 @@ def test_a_fault_beside_is_not_swallowed() -> None:
 
 def test_a_fault_of_a_program_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
     program = Look(Verdict.DENIED, 1)
-    monkeypatch.setattr(program, "solve", lambda _: 1 / 0)
+    monkeypatch.setattr(program, "solve", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         looked([program], Limits(60), lambda: False)
