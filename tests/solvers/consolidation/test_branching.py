@@ -159,9 +159,11 @@ def test_ways_beside_a_program_keep_a_tasks_gpus_in_one_server(
     grown, search = tree(packing(problem))
     search.watts, search.best = 1e4, None
     tried: list[bool] = []
+    used: list[bool] = []
 
     def decide(*arguments: Any) -> Decision:
-        otherwise = arguments[-2]
+        *_, otherwise, placing = arguments
+        used.append(placing)
         tried.append(otherwise is not None and [otherwise() for _ in range(3)] != [])
         return Decision(Verdict.OPEN)
 
@@ -170,6 +172,10 @@ def test_ways_beside_a_program_keep_a_tasks_gpus_in_one_server(
         assert not grown._decides(tuple(x + more for x in grown.root.box.low), False, 1.0)
         assert search.places is None or problem.check(grown.pack.solution(search.places)) == []
     assert tried == [not wide] * 4
+    # a placement is of use where there is time for one and it keeps gangs
+    for gang, wait in itertools.product((True, False), repeat=2):
+        grown._decides(grown.root.box.low, gang, 1.0, wait)
+        assert used[-1] == (gang and wait)
     assert (search.places is None) == wide
 
 

@@ -287,6 +287,23 @@ def test_sets_of_least_reduced_cost_may_place_and_never_deny(
     assert asked == pytest.approx([asked[0] * 0.5**k for k in range(1 + placing)])
 
 
+@pytest.mark.parametrize("times", [1.5, 2.00001, 3.00001])
+def test_all_sets_are_listed_where_twice_the_bound_may_be_spent(times: float) -> None:
+    """Of three small tasks there could be more on a GPU, but for their size."""
+    sizes = (8.0, 8.0, 3.0, 3.0, 3.0)
+    tasks = [Task(f"t{k}", size, 1, 1.2) for k, size in enumerate(sizes)]
+    servers, kinds = [Server((0,) * 4, 100.0)], [GpuKind(memory_gb=16.0)]
+    pack = packing(ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none", gang="free")))
+    master = Master(pack, levels(pack), Box((0, 1), (4, 1)), 0)
+    bound = master.run(Limits()).bound
+    sets, complete = master.listed(times * bound, 100, 10**6)
+    assert complete
+    pairs = [(large, *two) for large in (0, 1) for two in itertools.combinations((2, 3, 4), 2)]
+    assert {one for _, one in sets} == {(0, 1), *pairs, (2, 3, 4)}
+    assert max(cost for cost, _ in sets) > 1
+    assert master.listed(times * bound, 5, 10**6) == ([], False)
+
+
 def test_a_look_at_a_hard_program_ends_when_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """Counts of 128 tasks that nothing decides in seconds."""
     pack = packing(mixed(seed=14, size=128, capacity="mean", gang="free"))

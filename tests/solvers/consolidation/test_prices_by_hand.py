@@ -175,6 +175,9 @@ def test_sets_of_two_servers_or_in_a_server_that_bars_them_are_not_used() -> Non
         assert dual.value == pytest.approx(primal.value, rel=1e-7)
         for found in (dual, primal):
             assert found.bound == pytest.approx(found.value, rel=1e-6)
+            assert found.amounts.min() >= 0
+            held = found.amounts @ [[ell in one for ell in range(4)] for one in master.sets]
+            assert (held >= pack.width - 1e-6).all()
     # bound to one server, three GPUs do not fit it: one is beyond the counts, and dear
     tight = Master(pack, levels(pack), Box((2, 1), (16, 8)), 1)
     tight.bind(Binding.none(4, 1).bind([(0, 0), (1, 0)]))
@@ -426,6 +429,8 @@ def test_a_node_whose_counts_are_whole_is_settled_only_where_nothing_is_left_of_
 
     near = 445 * (1 - 0.4 * CLOSE)
     assert settled(near, many, bound_tasks) == (near, math.inf, 0)
+    far = 445 * (1 - 2 * CLOSE)
+    assert settled(far, Box(vector, vector), bound_tasks) == (math.inf, far, 0)
     # half a watt is worth another look: at each count, or else nobody knows
     assert settled(444.5, Box(vector, vector), bound_tasks) == (math.inf, 444.5, 0)
     # the counts that it has by themselves; with a GPU more they cost 500 W, too many
