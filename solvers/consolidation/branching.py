@@ -243,7 +243,6 @@ class Tree:
         self.master.bind(node.binding)
         self.master.begin(node.basis)
         relaxed = self.master.run(self.limits, enough=self.cut, hopeless=self._hopeless(node))
-        self.basis = self.master.basis
         bound = max(node.bound, relaxed.bound)
         if bound >= self.cut:
             self.left = min(self.left, bound)
@@ -251,7 +250,7 @@ class Tree:
         if self.limits.stop is not None:
             node.bound = bound
             return False
-        self.near = relaxed.vector
+        self.near, self.basis = relaxed.vector, self.master.basis
         vector = np.round(relaxed.vector).astype(int)
         far = np.abs(relaxed.vector - vector)
         if not node.box.single and far.max() > WHOLE:

@@ -97,19 +97,19 @@ def decide(
     )
     if not sets:
         return Decision(Verdict.OPEN)
-    alone = placing and otherwise is not None
-    if placing and otherwise is not None and (part or len(sets) > SELDOM_DENIED):
+    beside = otherwise if placing else None
+    if beside is not None and (part or len(sets) > SELDOM_DENIED):
         for _ in range(WAYS_FIRST if part else WAYS_FIRST // 2):
-            if limits.stop is not None or otherwise():
+            if limits.stop is not None or beside():
                 return Decision(Verdict.OPEN)
-    pools = POOLS if not alone else (BESIDE,) if part else ()
+    pools = POOLS if beside is None else (BESIDE,) if part else ()
     program = _Together if gang else _Program
     programs = [
         program(master, sets[:size], vector, watts, part or size < len(sets))
         for size in (*(pool for pool in pools if pool * NEARLY < len(sets)), len(sets))
     ]
-    quick = (ALONE_S if alone else QUICK_S) * master.pack.tasks / 100
-    if alone:  # nothing is denied where sets are missing: then there is no need to begin anew
+    quick = (QUICK_S if beside is None else ALONE_S) * master.pack.tasks / 100
+    if beside is not None:  # where sets are missing nothing is denied, and no look need end
         quick = limits.remaining if part else quick * max(1.0, len(sets) / LARGE)
     answer = _looked(programs, limits, quick, otherwise)
     if part and answer.verdict is Verdict.DENIED:

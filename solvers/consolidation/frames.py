@@ -115,7 +115,10 @@ class Frames:
 
     def holds(self, first: IntArray, servers: int) -> bool:
         """Whether no GPU holds more than it can."""
-        return bool(np.all(self.used(first, servers) <= self.pack.most[:, None]))
+        return self._fits(self.used(first, servers))
+
+    def _fits(self, used: IntArray) -> bool:
+        return bool(np.all(used <= self.pack.most[:, None]))
 
     def begun(self, vector: tuple[int, ...], start: IntArray) -> tuple[IntArray, IntArray] | None:
         """A frame for counts by level, and each other task where least is left: place and levels.
@@ -128,9 +131,9 @@ class Frames:
         """
         servers = self.pack.servers_for(vector[0])
         first = self.laid((*vector, servers), priced=False)
-        if not self.holds(first, servers):
-            return None
         used = self.used(first, servers)
+        if not self._fits(used):
+            return None
         place = np.zeros(int(start[-1]), dtype=np.int64)
         cap = np.full(self.span * servers, -1, dtype=np.int64)
         for ell, begin in zip(self.wide.tolist(), first.tolist(), strict=True):

@@ -375,8 +375,8 @@ class Look:
         self.turns.append(turn)
         assert not done.is_set()
         time.sleep(0.001)
-        done = len(self.times) >= self.looks
-        return Decision(self.verdict if done else Verdict.OPEN)
+        told = len(self.times) >= self.looks
+        return Decision(self.verdict if told else Verdict.OPEN)
 
 
 def looked(programs: list[Look], limits: Limits, otherwise: Callable[[], bool] | None) -> Verdict:
