@@ -151,8 +151,11 @@ def _close(
 
     own = levels(pack)
     servers = len(pack.server_w)
+    known_counts = len(proof.counts) == len(own.quanta)
+    counts = proof.counts if known_counts else counted(pack, own, limits)
     if pack.uniform and search.best is not None:
-        servers = server_limit(pack, proof.watts, search.watts, max(1, sum(proof.counts[:1])))
+        needed = closed_bound(pack, own, counts)  # a better bound may be for other counts
+        servers = server_limit(pack, needed, search.watts, max([1, *counts[:1]]))
     if not fits(pack, servers, own):
         search.improve(limits, min(limits.remaining, 6 * SEARCH_S * pack.tasks / 100), proof.watts)
         done = closed(search, proof)
@@ -161,8 +164,7 @@ def _close(
             (Termination.COMPLETED if done else limits.stop or Termination.COMPLETED),
             False,
         )
-    known_counts = pack.uniform and len(proof.counts) == len(own.quanta)
-    compact = Compact(pack, own, servers, proof.counts if known_counts else None)
+    compact = Compact(pack, own, servers, counts if pack.uniform else None)
     known = search.watts
     if search.best is not None:
         compact.only_better(known)

@@ -27,7 +27,7 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.generation import FEW, MANY, coarse_sizes, table_shape
 from optgap.solvers.consolidation.kernels import best_sets, fill_tables, unbound
-from optgap.solvers.consolidation.levels import Levels
+from optgap.solvers.consolidation.levels import Levels, closed_bound
 from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, Packing
 from optgap.solvers.consolidation.search import Search
 from optgap.solvers.consolidation.seating import seated
@@ -106,7 +106,7 @@ class Partition:
         self.order = itertools.count()
         items = tuple(Item(frozenset([ell]), int(v)) for ell, v in enumerate(pack.width))
         known = pack.contents(search.places or []).values()
-        low, high = self._box(counts, floor)
+        low, high = self._box(counts)
         self.heap = [
             Node(
                 floor, 0, next(self.order), low, high, items, frozenset(),
@@ -114,11 +114,14 @@ class Partition:
             )
         ]  # fmt: skip
 
-    def _box(
-        self, counts: tuple[int, ...], floor: float
-    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Every GPU and server more than needed has to be paid for by the gap."""
-        gap = max(0.0, self.search.watts - floor) + 1e-6
+    def _box(self, counts: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Every GPU and server more than needed has to be paid for beyond what the needed cost.
+
+        That is less than a bound may be: where a better one holds, more GPUs of one level may go
+        with fewer of another.
+        """
+        needed = closed_bound(self.pack, self.own, counts)
+        gap = max(0.0, self.search.watts - needed) + 1e-6
         gpus, most = self.pack.gpus, len(self.pack.server_w)
         high = [
             min(gpus, n + int(min(gpus, gap / max(step, 1e-12))))

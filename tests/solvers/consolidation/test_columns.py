@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
@@ -14,30 +15,39 @@ from optgap.models.result import Status, Termination
 from optgap.solvers.consolidation import METHODS
 from optgap.solvers.consolidation.exhaustive import exhaustive
 from optgap.solvers.consolidation.generation import Generation
-from optgap.solvers.consolidation.levels import closed_bound, levels
+from optgap.solvers.consolidation.levels import closed_bound, counted, levels
 from optgap.solvers.consolidation.packing import packing
 from optgap.solvers.consolidation.partition import Partition
 from optgap.solvers.consolidation.search import Search
 from optgap.solvers.consolidation.seating import seated
 
 
-def branched(problem: ConsolidationProblem) -> tuple[float, float]:
-    """Bound and best placement of branch-and-price that starts from next to nothing."""
+def branched(problem: ConsolidationProblem, floor: float = 0.0) -> tuple[float, float]:
+    """Bound and best placement of branch-and-price that starts from next to nothing.
+
+    Parameters
+    ----------
+    floor: a bound that is known, W, better than what the counts cost.
+    """
     pack = packing(problem)
     search = Search(pack, 0)
     search.build(Limits(), tries=1)
     search.watts = 1.5 * search.watts + 1  # as if none had been found: the tree has to
     own = levels(pack)
     counts = (1,) * len(own.quanta)
-    tree = Partition(pack, own, counts, closed_bound(pack, own, counts), search, Limits(20))
+    floor = max(floor, closed_bound(pack, own, counts))
+    tree = Partition(pack, own, counts, floor, search, Limits(20))
     return min(tree.run(100_000), search.watts), search.watts
 
 
 @pytest.mark.parametrize("capacity", ["none", "mean", "slot", "peak"])
 @settings(max_examples=12)
-@given(data=consolidation_problems(even=True, lines=False, max_tasks=5))
+@given(
+    data=consolidation_problems(even=True, lines=False, max_tasks=5),
+    share=st.sampled_from((0.0, 0.9, 1.0)),
+)
 def test_branch_and_price_finds_and_proves_the_optimum(
-    capacity: Capacity, data: ConsolidationProblem
+    capacity: Capacity, data: ConsolidationProblem, share: float
 ) -> None:
     try:
         problem = ConsolidationProblem.of(
@@ -48,7 +58,7 @@ def test_branch_and_price_finds_and_proves_the_optimum(
     truth = exhaustive(problem, limits=Limits(), seed=0)
     if truth.claimed is None:
         return
-    bound, found = branched(problem)
+    bound, found = branched(problem, share * truth.claimed)
     assert bound == pytest.approx(truth.claimed, rel=1e-6)
     assert found == pytest.approx(truth.claimed, rel=1e-6)
 
@@ -74,6 +84,29 @@ def test_columns_prove_twenty_tasks(capacity: Capacity, gang: Gang, seed: int) -
     assert outcome.status is Status.OPTIMAL
     assert problem.check(outcome.solution) == []
     assert problem.evaluate(outcome.solution).objective == pytest.approx(outcome.bound, rel=1e-6)
+
+
+def test_a_better_bound_does_not_mean_that_counts_cost_more() -> None:
+    """More GPUs than needed are paid for beyond what the needed cost, not beyond the bound."""
+    problem = mixed(
+        seed=672941, size=13, capacity="none", kappas=0, gpus_per_server=2, gpu_memory_gb=16.0
+    )
+    pack = packing(problem)
+    own, search = levels(pack), Search(pack, 0)
+    search.build(Limits())
+    known = METHODS["exact"].load()(problem, limits=Limits(60), seed=0)
+    assert known.status is Status.OPTIMAL
+    inside = pack.contents([one.gpus for one in known.solution.assignments])
+    tops = np.array([own.of[tasks].max() for tasks in inside.values()])
+    best = [int((tops >= q).sum()) for q in range(len(own.quanta))]
+    counts = counted(pack, own, Limits())
+    search.watts = known.claimed + 20.0
+    floor = 0.995 * known.claimed
+    assert floor > closed_bound(pack, own, counts) + 50.0
+    root = Partition(pack, own, counts, floor, search, Limits()).heap[0]
+    ends = zip(root.low[:-1], best, root.high[:-1], strict=True)
+    assert all(low <= count <= high for low, count, high in ends)
+    assert root.bound == floor
 
 
 def test_a_search_for_sets_that_time_ended_still_proves_a_lower_bound() -> None:
