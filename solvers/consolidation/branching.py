@@ -6,20 +6,22 @@ import heapq
 import itertools
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
 from optgap.models.limits import Limits
+from optgap.solvers.consolidation.choosing import Choice, Choosing
 from optgap.solvers.consolidation.deciding import Verdict, decide
-from optgap.solvers.consolidation.generation import FEW
+from optgap.solvers.consolidation.generation import FEW, Set
 from optgap.solvers.consolidation.layouts import Layouts
 from optgap.solvers.consolidation.levels import Levels, closed_bound, server_limit
 from optgap.solvers.consolidation.master import Basis, Binding, Box, Master
 from optgap.solvers.consolidation.outcomes import CLOSE
 from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray, Packing
-from optgap.solvers.consolidation.plunge import Plunge
+from optgap.solvers.consolidation.plunge import Plunge, part_of
 from optgap.solvers.consolidation.search import Places, Search
 from optgap.solvers.consolidation.squeeze import Attempts
 
@@ -68,6 +70,19 @@ MISSED, MOST_MISSES = 0.02, 2
 integer programs."""
 PATIENT, MOST_PATIENT = 3.0, 30.0
 """How much longer each time what was decided neither way is looked at again, up to so much."""
+WAYS, LOOSELY = 4, 0.5
+"""Kinds of ways down beside a program, by turns; the noise of those where nothing is taken back."""
+MOST_LEVELS = 12
+"""Levels beyond which counts are hardly ever whole: placements come from ways down where nothing is
+taken back, and integer programs choose among all sets, not those for given counts."""
+FIRST_DOWN, DOWNS, KEPT, RENEWED = 4, 4, (0.3, 0.8), 0.5
+"""After how many nodes such ways down begin, and how many; from what share of the best placement
+later ones begin, and what share of the time they take."""
+FEW_SETS, AT_ONCE_S = 600, 0.5
+"""Sets with which a node's integer program is solved at once, and for how long."""
+NEARER, LISTED_LESS = 1e-5, 5.0
+"""How much better, relatively, the best placement must be than when sets were listed last, and how
+many times as long as that took is waited before they are listed again."""
 MOST_ATTEMPTS = 8
 """Vectors of counts for which placements are annealed."""
 ATTEMPTS_LONGER = 2.0
@@ -124,7 +139,7 @@ class Tree:
         self.left = math.inf if box.holds else floor  # nothing is searched, nothing denied
         self.nodes = self.dives = self.turns = 0
         self.reach, self.diving = REACH, 0.0
-        self.limits = Limits()
+        self.limits = self.whole = Limits()
         self.attempts = Attempts(pack, own, search, self.rng, self.limits)
         self.attempts.longer = ATTEMPTS_LONGER
         self.tried: dict[tuple[int, ...], int] = {}
@@ -137,6 +152,8 @@ class Tree:
         self.near: FloatArray = np.array(box.low, dtype=np.float64)
         self.hope = self.guess = HOPE
         self.layouts = self._layouts(seed)
+        self.choosing = Choosing(self.master, box) if self._chooses else None
+        self.chosen, self.listed_at, self.listing = -math.inf, math.inf, 0.0
 
     def _layouts(self, seed: int) -> Layouts | None:
         """What places tasks of several GPUs first, where there are such and others."""
@@ -161,6 +178,11 @@ class Tree:
         return self.pack.gang and self.pack.tasks <= FEW_TASKS
 
     @property
+    def fine(self) -> bool:
+        """Whether there are so many levels that hardly any linear program has whole counts."""
+        return len(self.own.quanta) > MOST_LEVELS and not self.pack.anchors
+
+    @property
     def settles(self) -> bool:
         """Whether integer programs settle counts in the end, so that no servers are branched on."""
         return self.pack.tasks <= MOST_DECIDED and not (self.pack.gang or self.pack.anchors)
@@ -179,7 +201,7 @@ class Tree:
     def bound(self) -> float:
         """What no placement undercuts, W; infinite where none is better than the best."""
         least = self.heap[0].bound if self.heap else math.inf
-        return min(least, self.stuck, self.left)
+        return max(self.chosen, min(least, self.stuck, self.left))
 
     def run(self, limits: Limits) -> float:
         """Branch until nothing better is left, or the limits; the bound in W.
@@ -190,17 +212,84 @@ class Tree:
         began, self.diving = time.monotonic(), 0.0
         while self.open() and limits.stop is None:
             if self.nodes and self._seek(self.heap[0], time.monotonic() - began):
+                self._choose()
                 continue
             if not self.open():
                 break
             node = heapq.heappop(self.heap)
             if not self._expand(node):
                 heapq.heappush(self.heap, node)
+            elif self.fine and self.nodes == FIRST_DOWN:
+                self._downs()
+            self._choose()
             limits.progress("counts of GPUs", self.search.watts, self.bound)
         return self.bound
 
+    @property
+    def _chooses(self) -> bool:
+        """Whether an integer program chooses among all sets, as there are too many counts."""
+        return self.fine and self.settles
+
+    def _choose(self) -> None:
+        """Begin an integer program where the best placement is near the bound; see what it says."""
+        if self.choosing is None:
+            return
+        if self.choosing.ready:
+            self._known(self.choosing.stop())
+        self._offer(self.choosing.take())
+        began = time.monotonic()
+        late = began >= self.listing and self.cut < (1 - NEARER) * self.listed_at
+        if not (self.open() and late) or self.limits.stop is not None:
+            return
+        self.listed_at = self.cut
+        box = self._hull()
+        self.master.confine(box)
+        self.master.bind(self.root.binding)
+        relaxed = self.master.run(self.limits, self.cut, priced=True)
+        if relaxed.bound < self.cut:
+            self.choosing.begin(box, relaxed.bound, self.cut, self.whole)
+        self.listing = time.monotonic() + LISTED_LESS * (time.monotonic() - began)
+
+    def _chosen(self, choosing: Choosing, node: Node, bound: float) -> bool:
+        """Whether few sets are left for what is better, and the cheapest of them are known."""
+        own = self.limits.within(AT_ONCE_S)
+        choice = choosing.now(node.box, bound, self.cut, own, FEW_SETS)
+        if choice is None:
+            return False
+        self._offer(choice.places)
+        if choice.complete:
+            self.left = min(self.left, choice.bound)
+        return choice.complete
+
+    def _known(self, choice: Choice | None) -> None:
+        """What an integer program has said of all placements that are better, wherever they are."""
+        if choice is None:
+            return
+        self._offer(choice.places)
+        self.chosen = max(self.chosen, choice.bound)
+        if choice.complete:
+            self.left = min(self.left, choice.bound)
+            self.heap, self.halted = [], []
+
+    def close(self) -> None:
+        """End what runs beside."""
+        if self.choosing is not None:
+            self._known(self.choosing.close())
+
+    def _hull(self) -> Box:
+        """A box around what is open."""
+        boxes = [node.box for node in (*self.heap, *self.halted) if node.bound < self.cut]
+        low = np.min([box.low for box in boxes], axis=0)
+        high = np.max([box.high for box in boxes], axis=0)
+        return Box(tuple(low.tolist()), tuple(high.tolist()))
+
     def _seek(self, best: Node, spent: float) -> bool:
         """Look for a placement, when it is time to; whether to do so again before branching."""
+        if self.fine:
+            if self.nodes <= FIRST_DOWN or self.diving > RENEWED * spent:
+                return False
+            self._renew()
+            return True
         tried = self.tried if self.pack.tasks > MOST_DECIDED else self.halted
         far = bool(tried) and self.cut > best.bound * (1 + FAR)
         if not (far or self._unbound(best.binding).size):
@@ -250,6 +339,8 @@ class Tree:
         if self.limits.stop is not None:
             node.bound = bound
             return False
+        if self.choosing is not None and self._chosen(self.choosing, node, bound):
+            return True
         self.near, self.basis = relaxed.vector, self.master.basis
         vector = np.round(relaxed.vector).astype(int)
         far = np.abs(relaxed.vector - vector)
@@ -339,8 +430,21 @@ class Tree:
         else:
             self.ways += 1
             self.master.shrink()
-            self._plunge(vector, self.root.binding, self.ways % 2)
+            self._along(vector, self.ways % WAYS)
         return self._placed(vector)
+
+    def _along(self, vector: tuple[int, ...], turn: int) -> None:
+        """A way down to counts: choices taken back, or none; or to any, where the best is far."""
+        low, high = self.root.box.low, self.root.box.high
+        if turn % 2 == 0:
+            self._plunge(vector, self.root.binding, turn / 2)
+        elif turn == 1 and self.cut > self.master.watts(vector) * (1 + FAR):
+            box = Box((vector[0], *low[1:-1], vector[-1]), high)
+            self._down(box, self.root.binding, self.cut, LOOSELY)
+        else:
+            least = tuple(min(a, b) for a, b in zip(low, vector, strict=True))
+            most = self.master.watts(vector) + SLACK_W
+            self._down(Box(least, vector), self.root.binding, most, LOOSELY)
 
     def _placed(self, vector: tuple[int, ...]) -> bool:
         return self.search.watts <= self.master.watts(vector) * (1 + CLOSE)
@@ -447,6 +551,45 @@ class Tree:
         """Tasks of several GPUs that no server has yet, where one must."""
         wide = (self.pack.width > 1) & (binding.server < 0)
         return np.flatnonzero(wide) if self.pack.gang else np.zeros(0, dtype=np.int64)
+
+    def _downs(self) -> None:
+        """Ways down from the root, by which the best placement is near from the beginning."""
+        began = time.monotonic()
+        for k in range(DOWNS):
+            if self.open() and self.limits.stop is None:
+                self.master.shrink()
+                self._down(self._near(0), self.root.binding, self.cut, float(k > 0))
+        self.diving += time.monotonic() - began
+
+    def _near(self, servers: int) -> Box:
+        """The root's box with as many GPUs and servers as the best node has, or more servers."""
+        root, best = self.root.box, self.heap[0].box
+        least = min(root.high[-1], max(best.low[-1], servers))
+        most = least if self.pack.gang else root.high[-1]
+        return Box((best.low[0], *root.low[1:-1], least), (*root.high[:-1], most))
+
+    def _renew(self) -> None:
+        """A way down from a part of the best placement."""
+        began = time.monotonic()
+        self.master.shrink()
+        part = part_of(self.pack, self.search.places or [], self.rng.uniform(*KEPT), self.rng)
+        servers = part.awake if self.pack.gang and self.rng.random() < MORE_SERVERS else 0
+        binding = self.root.binding.bind(part.bound)
+        self._down(self._near(servers), binding, self.cut, 1.0, part.kept)
+        self.limits.progress("parts of the best placement", self.search.watts, self.bound)
+        self.diving += time.monotonic() - began
+
+    def _down(
+        self,
+        box: Box,
+        binding: Binding,
+        most: float,
+        noise: float,
+        kept: Mapping[Set, int] | None = None,
+    ) -> None:
+        """A way down where nothing is taken back."""
+        plunge = Plunge(self.master, self.limits, self.rng, noise)
+        self._offer(plunge.down(box, binding, most, kept))
 
     def _dive(self, node: Node, loss: float, good: float) -> None:
         """From a node down: all tasks bound by their shares, sets fixed, a few counts tried."""

@@ -14,7 +14,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation.generation import Set
 from optgap.solvers.consolidation.master import Binding, Box, Master
 from optgap.solvers.consolidation.plunge import seated
+from optgap.solvers.consolidation.programs import Program
 from optgap.solvers.consolidation.search import Places
 
 MOST_LISTED, MOST_NODES = 20_000, 5_000_000
@@ -178,7 +178,7 @@ def _looked(
     return looks.result()
 
 
-class _Program:
+class _Program(Program):
     """Tasks covered by sets, with no more GPUs of a level or more than a vector has.
 
     Parameters
@@ -196,65 +196,29 @@ class _Program:
         watts: float,
         part: bool = False,
     ) -> None:
-        import highspy
-
+        super().__init__()
+        self.option("mip_max_improving_sols", 1)
         self.part = part
-
         self.master, self.width, self.own = master, master.pack.width, master.own.of
-        self._highs: Any = highspy.Highs()
-        self._infinity, self._integer = highspy.kHighsInf, highspy.HighsVarType.kInteger
-        self._highs.setOptionValue("output_flag", False)
-        self._highs.setOptionValue("threads", 1)
-        self._highs.setOptionValue("mip_max_improving_sols", 1)
-        self._highs.setOptionValue("mip_heuristic_run_feasibility_jump", False)  # it finds nothing
-        self._ended: Callable[[], bool] = lambda: False
-        self._highs.cbMipInterrupt += self._interrupt
         self.used: list[tuple[Set, int]] = []
         """The set of each column, and its server or -1."""
-        self._columns: list[tuple[float, float, dict[int, float]]] = []
         self.each = np.cumsum(master.steps)
-        self.watts = self._row(-self._infinity, watts - master.static_w * vector[-1])
+        self.watts = self.row(-self.infinity, watts - master.static_w * vector[-1])
         self.denied = False
         self._build(sets, vector)
-        self._add()
-
-    def _interrupt(self, event: Any) -> None:
-        if self._ended():
-            event.interrupt()
-
-    def _row(self, low: float, high: float) -> int:
-        self._highs.addRow(low, high, 0, [], [])
-        return int(self._highs.getNumRow()) - 1
-
-    def _column(self, cost: float, most: float, rows: dict[int, float]) -> None:
-        self._columns.append((cost, most, rows))
-
-    def _add(self) -> None:
-        """All columns at once: one by one takes longer than to solve."""
-        costs, most, rows = zip(*self._columns, strict=True)
-        count = len(costs)
-        sizes = np.array([len(one) for one in rows])
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int32)
-        index = np.fromiter((row for one in rows for row in one), np.int32, sizes.sum())
-        values = np.fromiter((x for one in rows for x in one.values()), np.float64, sizes.sum())
-        self._highs.addCols(
-            count, np.array(costs), np.zeros(count), np.array(most), len(index), starts, index,
-            values,
-        )  # fmt: skip
-        kinds = np.full(count, self._integer)
-        self._highs.changeColsIntegrality(count, np.arange(count, dtype=np.int32), kinds)
+        self.build()
 
     def _set(self, inside: Set, server: int, rows: list[int]) -> None:
         """A column for a set: the rows of its tasks and of its server are given."""
         top = int(self.own[list(inside)].max())
         most = float(self.width[list(inside)].min())
         ones = dict.fromkeys([*rows, *self.levels[: top + 1]], 1.0)
-        self._column(1.0, most, {**ones, self.watts: float(self.each[top])})
+        self.column(1.0, most, {**ones, self.watts: float(self.each[top])})
         self.used.append((inside, server))
 
     def _build(self, sets: list[Set], vector: tuple[int, ...]) -> None:
-        cover = [self._row(float(v), self._infinity) for v in self.width.tolist()]
-        self.levels = [self._row(-self._infinity, float(count)) for count in vector[:-1]]
+        cover = [self.row(float(v), self.infinity) for v in self.width.tolist()]
+        self.levels = [self.row(-self.infinity, float(count)) for count in vector[:-1]]
         for inside in sets:
             self._set(inside, -1, [cover[ell] for ell in inside])
 
@@ -267,27 +231,14 @@ class _Program:
             the time of others.
         done: ends this when it is set.
         """
-        import highspy
-
-        self._ended = lambda: limits.stop is not None or (done is not None and done.is_set())
-
-        self._highs.setOptionValue("random_seed", turn)
         if self.part:
-            count = self._highs.getNumCol()
-            drawn = np.random.default_rng(turn).random(count)
-            costs = drawn * [cost for cost, _, _ in self._columns]
-            self._highs.changeColsCost(count, np.arange(count, dtype=np.int32), costs)
-        if np.isfinite(limits.remaining):
-            self._highs.setOptionValue("time_limit", max(0.01, limits.remaining))
-        self._highs.clearSolver()
-        self._highs.run()
-        self.denied = self._highs.getModelStatus() == highspy.HighsModelStatus.kInfeasible
+            self.reprice(np.random.default_rng(turn).random(self.columns))
+        self.run(limits, done, turn)
+        self.denied = self.infeasible
         if self.denied:
             return Decision(Verdict.DENIED)
-        solution = self._highs.getSolution()
-        if not solution.value_valid:
-            return Decision(Verdict.OPEN)
-        places = self._places(np.rint(solution.col_value).astype(int).tolist())
+        values = self.values
+        places = None if values is None else self._places(values)
         return Decision(Verdict.OPEN if places is None else Verdict.PLACED, places)
 
     def _places(self, values: list[int]) -> Places | None:
@@ -305,22 +256,20 @@ class _Together(_Program):
     """
 
     def _build(self, sets: list[Set], vector: tuple[int, ...]) -> None:
-        master, inf = self.master, self._infinity
+        master, inf = self.master, self.infinity
         size = master.pack.rows[0]
         wide = [ell for ell in np.lexsort((-size, -self.width)).tolist() if self.width[ell] > 1]
         place = {ell: k for k, ell in enumerate(wide)}
         servers = range(vector[-1])
-        narrow = {
-            ell: self._row(1.0, inf) for ell in range(len(self.width)) if self.width[ell] == 1
-        }
-        inside = {(ell, i): self._row(0.0, inf) for ell in wide for i in servers}
-        once = {ell: self._row(1.0, 1.0) for ell in wide}
-        self.levels = [self._row(-inf, float(count)) for count in vector[:-1]]
-        seats = [self._row(-inf, float(master.width)) for _ in servers]
+        narrow = {ell: self.row(1.0, inf) for ell in range(len(self.width)) if self.width[ell] == 1}
+        inside = {(ell, i): self.row(0.0, inf) for ell in wide for i in servers}
+        once = {ell: self.row(1.0, 1.0) for ell in wide}
+        self.levels = [self.row(-inf, float(count)) for count in vector[:-1]]
+        seats = [self.row(-inf, float(master.width)) for _ in servers]
         self.homes: list[tuple[int, int]] = []
         for ell in wide:
             for i in servers[: place[ell] + 1]:
-                self._column(0.0, 1.0, {inside[ell, i]: -float(self.width[ell]), once[ell]: 1.0})
+                self.column(0.0, 1.0, {inside[ell, i]: -float(self.width[ell]), once[ell]: 1.0})
                 self.homes.append((ell, i))
         for one in sets:
             tied = [place[ell] for ell in one if ell in place]

@@ -7,7 +7,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import cpsat
 from optgap.solvers.consolidation.bounds import Proof, prove
-from optgap.solvers.consolidation.branching import Tree
+from optgap.solvers.consolidation.branching import MOST_LEVELS, Tree
 from optgap.solvers.consolidation.compact import Compact, fits
 from optgap.solvers.consolidation.dive import dive_to
 from optgap.solvers.consolidation.filling import fill_to
@@ -30,6 +30,9 @@ MANY = 100
 SHORT_S, TIED_S, FRAMED_S, LONG_S, QUICK_S, SQUEEZE_S = 0.3, 0.1, 1.5, 2.0, 0.4, 1.5
 """Seconds per hundred tasks on given counts of GPUs by level: before branching without and with
 gangs, that with frames, where there are many tasks, otherwise at once, and after a first proof."""
+COARSE, COARSE_ROWS, COARSE_S = (3, 6, 10), (6,), 0.3
+"""Where there are many levels, whose counts are seldom met, they are merged into so many, with
+memory alone and with more rows; seconds per hundred tasks for each."""
 FILLINGS = 20
 """Placements that are made GPU by GPU before any search."""
 MOST_BRANCHED, SLICE_S, LAID, FEW_SERVERS = 600, 2.5, 2.0, 5
@@ -59,7 +62,10 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     tied = FRAMED_S if len(pack.rows) == 1 and pack.tasks > MANY else TIED_S
     short = many * (tied if pack.gang and pack.tasks <= 2 * MANY else SHORT_S)
     short = LONG_S if pack.tasks > LARGE else short
-    proof = _squeeze(pack, search, limits, short if branched else QUICK_S, seed)
+    if branched and len(own.quanta) > MOST_LEVELS:
+        proof = _coarse(pack, search, limits, seed)
+    else:
+        proof = _squeeze(pack, search, limits, short if branched else QUICK_S, seed)
     if branched and not closed(search, proof):
         proof = _branch(pack, own, search, proof, limits, seed)
     else:
@@ -84,15 +90,19 @@ def _branch(
     """Counts of GPUs, then servers, branched on; by turns with a few servers at a time."""
     many = proof.counts[0] > FEW_SERVERS * int(pack.server_gpus[0])
     tree = Tree(pack, own, proof.counts, search, seed)
+    tree.whole = limits
     neighbours = Neighbours(pack, search, seed)
     share = SLICE_S * pack.tasks / 100
     if tree.layouts is not None and not tree.few:
         share *= LAID
-    while limits.stop is None and (tree.open() or tree.again()):
-        tree.run(limits.within(share))
-        if tree.open() and limits.stop is None and many:
-            neighbours.run(limits.within(0.6 * share), tree.bound * (1 + CLOSE))
-        share *= 1.5
+    try:
+        while limits.stop is None and (tree.open() or tree.again()):
+            tree.run(limits.within(share))
+            if tree.open() and limits.stop is None and many and tree.choosing is None:
+                neighbours.run(limits.within(0.6 * share), tree.bound * (1 + CLOSE))
+            share *= 1.5
+    finally:
+        tree.close()
     if limits.stop is None:
         closes = fits(pack, tree.root.box.high[-1], levels(pack))
         longest = (AGAIN_CLOSES_S if closes else AGAIN_S) * pack.tasks / 100
@@ -117,6 +127,21 @@ def _otherwise(pack: Packing, search: Search, proof: Proof, limits: Limits, seed
         proof = prove(pack, search, limits.within(0.4 * min(limits.remaining, 3600)), seed)
     if not closed(search, proof) and limits.stop is None:
         dive_to(pack, search, proof.watts, limits.within(0.3 * min(limits.remaining, 600)), seed)
+    return proof
+
+
+def _coarse(pack: Packing, search: Search, limits: Limits, seed: int) -> Proof:
+    """Placements with given counts by levels that are merged; the closed bound of all levels."""
+    own = _levels(pack)
+    counts = counted(pack, own, limits)
+    proof = Proof(closed_bound(pack, own, counts), "GPUs counted by level", counts)
+    for most in COARSE if len(pack.rows) == 1 else COARSE_ROWS:
+        if limits.stop is None and not closed(search, proof):
+            merged = levels(pack, most)
+            share = min(COARSE_S * pack.tasks / 100, SEARCH_SHARE * limits.remaining)
+            near = counted(pack, merged, limits)
+            squeeze_to(pack, merged, near, search, limits.within(share), seed)
+            limits.progress("counts by merged levels", search.watts, proof.watts)
     return proof
 
 

@@ -55,6 +55,8 @@ DEAR = 50.0
 program is infeasible."""
 FINE = 4.0
 """The same where prices are asked for that are no proof: enough, and not more than all others."""
+PATIENT = 3
+"""Rounds in which a value that is to be lowered has to be."""
 LOOSE = 1e-7
 """Of the dearest level: what a set must be worth beyond its cost to be worth adding."""
 
@@ -403,12 +405,16 @@ class Master:
         gap: float = 10 * SAFE,
         most_nodes: int = MANY,
         priced: bool = False,
+        idle: float = 0.0,
     ) -> Relaxed:
         """Generate until the bound is within `gap` or `enough`, or the value is `hopeless`.
 
         The value is what the bound can reach at most. With sets fixed by `fix`, the bound
-        is that of the program without. With `priced` the last duals are what proves it.
+        is that of the program without. With `priced` the last duals are what proves it. With
+        `idle` it is also the end where some rounds have lowered the value by no more than that
+        share of it.
         """
+        values: list[float] = []
         again = False
         nodes, best = FEW, self.watts(self.box.low)
         while True:
@@ -419,7 +425,9 @@ class Master:
             value = float(self._highs.getInfo().objective_function_value)
             found = np.array(solution.col_value)
             vector, amounts = found[: len(self.steps) + 1], found[self._first :]
-            if value <= hopeless:
+            values.append(value)
+            slow = len(values) > PATIENT and values[-1 - PATIENT] - value <= idle * value
+            if value <= hopeless or (idle and slow):
                 return Relaxed(value, best, vector, amounts)
             bound, fresh, exact = self._price(np.array(solution.row_dual), nodes)
             best = bound if priced else max(best, bound)

@@ -69,6 +69,7 @@ class Neighbours:
         own, within = levels(part), limits.within(EACH_S)
         tree = Tree(part, own, counted(part, own, within), search, int(self.rng.integers(2**31)))
         tree.run(within)
+        tree.close()
         self.solved += 1
         if search.watts < before - 1e-9 and search.places is not None:
             better = list(places)

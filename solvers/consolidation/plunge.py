@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.generation import FEW, Set
 from optgap.solvers.consolidation.master import Binding, Box, Master, Relaxed
-from optgap.solvers.consolidation.packing import FloatArray
+from optgap.solvers.consolidation.packing import FloatArray, IntArray, Packing
 from optgap.solvers.consolidation.search import Places
 
 WHOLE = 1e-5
 CLEAR, FAINT = 0.95, 0.05
 """Shares of a task in a server from which it is bound at once, and below which it is not drawn."""
-ROUGH = 1e-4
+ROUGH, ROUGHER = 1e-4, 1e-3
 """How close a bound is to the value where only the shares are looked at."""
+IDLE = 1e-4
+"""Share of a value by which some rounds have to lower it where nothing is taken back."""
 MOST_WRONG = 60
 """Choices that are taken back on one way down."""
 AT_ONCE = 25
@@ -38,7 +43,9 @@ class Plunge:
     ) -> None:
         self.master, self.limits, self.rng, self.noise = master, limits, rng, noise
 
-    def bound(self, box: Box, binding: Binding, most: float, good: float) -> Binding | None:
+    def bound(
+        self, box: Box, binding: Binding, most: float, good: float, gap: float = ROUGH
+    ) -> Binding | None:
         """All tasks of several GPUs bound so that `most` W may do; None where this way cannot.
 
         A choice that takes more is taken back, and its opposite holds from then on. No linear
@@ -50,7 +57,7 @@ class Plunge:
         before: tuple[Binding, list[tuple[int, int]]] | None = None
         wrong = 0
         while self.limits.stop is None and wrong <= MOST_WRONG:
-            relaxed = master.run(self.limits, most, good, ROUGH, FEW)
+            relaxed = master.run(self.limits, most, good, gap, FEW)
             if relaxed.value > most:
                 wrong += 1
                 if before is None:
@@ -126,17 +133,61 @@ class Plunge:
                     continue
                 if self.limits.stop is not None:
                     return None
-                open_ = np.flatnonzero(rest > WHOLE)
-                noisy = rest[open_] * self.rng.uniform(1 - 0.5 * self.noise, 1, len(open_))
-                first = np.argsort(-noisy, kind="stable")[: 1 + len(open_) // AT_ONCE]
-                last = open_[first].tolist()
-                for j in np.flatnonzero(whole).tolist():
-                    fixed.at_least(j, int(whole[j]))
-                for j in last:
-                    fixed.at_least(j, int(whole[j]) + 1)
+                last = self._fix(fixed, whole, rest)
         finally:
             fixed.clear()
         return None
+
+    def down(
+        self, box: Box, binding: Binding, most: float, kept: Mapping[Set, int] | None = None
+    ) -> Places | None:
+        """A placement for no more than `most` W by sets fixed until none is fractional.
+
+        Each linear program is solved to its end, and no set is taken back, which is fast; tasks
+        that are to be bound are bound first.
+
+        Parameters
+        ----------
+        kept: sets that are fixed from the beginning, and on how many GPUs each.
+        """
+        master = self.master
+        master.confine(box)
+        master.bind(binding)
+        fixed = _Fixed(master)
+        if kept:
+            master.add(kept)
+            index = {one: j for j, one in enumerate(master.sets)}
+            for one, amount in kept.items():
+                fixed.at_least(index[one], amount)
+        try:
+            if master.servers and self.bound(box, binding, most, -math.inf, ROUGHER) is None:
+                return None
+            while True:
+                relaxed = master.run(self.limits, most, gap=ROUGH, most_nodes=FEW, idle=IDLE)
+                if relaxed.value > most or self.limits.stop is not None:
+                    return None
+                amounts = relaxed.amounts
+                whole = np.floor(amounts + WHOLE).astype(np.int64)
+                rest = amounts - whole
+                if rest.max() <= WHOLE:
+                    return placed(
+                        master, [(j, int(whole[j])) for j in np.flatnonzero(whole).tolist()]
+                    )
+                self._fix(fixed, whole, rest)
+        finally:
+            fixed.clear()
+
+    def _fix(self, fixed: _Fixed, whole: IntArray, rest: FloatArray) -> list[int]:
+        """What is whole, and one more GPU for the largest of what is not; which sets those are."""
+        open_ = np.flatnonzero(rest > WHOLE)
+        noisy = rest[open_] * self.rng.uniform(1 - 0.5 * self.noise, 1, len(open_))
+        first = np.argsort(-noisy, kind="stable")[: 1 + len(open_) // AT_ONCE]
+        for j in np.flatnonzero(whole).tolist():
+            fixed.at_least(j, int(whole[j]))
+        last: list[int] = open_[first].tolist()
+        for j in last:
+            fixed.at_least(j, int(whole[j]) + 1)
+        return last
 
     def _released(self, fixed: _Fixed, index: int, hoped: float, most: float) -> float:
         """Let a set go, or keep it where that costs less; what that costs."""
@@ -184,6 +235,37 @@ class _Fixed:
     def clear(self) -> None:
         for index in self.amounts:
             self.master.fix(index, 0)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What is kept of a placement.
+
+    Parameters
+    ----------
+    kept: sets of tasks, and how many GPUs hold each.
+    bound: tasks of several GPUs and the servers that they are in, numbered anew; none where a
+        task's GPUs may be anywhere.
+    awake: servers of the whole placement.
+    """
+
+    kept: Counter[Set]
+    bound: list[tuple[int, int]]
+    awake: int
+
+
+def part_of(pack: Packing, places: Places, share: float, rng: np.random.Generator) -> Part:
+    """About a share of a placement: servers where they hold a task's GPUs together, else GPUs."""
+    contents, home = pack.contents(places), pack.gpu_server
+    awake = sorted({int(home[g]) for g in contents})
+    units = awake if pack.gang else sorted(contents)
+    taken = rng.permutation(units)[: int(share * len(units))].tolist()
+    number = {unit: k for k, unit in enumerate(taken)}
+    inside = (g for g in contents if (int(home[g]) if pack.gang else g) in number)
+    wide = np.flatnonzero(pack.width > 1).tolist() if pack.gang else []
+    bound = [(ell, number.get(int(home[places[ell][0]]), -1)) for ell in wide]
+    kept = Counter(tuple(contents[g]) for g in inside)
+    return Part(kept, [one for one in bound if one[1] >= 0], len(awake))
 
 
 def used(master: Master, relaxed: Relaxed) -> FloatArray:
