@@ -178,6 +178,9 @@ def test_a_program_that_is_stopped_proves_no_more_than_its_linear_program() -> N
     tree._known(choice)
     assert tree.open()
     assert tree.bound <= tree.search.watts
+    tree._known(Choice(tree.search.watts, True, None))
+    assert not tree.open()
+    assert tree.bound == tree.search.watts
 
 
 def test_another_program_is_only_begun_where_it_is_much_smaller() -> None:
@@ -236,6 +239,20 @@ def test_no_way_down_is_dearer_than_it_may_be() -> None:
     assert plunge.down(box, binding, 0.9 * watts) is None
     again = plunge.down(box, binding, 2 * watts)  # what was fixed is let go
     assert again is not None
+
+
+@pytest.mark.parametrize("gang", ["free", "server"])
+def test_with_many_levels_ways_down_have_the_gpus_and_servers_of_the_best_node(gang: Gang) -> None:
+    tree = tree_of(many_levels(40, gang))
+    root = tree.root.box
+    gpus, servers = root.low[0] + 1, root.low[-1] + 1
+    best = Box((gpus, *root.low[1:-1], servers), root.high)
+    tree.heap[0] = branching.Node(0.0, 0, 0, best, tree.root.binding)
+    for more in (0, servers + 1, root.high[-1] + 5):
+        least = min(max(servers, more), root.high[-1])
+        box = tree._near(more)
+        assert box.low == (gpus, *root.low[1:-1], least)
+        assert box.high == (*root.high[:-1], least if gang == "server" else root.high[-1])
 
 
 def test_parts_are_whole_servers_where_tasks_are_in_one() -> None:
