@@ -152,7 +152,7 @@ class Tree:
         self.near: FloatArray = np.array(box.low, dtype=np.float64)
         self.hope = self.guess = HOPE
         self.layouts = self._layouts(seed)
-        self.choosing = Choosing(self.master, box) if self._chooses else None
+        self.choosing = Choosing(self.master, box) if self.fine and self.settles else None
         self.chosen, self.listed_at, self.listing = -math.inf, math.inf, 0.0
 
     def _layouts(self, seed: int) -> Layouts | None:
@@ -224,11 +224,6 @@ class Tree:
             self._choose()
             limits.progress("counts of GPUs", self.search.watts, self.bound)
         return self.bound
-
-    @property
-    def _chooses(self) -> bool:
-        """Whether an integer program chooses among all sets, as there are too many counts."""
-        return self.fine and self.settles
 
     def _choose(self) -> None:
         """Begin an integer program where the best placement is near the bound; see what it says."""

@@ -79,12 +79,11 @@ class Choosing:
         limits: of the program, not of this call.
         """
         wanted = int(FEWER * self.sets) if self.sets else MOST_LISTED
-        sets, complete = self.master.listed(most, wanted, MOST_NODES)
-        if not complete:
+        program = self._listed(box, bound, most, wanted)
+        if program is None:
             return False
         self._done.set()  # the one that runs ends by itself
-        program = _Cheapest(self.master, [one for _, one in sets], box, self.around, bound, most)
-        self.sets, self._program = max(1, len(sets)), program
+        self.sets, self._program = max(1, len(program.sets)), program
         self._done = done = threading.Event()
         self._thread = self._thread or ThreadPoolExecutor(2)
         self._job = self._thread.submit(program.run, limits, done)
@@ -92,12 +91,19 @@ class Choosing:
 
     def now(self, box: Box, bound: float, most: float, limits: Limits, sets: int) -> Choice | None:
         """The same at once, where there are no more sets than so many."""
+        program = self._listed(box, bound, most, sets)
+        if program is None:
+            return None
+        program.run(limits)
+        return program.choice()
+
+    def _listed(self, box: Box, bound: float, most: float, sets: int) -> _Cheapest | None:
+        """A program over all sets that are of use; None where there are more than so many."""
         listed, complete = self.master.listed(most, sets, MOST_NODES)
         if not complete:
             return None
-        program = _Cheapest(self.master, [one for _, one in listed], box, self.around, bound, most)
-        program.run(limits)
-        return program.choice()
+        inside = [one for _, one in listed]
+        return _Cheapest(self.master, inside, box, self.around, bound, most)
 
     @property
     def ready(self) -> bool:
