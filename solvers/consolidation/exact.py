@@ -130,11 +130,16 @@ def _otherwise(pack: Packing, search: Search, proof: Proof, limits: Limits, seed
     return proof
 
 
-def _coarse(pack: Packing, search: Search, limits: Limits, seed: int) -> Proof:
-    """Placements with given counts by levels that are merged; the closed bound of all levels."""
+def _counted(pack: Packing, limits: Limits) -> Proof:
+    """The closed bound of all levels."""
     own = _levels(pack)
     counts = counted(pack, own, limits)
-    proof = Proof(closed_bound(pack, own, counts), "GPUs counted by level", counts)
+    return Proof(closed_bound(pack, own, counts), "GPUs counted by level", counts)
+
+
+def _coarse(pack: Packing, search: Search, limits: Limits, seed: int) -> Proof:
+    """Placements with given counts by levels that are merged; the closed bound of all levels."""
+    proof = _counted(pack, limits)
     for most in COARSE if len(pack.rows) == 1 else COARSE_ROWS:
         if limits.stop is None and not closed(search, proof):
             merged = levels(pack, most)
@@ -152,13 +157,11 @@ def _squeeze(pack: Packing, search: Search, limits: Limits, seconds: float, seed
     ----------
     seconds: per hundred tasks.
     """
-    own = _levels(pack)
-    counts = counted(pack, own, limits)
-    proof = Proof(closed_bound(pack, own, counts), "GPUs counted by level", counts)
+    own, proof = _levels(pack), _counted(pack, limits)
     open_gap = not closed(search, proof) and limits.stop is None
     if search.best is not None and open_gap and applies(pack, own):
         share = min(seconds * pack.tasks / 100, SEARCH_SHARE * limits.remaining)
-        squeeze_to(pack, own, counts, search, limits.within(share), seed)
+        squeeze_to(pack, own, proof.counts, search, limits.within(share), seed)
         limits.progress("counts by level", search.watts, proof.watts)
     return proof
 
@@ -176,9 +179,11 @@ def _close(
 
     own = levels(pack)
     servers = len(pack.server_w)
-    known_counts = len(proof.counts) == len(own.quanta)
-    counts = proof.counts if known_counts else counted(pack, own, limits)
-    if pack.uniform and search.best is not None:
+    counts: tuple[int, ...] | None = None
+    if pack.uniform:
+        same = len(proof.counts) == len(own.quanta)
+        counts = proof.counts if same else counted(pack, own, limits)
+    if counts is not None and search.best is not None:
         needed = closed_bound(pack, own, counts)  # a better bound may be for other counts
         servers = server_limit(pack, needed, search.watts, max([1, *counts[:1]]))
     if not fits(pack, servers, own):
@@ -189,7 +194,7 @@ def _close(
             (Termination.COMPLETED if done else limits.stop or Termination.COMPLETED),
             False,
         )
-    compact = Compact(pack, own, servers, counts if pack.uniform else None)
+    compact = Compact(pack, own, servers, counts)
     known = search.watts
     if search.best is not None:
         compact.only_better(known)
