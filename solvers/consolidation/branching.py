@@ -14,7 +14,8 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.choosing import Choice, Choosing
-from optgap.solvers.consolidation.deciding import Verdict, decide
+from optgap.solvers.consolidation.deciding import Verdict, decide, relax
+from optgap.solvers.consolidation.endings import ending, up_to
 from optgap.solvers.consolidation.generation import FEW, Set
 from optgap.solvers.consolidation.layouts import Layouts
 from optgap.solvers.consolidation.levels import Levels, closed_bound, server_limit
@@ -27,8 +28,8 @@ from optgap.solvers.consolidation.squeeze import Attempts
 
 WHOLE, SLACK_W = 1e-6, 1e-4
 """What counts as whole, and what a linear program's value may be above its counts' own cost."""
-PLUNGES = 3
-"""Ways down from counts whose tasks are all bound."""
+PLUNGES, LARGE_WAYS = 3, 8
+"""Ways down from counts whose tasks are all bound, and where they are short and all there is."""
 REACH, LEAST_REACH, MORE, LESS = 1.5e-3, 2e-4, 1.8, 0.8
 """Share of the bound that a dive from the root may lose at first, and at least; how that changes
 where there is no way down, and where it leads to nothing better."""
@@ -65,6 +66,8 @@ DECIDE_S, LIFT, LIFT_S, RARELY = 3.5, 2.0, 0.6, 6
 """Seconds per hundred tasks for an integer program over what counts allow; where it denies them,
 times what it took for one over more of the dearer levels, the most of that, and how many denials
 later that is tried again where it led to nothing."""
+SLOW_S = 1.0
+"""Seconds per hundred tasks after which a linear program waits for those of other nodes."""
 MISSED, MOST_MISSES = 0.02, 2
 """Excess in GPUs beyond which annealing missed counts, and after how many misses it is left to the
 integer programs."""
@@ -183,6 +186,16 @@ class Tree:
         return len(self.own.quanta) > MOST_LEVELS and not self.pack.anchors
 
     @property
+    def large(self) -> bool:
+        """Whether there are too many tasks for integer programs over all sets."""
+        return self.pack.tasks > MOST_DECIDED and not self.pack.anchors
+
+    @property
+    def ended(self) -> bool:
+        """Whether ways down to counts end in problems of their own, which have no servers."""
+        return not (self.pack.gang or self.pack.anchors or self.fine)
+
+    @property
     def settles(self) -> bool:
         """Whether integer programs settle counts in the end, so that no servers are branched on."""
         return self.pack.tasks <= MOST_DECIDED and not (self.pack.gang or self.pack.anchors)
@@ -295,7 +308,7 @@ class Tree:
         self.turns += 1
         some = self.turns % 2 == 0 and (self.pack.gang or self.turns > LATE)
         dealt = self.pack.tasks > (FEW_TASKS if self.pack.gang else MOST_DECIDED)
-        if dealt and self.turns % DEAL_TURNS == 1:
+        if dealt and (self.ended or self.turns % DEAL_TURNS == 1):
             self._deal()
         elif self.layouts is not None and (many or some):
             self._lay(self.layouts, [])
@@ -326,7 +339,9 @@ class Tree:
         self.master.confine(node.box)
         self.master.bind(node.binding)
         self.master.begin(node.basis)
-        relaxed = self.master.run(self.limits, enough=self.cut, hopeless=self._hopeless(node))
+        own = self.limits.within(self.patience * SLOW_S * self.pack.tasks / 100)
+        own = own if self.large else self.limits
+        relaxed = self.master.run(own, enough=self.cut, hopeless=self._hopeless(node))
         bound = max(node.bound, relaxed.bound)
         if bound >= self.cut:
             self.left = min(self.left, bound)
@@ -334,6 +349,9 @@ class Tree:
         if self.limits.stop is not None:
             node.bound = bound
             return False
+        if own.stop is not None:  # where there are other nodes that take less, they come first
+            self._stick(node, bound, node.aim or node.box.low)
+            return True
         if self.choosing is not None and self._chosen(self.choosing, node, bound):
             return True
         self.near, self.basis = relaxed.vector, self.master.basis
@@ -367,7 +385,10 @@ class Tree:
         if vector in self.decided or self.pack.anchors or self._placed(vector):
             return None
         many = len(self.own.quanta) > MOST_SPLIT  # what is left falls into a box for each level
-        if self.pack.tasks > MOST_DECIDED or (self.pack.gang and (self.few or many)):
+        if self.large:
+            self.decided.add(vector)
+            return vector if self._relaxed_away(vector) else None
+        if self.pack.gang and (self.few or many):
             return None
         if self.pack.gang and self.cut > self.master.watts(vector) * (1 + NEARLY):
             return None
@@ -397,6 +418,12 @@ class Tree:
         if vector == first and self.denials >= self.lift_from:
             self.lift_from = self.denials + RARELY
         return vector
+
+    def _relaxed_away(self, vector: tuple[int, ...]) -> bool:
+        """Whether a linear program denies counts, which hold where a box has no others."""
+        low = self.root.box.low
+        relaxed, watts = relax(self.master, low, vector, self.cut, self.limits)
+        return relaxed.bound > watts
 
     def _decides(
         self, vector: tuple[int, ...], gang: bool, seconds: float, wait: bool = True
@@ -497,7 +524,8 @@ class Tree:
         denied = self._denied(node, vector)
         if denied is not None or not complete:
             return denied
-        for k in range(1 if self.settles else PLUNGES):
+        ways = LARGE_WAYS if self.ended else PLUNGES
+        for k in range(1 if self.settles else ways):
             if self._placed(vector) or self.limits.stop is not None:
                 break
             self._plunge(vector, node.binding, 0.0 if number == 1 and k == 0 else 1.0)
@@ -511,7 +539,8 @@ class Tree:
 
         Not where a task's GPUs are in one server: servers are branched on there.
         """
-        if not self.settles or self.patience >= MOST_PATIENT or not self.halted:
+        ways = self.settles or self.large
+        if not ways or self.patience >= MOST_PATIENT or not self.halted:
             return False
         self.patience *= PATIENT
         self.decided.clear()
@@ -536,7 +565,10 @@ class Tree:
         """One way down from counts."""
         most = self.master.watts(vector) + SLACK_W
         plunge = Plunge(self.master, self.limits, self.rng, noise)
-        self._offer(plunge.placed(Box(vector, vector), binding, most, most))
+        end = None
+        if self.ended:
+            end = ending(self.master, vector, self.limits, self.rng, noise)
+        self._offer(plunge.placed(up_to(vector), binding, most, most, end))
 
     def _offer(self, places: Places | None) -> None:
         if places is not None:
@@ -638,7 +670,7 @@ class Tree:
         self.diving += time.monotonic() - began
 
     def _deal(self) -> None:
-        """Anneal a placement with counts that cost a share of the gap more than an open node's."""
+        """A placement with counts that cost a share of the gap more than an open node's."""
         began, known = time.monotonic(), self.search.watts
         vector = list(self.heap[0].aim[:-1])
         target = self.bound + self.guess * (known - self.bound)
@@ -652,9 +684,13 @@ class Tree:
             if not more:
                 break
             vector = list(more[int(self.rng.integers(len(more)))])
-        self.attempts.longer = float(self.rng.uniform(1.0, DEAL_LONGER))
-        self.attempts(tuple(vector))
-        self.attempts.longer = ATTEMPTS_LONGER
+        if self.ended and self.large:
+            servers = max(self.pack.servers_for(vector[0]), self.heap[0].aim[-1])
+            self._plunge((*vector, servers), self.root.binding, 1.0)
+        else:
+            self.attempts.longer = float(self.rng.uniform(1.0, DEAL_LONGER))
+            self.attempts(tuple(vector))
+            self.attempts.longer = ATTEMPTS_LONGER
         better = self.search.watts < known
         self.guess = HOPE if better else min(MOST_HOPE, self.guess * MORE_HOPE)
         self.limits.progress("counts by level", self.search.watts, self.bound)

@@ -19,7 +19,7 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.generation import Set
-from optgap.solvers.consolidation.master import Binding, Box, Master
+from optgap.solvers.consolidation.master import Binding, Box, Master, Relaxed
 from optgap.solvers.consolidation.plunge import seated
 from optgap.solvers.consolidation.programs import Program
 from optgap.solvers.consolidation.search import Places
@@ -83,13 +83,7 @@ def decide(
         where that makes more looks needless.
     placing: a placement is of use; else nothing but a denial is looked for.
     """
-    # counts that are fixed would take the prices away; servers that are counted may sleep
-    least = (a if a < b else 0 for a, b in zip(low[:-1], vector, strict=False))
-    master.confine(Box((*least, vector[-1]), vector))
-    master.bind(Binding.none(master.pack.tasks, master.servers))
-    asleep = master.static_w * (vector[-1] - low[-1])  # counted all the same
-    watts = min(most + asleep, master.watts(vector)) + SLACK_W
-    relaxed = master.run(limits, enough=watts, priced=True)
+    relaxed, watts = relax(master, low, vector, most, limits)
     if relaxed.bound > watts:
         return Decision(Verdict.DENIED)
     sets, part = _listed(
@@ -103,7 +97,7 @@ def decide(
             if limits.stop is not None or beside():
                 return Decision(Verdict.OPEN)
     pools = POOLS if beside is None else (BESIDE,) if part else ()
-    program = _Together if gang else _Program
+    program = _Together if gang else SetProgram
     programs = [
         program(master, sets[:size], vector, watts, part or size < len(sets))
         for size in (*(pool for pool in pools if pool * NEARLY < len(sets)), len(sets))
@@ -115,6 +109,26 @@ def decide(
     if part and answer.verdict is Verdict.DENIED:
         return Decision(Verdict.OPEN)
     return answer
+
+
+def relax(
+    master: Master,
+    low: tuple[int, ...],
+    vector: tuple[int, ...],
+    most: float,
+    limits: Limits,
+) -> tuple[Relaxed, float]:
+    """The linear program of counts at most `vector`, and what a placement may cost, W.
+
+    Where its bound is more than that, there is no placement with such counts.
+    """
+    # counts that are fixed would take the prices away; servers that are counted may sleep
+    least = (a if a < b else 0 for a, b in zip(low[:-1], vector, strict=False))
+    master.confine(Box((*least, vector[-1]), vector))
+    master.bind(Binding.none(master.pack.tasks, master.servers))
+    asleep = master.static_w * (vector[-1] - low[-1])  # counted all the same
+    watts = min(most + asleep, master.watts(vector)) + SLACK_W
+    return master.run(limits, enough=watts, priced=True), watts
 
 
 def _listed(
@@ -136,7 +150,7 @@ def _listed(
 
 
 def _looked(
-    programs: list[_Program],
+    programs: list[SetProgram],
     limits: Limits,
     seconds: float,
     otherwise: Callable[[], bool] | None,
@@ -178,7 +192,7 @@ def _looked(
     return looks.result()
 
 
-class _Program(Program):
+class SetProgram(Program):
     """Tasks covered by sets, with no more GPUs of a level or more than a vector has.
 
     Parameters
@@ -248,7 +262,7 @@ class _Program(Program):
         return seated(self.master, chosen)
 
 
-class _Together(_Program):
+class _Together(SetProgram):
     """The same, and a task of several GPUs has them in one server.
 
     Only sets with such a task are told apart by server. Servers are alike, and numbered as the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +15,10 @@ from optgap.solvers.consolidation.master import Binding, Box, Master, Relaxed
 from optgap.solvers.consolidation.packing import FloatArray, IntArray, Packing
 from optgap.solvers.consolidation.search import Places
 
+Held = list[tuple[Set, int]]
+"""Sets, and how many GPUs hold each."""
+Ending = Callable[[Held], tuple[bool, Places | None]]
+
 WHOLE = 1e-5
 CLEAR, FAINT = 0.95, 0.05
 """Shares of a task in a server from which it is bound at once, and below which it is not drawn."""
@@ -24,6 +28,8 @@ IDLE = 1e-4
 """Share of a value by which some rounds have to lower it where nothing is taken back."""
 MOST_WRONG = 60
 """Choices that are taken back on one way down."""
+ERODED = 0.1
+"""Share of what is left to lose that one step may lose before more sets are looked for."""
 AT_ONCE = 25
 """Fractional sets for each that is fixed at a time beyond the first."""
 MOST_UNFIXED = 5
@@ -96,21 +102,35 @@ class Plunge:
         room[master.binding.barred[task, : len(room)]] = -np.inf
         return [(task, int(room.argmax()))] if room.max() > -np.inf else []
 
-    def placed(self, box: Box, binding: Binding, hoped: float, most: float) -> Places | None:
+    def placed(
+        self,
+        box: Box,
+        binding: Binding,
+        hoped: float,
+        most: float,
+        ending: Ending | None = None,
+    ) -> Places | None:
         """A placement for `hoped` W if it can be, by sets fixed until none is fractional.
 
         A set that takes more is let go again; where that does not help, more is hoped for, up to
         `most`. None where even that is not enough.
+
+        Parameters
+        ----------
+        ending: is given what is whole, and may end this way: whether it does, and the placement
+            where it has one.
         """
         master = self.master
         master.confine(box)
         master.bind(binding)
         fixed = _Fixed(master)
         last: list[int] = []
-        wrong = 0
+        wrong, near = 0, hoped if ending is None else -math.inf
         try:
             while wrong <= MOST_UNFIXED:
-                relaxed = master.run(self.limits, hoped, hoped, most_nodes=FEW)
+                relaxed = master.run(self.limits, hoped, near, most_nodes=FEW)
+                if ending is not None:
+                    near = min(hoped, relaxed.value + ERODED * (hoped - relaxed.value))
                 amounts = relaxed.amounts
                 whole = np.floor(amounts + WHOLE).astype(np.int64)
                 rest = amounts - whole
@@ -133,6 +153,11 @@ class Plunge:
                     continue
                 if self.limits.stop is not None:
                     return None
+                if ending is not None:
+                    counted = [(int(j), int(whole[j])) for j in np.flatnonzero(whole)]
+                    over, places = ending([(master.sets[j], amount) for j, amount in counted])
+                    if over:
+                        return places
                 last = self._fix(fixed, whole, rest)
         finally:
             fixed.clear()

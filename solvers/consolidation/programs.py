@@ -31,8 +31,8 @@ class Program:
         self._highs.setOptionValue(name, value)
 
     def _interrupt(self, event: Any) -> None:
-        if self._limits.stop is not None or self._done.is_set():
-            event.interrupt()
+        # said each time: what an earlier run was told holds for the next one, too
+        event.interrupt(self._limits.stop is not None or self._done.is_set())
 
     def row(self, low: float, high: float) -> int:
         """A row, and its number."""

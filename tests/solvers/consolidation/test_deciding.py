@@ -310,9 +310,9 @@ def test_a_look_at_a_hard_program_ends_when_it_is_told_to(monkeypatch: pytest.Mo
     own = levels(pack, pack.tasks)
     low = (*counted(pack, own, Limits()), 0)
     master = Master(pack, own, Box(low, (*[pack.gpus] * (len(low) - 1), 99)), 0)
-    kept: list[deciding._Program] = []
+    kept: list[deciding.SetProgram] = []
 
-    def looked(programs: list[deciding._Program], *_: Any) -> Decision:
+    def looked(programs: list[deciding.SetProgram], *_: Any) -> Decision:
         kept.extend(programs)
         return Decision(Verdict.OPEN)
 

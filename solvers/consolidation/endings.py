@@ -1,0 +1,144 @@
+"""The rest of a way down: placed as a problem of its own, and in the end by an integer program.
+
+A way down to given counts loses little while many sets are open, and a GPU or two with the last of
+them; and its linear programs take long, as all tasks are in them. So what no whole set covers yet,
+with the counts that are left, is made a smaller problem again and again, until it is small enough
+for an integer program over all sets that its placements could use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.deciding import SLACK_W, Decision, SetProgram, Verdict
+from optgap.solvers.consolidation.generation import Set
+from optgap.solvers.consolidation.master import Binding, Box, Master
+from optgap.solvers.consolidation.packing import IntArray
+from optgap.solvers.consolidation.plunge import Ending, Held, Plunge, seated
+from optgap.solvers.consolidation.search import Places
+
+SMALLER = 0.6
+"""Share of the tasks from which what is left is a problem of its own."""
+FEW_LEFT, FEWER, END_S = 45, 0.75, 0.4
+"""Tasks that are left to an integer program, times how many another one is tried with, and seconds
+for it."""
+MOST_SETS, MOST_NODES = 8000, 500_000
+"""Sets that it is solved over, and that are looked at for them, at most."""
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What whole sets leave.
+
+    Parameters
+    ----------
+    tasks: (n,) those that want GPUs still, in the order of the program's.
+    master: its linear program. vector: counts that are left.
+    """
+
+    tasks: IntArray
+    master: Master
+    vector: tuple[int, ...]
+
+
+def ending(
+    master: Master, vector: tuple[int, ...], limits: Limits, rng: np.random.Generator, noise: float
+) -> Ending:
+    """What ends one way down to counts; those of the smaller problems are drawn with `noise`."""
+    few = FEW_LEFT
+
+    def end(whole: Held) -> tuple[bool, Places | None]:
+        nonlocal few
+        left = _left(master, whole)
+        number = int((left > 0).sum())
+        if not number:
+            return True, seated(master, _one_by_one(whole))
+        if number > max(FEW_LEFT, SMALLER * master.pack.tasks):
+            return False, None
+        if number > FEW_LEFT:
+            rest = _rest(master, vector, whole, left)
+            most = rest.master.watts(rest.vector) + SLACK_W
+            down = Plunge(rest.master, limits, rng, noise)
+            below = ending(rest.master, rest.vector, limits, rng, noise)
+            none = Binding.none(len(rest.tasks), 0)
+            return True, _whole(
+                master, whole, rest, down.placed(up_to(rest.vector), none, most, most, below)
+            )
+        if number > few:
+            return False, None
+        few = int(FEWER * number)
+        rest = _rest(master, vector, whole, left)
+        decision = _decided(rest.master, rest.vector, limits.within(END_S))
+        over = decision.verdict is not Verdict.OPEN
+        return over, _whole(master, whole, rest, decision.places)
+
+    return end
+
+
+def _left(master: Master, whole: Held) -> IntArray:
+    """(L,) GPUs that each task still wants."""
+    left = master.pack.width.copy()
+    for inside, amount in whole:
+        left[list(inside)] -= amount
+    return np.maximum(left, 0)
+
+
+def _rest(master: Master, vector: tuple[int, ...], whole: Held, left: IntArray) -> Rest:
+    counts = list(vector[:-1])
+    for inside, amount in whole:
+        for q in range(int(master.own.of[list(inside)].max()) + 1):
+            counts[q] -= amount
+    tasks = np.flatnonzero(left)
+    pack = master.pack.part(tasks, len(master.pack.server_w))
+    pack = replace(pack, width=left[tasks])
+    below = (*counts, pack.servers_for(counts[0]))
+    own = replace(master.own, of=master.own.of[tasks])
+    rest = Master(pack, own, Box(below, below), 0)
+    rest.add(_parts(master.sets, tasks))
+    return Rest(tasks, rest, below)
+
+
+def _parts(sets: list[Set], tasks: IntArray) -> Iterator[Set]:
+    """Of sets with at most one task that is no longer there, the others, numbered anew."""
+    number = {int(ell): k for k, ell in enumerate(tasks)}
+    for one in sets:
+        inside = tuple(number[ell] for ell in one if ell in number)
+        if len(inside) >= max(1, len(one) - 1):
+            yield inside
+
+
+def up_to(vector: tuple[int, ...]) -> Box:
+    """Counts that are no more: what a linear program needs less is seen as it is lost."""
+    return Box((*(0 for _ in vector[:-1]), vector[-1]), vector)
+
+
+def _whole(master: Master, whole: Held, rest: Rest, places: Places | None) -> Places | None:
+    """A placement of all, from one of the rest."""
+    if places is None:
+        return None
+    sets = _one_by_one(whole)
+    for inside in rest.master.pack.contents(places).values():
+        sets.append((tuple(int(rest.tasks[k]) for k in inside), -1))
+    return seated(master, sets)
+
+
+def _one_by_one(whole: Held) -> list[tuple[Set, int]]:
+    """The set on each GPU, which may be in any server."""
+    return [(inside, -1) for inside, amount in whole for _ in range(amount)]
+
+
+def _decided(master: Master, vector: tuple[int, ...], limits: Limits) -> Decision:
+    """One look at a program over all sets, unless there are too many."""
+    watts = master.watts(vector) + SLACK_W
+    master.confine(up_to(vector))
+    relaxed = master.run(limits, enough=watts, priced=True)
+    if relaxed.bound > watts:
+        return Decision(Verdict.DENIED)
+    sets, complete = master.listed(watts, MOST_SETS, MOST_NODES)
+    if not complete:
+        return Decision(Verdict.OPEN)
+    return SetProgram(master, [one for _, one in sets], vector, watts).solve(limits)

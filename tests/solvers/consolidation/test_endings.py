@@ -1,0 +1,204 @@
+"""What ways down leave: problems of their own, ended by integer programs."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies_consolidation import consolidation_problems
+
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.consolidation.presets import mixed
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation import branching, endings
+from optgap.solvers.consolidation.branching import Tree
+from optgap.solvers.consolidation.deciding import Decision, Verdict
+from optgap.solvers.consolidation.endings import ending, up_to
+from optgap.solvers.consolidation.exhaustive import exhaustive
+from optgap.solvers.consolidation.levels import counted, levels
+from optgap.solvers.consolidation.master import Binding, Box, Master
+from optgap.solvers.consolidation.packing import IntArray, Packing, packing
+from optgap.solvers.consolidation.plunge import Held, Plunge
+from optgap.solvers.consolidation.programs import Program
+from optgap.solvers.consolidation.search import Places, Search
+from optgap.solvers.consolidation.squeeze import applies
+
+
+def counts_of(pack: Packing, of: IntArray, places: Places) -> list[int]:
+    """N by level, and awake servers."""
+    tops = [int(of[inside].max()) for inside in pack.contents(places).values()]
+    awake = {int(pack.gpu_server[g]) for gpus in places for g in gpus}
+    return [sum(top >= q for top in tops) for q in range(int(of.max()) + 1)] + [len(awake)]
+
+
+def begun(problem: ConsolidationProblem) -> tuple[Master, list[int]] | None:
+    """A program without servers, and the counts of some placement."""
+    pack = packing(problem)
+    own, search = levels(pack), Search(pack, 0)
+    search.build(Limits(), tries=1)
+    if search.places is None or pack.gang or not applies(pack, own):
+        return None
+    vector = counts_of(pack, own.of, search.places)
+    low = counted(pack, own, Limits())
+    high = (pack.gpus,) * len(low) + (len(pack.server_w),)
+    return Master(pack, own, Box((*low, pack.servers_for(low[0])), high), 0), vector
+
+
+@settings(max_examples=80)
+@given(
+    problem=consolidation_problems(even=True, lines=False),
+    few=st.sampled_from((0, 1, 3, 45)),
+    most=st.sampled_from((1, 8000)),
+    smaller=st.sampled_from((0.6, 1.0)),
+    seed=st.integers(0, 99),
+)
+def test_what_is_placed_in_parts_keeps_the_counts(
+    problem: ConsolidationProblem, few: int, most: int, smaller: float, seed: int
+) -> None:
+    found = begun(problem)
+    if found is None:
+        return
+    master, wanted = found
+    vector, rng = tuple(wanted), np.random.default_rng(seed)
+    watts = master.watts(vector) + 1e-4
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(endings, "FEW_LEFT", few)
+        patch.setattr(endings, "MOST_SETS", most)
+        patch.setattr(endings, "SMALLER", smaller)
+        end = ending(master, vector, Limits(), rng, 1.0)
+        none = Binding.none(master.pack.tasks, 0)
+        down = Plunge(master, Limits(), rng, 1.0)
+        places = down.placed(up_to(vector), none, watts, watts, end)
+    if places is not None:
+        assert problem.check(master.pack.solution(places)) == []
+        reached = counts_of(master.pack, master.own.of, places)
+        assert (np.array(reached) <= vector).all()
+
+
+@settings(max_examples=80)
+@given(problem=consolidation_problems(even=True, lines=False), data=st.data())
+def test_a_way_ends_where_nothing_can_be_placed_and_only_there(
+    problem: ConsolidationProblem, data: st.DataObject
+) -> None:
+    """All is left to the integer program; counts are those of the optimum, or fewer."""
+    found, truth = begun(problem), exhaustive(problem, limits=Limits(20), seed=0)
+    if found is None or truth.solution is None:
+        return
+    master, _ = found
+    places = [tuple(one.gpus) for one in truth.solution.assignments]
+    vector = counts_of(master.pack, master.own.of, places)
+    vector[0] -= data.draw(st.integers(0, 1))
+    if vector[0] == 0 or any(more > vector[0] for more in vector[1:-1]):
+        return
+    vector[-1] = master.pack.servers_for(vector[0])
+    end = ending(master, tuple(vector), Limits(), np.random.default_rng(0), 1.0)
+    over, whole = end([])
+    assert over
+    if whole is None:  # the optimum has no more GPUs than any other placement this dear
+        least = problem.evaluate(truth.solution).objective
+        assert master.watts(vector) < least * (1 - 1e-9) + 1e-6
+    else:
+        assert problem.check(master.pack.solution(whole)) == []
+        assert (np.array(counts_of(master.pack, master.own.of, whole)) <= vector).all()
+
+
+def test_a_denied_rest_ends_the_way() -> None:
+    """Three tasks of 12 GB on two GPUs of 16 GB: said at once, and not looked for."""
+    problem = mixed(seed=0, size=6, capacity="none", gang="free")
+    pack = packing(problem)
+    own = levels(pack)
+    low = counted(pack, own, Limits())
+    box = Box((*low, 1), (pack.gpus,) * len(low) + (9,))
+    master = Master(pack, own, box, 0)
+    less = (low[0] - 1, *(min(low[0] - 1, count) for count in low[1:]), 1)
+    assert ending(master, less, Limits(), np.random.default_rng(0), 0.0)([]) == (True, None)
+
+
+def test_what_is_covered_needs_no_program() -> None:
+    """Sets that hold all tasks are the placement."""
+    problem = mixed(seed=1, size=8, capacity="none", gang="free")
+    found = begun(problem)
+    assert found is not None
+    master, vector = found
+    alone: Held = [((ell,), int(master.pack.width[ell])) for ell in range(8)]
+    end = ending(master, tuple(vector), Limits(), np.random.default_rng(0), 0.0)
+    over, places = end(alone)
+    assert over
+    assert places is not None
+    assert problem.check(master.pack.solution(places)) == []
+
+
+def test_fewer_tasks_must_be_left_before_another_program_is_tried(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is open with 40 tasks is not asked again with 39 or 31, but with 30."""
+    found = begun(mixed(seed=3, size=40, capacity="mean", gang="free"))
+    assert found is not None
+    master, vector = found
+    asked: list[int] = []
+
+    def undecided(rest: Master, *_: object) -> Decision:
+        asked.append(rest.pack.tasks)
+        return Decision(Verdict.OPEN)
+
+    monkeypatch.setattr(endings, "_decided", undecided)
+    end = ending(master, tuple(vector), Limits(), np.random.default_rng(0), 0.0)
+    for covered in (0, 1, 9, 10, 11):
+        whole: Held = [((ell,), int(master.pack.width[ell])) for ell in range(covered)]
+        assert end(whole) == (False, None)
+    assert asked == [40, 30]
+
+
+@pytest.mark.parametrize("slow", [0.0, 1e9])
+def test_large_trees_end_at_the_optimum_however_long_linear_programs_may_take(
+    slow: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No integer program over all sets, and nodes that wait: what the others prove is the same."""
+    problem = mixed(seed=4, size=24, capacity="mean", gang="free")
+    pack = packing(problem)
+    own = levels(pack)
+    search = Search(pack, 0)
+    search.build(Limits(), tries=1)
+    known = Search(pack, 0)
+    known.build(Limits(), tries=1)
+    plain = Tree(pack, own, counted(pack, own, Limits()), known, 0)
+    assert not plain.large
+    plain.run(Limits(20))
+    monkeypatch.setattr(branching, "MOST_DECIDED", 0)
+    monkeypatch.setattr(branching, "SLOW_S", slow)
+    tree = Tree(pack, own, counted(pack, own, Limits()), search, 0)
+    assert tree.large
+    assert tree.ended
+    bound = tree.run(Limits(10))
+    assert bound <= known.watts * (1 + 1e-9)
+    if slow:
+        assert search.watts == pytest.approx(known.watts, rel=1e-7)
+    else:
+        assert tree.halted
+        patience = tree.patience
+        assert tree.again()
+        assert tree.patience > patience
+        assert not tree.halted
+        assert tree.bound <= known.watts * (1 + 1e-9)
+
+
+def test_a_look_that_was_ended_does_not_end_the_next_one() -> None:
+    """HiGHS keeps what a callback told it, unless it is told otherwise."""
+    rng = np.random.default_rng(0)
+    program = Program()
+    sizes = rng.integers(20, 100, (3, 30))
+    rows = [program.row(float(one.sum() // 2), float(one.sum() // 2 + 1)) for one in sizes]
+    for k in range(30):
+        worth = float(rng.integers(1, 9))
+        held = {row: float(one[k]) for row, one in zip(rows, sizes, strict=True)}
+        program.column(worth, 1.0, held)
+    program.build()
+    done = threading.Event()
+    done.set()
+    program.run(Limits(60), done)
+    assert not program.solved
+    program.run(Limits(60))
+    assert program.solved
