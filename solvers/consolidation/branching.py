@@ -308,8 +308,8 @@ class Tree:
         self.turns += 1
         some = self.turns % 2 == 0 and (self.pack.gang or self.turns > LATE)
         dealt = self.pack.tasks > (FEW_TASKS if self.pack.gang else MOST_DECIDED)
-        if dealt and (self.ended or self.turns % DEAL_TURNS == 1):
-            self._deal()
+        if self.ended or (dealt and self.turns % DEAL_TURNS == 1):
+            self._deal(best.aim)
         elif self.layouts is not None and (many or some):
             self._lay(self.layouts, [])
         elif (self.dives + 1) % (4 if self.few else 2):
@@ -456,15 +456,13 @@ class Tree:
         return self._placed(vector)
 
     def _along(self, vector: tuple[int, ...], turn: int) -> None:
-        """A way down to counts: choices taken back, or none; or to any, where the best is far."""
-        low, high = self.root.box.low, self.root.box.high
+        """A way down to counts: choices taken back, or none; or to dearer ones, if all is far."""
         if turn % 2 == 0:
             self._plunge(vector, self.root.binding, turn / 2)
         elif turn == 1 and self.cut > self.master.watts(vector) * (1 + FAR):
-            box = Box((vector[0], *low[1:-1], vector[-1]), high)
-            self._down(box, self.root.binding, self.cut, LOOSELY)
+            self._deal(vector)
         else:
-            least = tuple(min(a, b) for a, b in zip(low, vector, strict=True))
+            least = tuple(min(a, b) for a, b in zip(self.root.box.low, vector, strict=True))
             most = self.master.watts(vector) + SLACK_W
             self._down(Box(least, vector), self.root.binding, most, LOOSELY)
 
@@ -669,32 +667,35 @@ class Tree:
         self.limits.progress("layouts", self.search.watts, self.bound)
         self.diving += time.monotonic() - began
 
-    def _deal(self) -> None:
-        """A placement with counts that cost a share of the gap more than an open node's."""
+    def _deal(self, near: tuple[int, ...]) -> None:
+        """A placement with counts that cost a share of the gap more than those of an open node."""
         began, known = time.monotonic(), self.search.watts
-        vector = list(self.heap[0].aim[:-1])
-        target = self.bound + self.guess * (known - self.bound)
+        vector = self._dearer(near[:-1], self.bound + self.guess * (known - self.bound))
+        if self.ended:
+            servers = max(self.pack.servers_for(vector[0]), near[-1])
+            self._plunge((*vector, servers), self.root.binding, 1.0)
+        else:
+            self.attempts.longer = float(self.rng.uniform(1.0, DEAL_LONGER))
+            self.attempts(vector)
+            self.attempts.longer = ATTEMPTS_LONGER
+        better = self.search.watts < known
+        self.guess = HOPE if better else min(MOST_HOPE, self.guess * MORE_HOPE)
+        self.limits.progress("counts by level", self.search.watts, self.bound)
+        self.diving += time.monotonic() - began
+
+    def _dearer(self, vector: tuple[int, ...], most: float) -> tuple[int, ...]:
+        """More GPUs of some levels, drawn one by one as long as they cost no more than `most` W."""
         for _ in range(self.pack.gpus):
             more = [
                 (*vector[:q], count + 1, *vector[q + 1 :])
                 for q, count in enumerate(vector)
                 if count < (vector[q - 1] if q else self.pack.gpus)
             ]
-            more = [one for one in more if closed_bound(self.pack, self.own, one) <= target]
+            more = [one for one in more if closed_bound(self.pack, self.own, one) <= most]
             if not more:
                 break
-            vector = list(more[int(self.rng.integers(len(more)))])
-        if self.ended and self.large:
-            servers = max(self.pack.servers_for(vector[0]), self.heap[0].aim[-1])
-            self._plunge((*vector, servers), self.root.binding, 1.0)
-        else:
-            self.attempts.longer = float(self.rng.uniform(1.0, DEAL_LONGER))
-            self.attempts(tuple(vector))
-            self.attempts.longer = ATTEMPTS_LONGER
-        better = self.search.watts < known
-        self.guess = HOPE if better else min(MOST_HOPE, self.guess * MORE_HOPE)
-        self.limits.progress("counts by level", self.search.watts, self.bound)
-        self.diving += time.monotonic() - began
+            vector = more[int(self.rng.integers(len(more)))]
+        return vector
 
     def _below(self, node: Node, whole: Binding) -> None:
         """The best counts that a binding allows, within a few nodes."""

@@ -376,14 +376,27 @@ def test_where_servers_tell_more_no_integer_program_is_asked(
     assert grown._denied(node, (4, 2)) is None
 
 
-def test_guessed_counts_fall_with_the_level_and_keep_to_a_share_of_the_gap() -> None:
+@pytest.mark.parametrize("down", [True, False])
+def test_guessed_counts_fall_with_the_level_and_keep_to_a_share_of_the_gap(
+    down: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Annealed, or ways down to them."""
     grown = tree(STEPS, (3, 2, 1), 700.0)
     guessed: list[tuple[int, ...]] = []
+    width = int(grown.pack.server_gpus[0])
+
+    def plunge(vector: tuple[int, ...], *_: object) -> None:
+        assert vector[-1] == max(2, -(-vector[0] // width))
+        guessed.append(vector[:-1])
+
+    monkeypatch.setattr(type(grown), "ended", property(lambda _: down))
+    monkeypatch.setattr(grown, "_plunge", plunge)
 
     class Recorder:
         longer = 1.0
 
         def __call__(self, vector: tuple[int, ...]) -> None:
+            assert not down
             guessed.append(vector)
 
     grown.attempts = Recorder()  # type: ignore[assignment]
@@ -392,7 +405,7 @@ def test_guessed_counts_fall_with_the_level_and_keep_to_a_share_of_the_gap() -> 
     ]
     for share in (0.5, 0.6, 0.72, 0.864, 0.95, 0.95):
         assert grown.guess == pytest.approx(share)
-        grown._deal()
+        grown._deal((3, 2, 1, 2))
         last = guessed[-1]
         assert len(last) == 3
         assert all(a <= b for a, b in zip((3, 2, 1), last, strict=True))
