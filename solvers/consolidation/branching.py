@@ -299,7 +299,7 @@ class Tree:
             self._renew()
             return True
         tried = self.tried if self.pack.tasks > MOST_DECIDED else self.halted
-        far = bool(tried) and self.cut > best.bound * (1 + FAR)
+        far = bool(tried or (self.ended and self.large)) and self.cut > best.bound * (1 + FAR)
         if not (far or self._unbound(best.binding).size):
             return False
         many = self.layouts is not None and self.pack.gang and not self.few
@@ -339,8 +339,9 @@ class Tree:
         self.master.confine(node.box)
         self.master.bind(node.binding)
         self.master.begin(node.basis)
-        own = self.limits.within(self.patience * SLOW_S * self.pack.tasks / 100)
-        own = own if self.large else self.limits
+        own = self.limits
+        if self.large:
+            own = own.within(self.patience * SLOW_S * self.pack.tasks / 100)
         relaxed = self.master.run(own, enough=self.cut, hopeless=self._hopeless(node))
         bound = max(node.bound, relaxed.bound)
         if bound >= self.cut:
@@ -349,7 +350,7 @@ class Tree:
         if self.limits.stop is not None:
             node.bound = bound
             return False
-        if own.stop is not None:  # where there are other nodes that take less, they come first
+        if own.stop is not None and self.nodes > 1:  # others come first; the root is split anyway
             self._stick(node, bound, node.aim or node.box.low)
             return True
         if self.choosing is not None and self._chosen(self.choosing, node, bound):

@@ -17,6 +17,7 @@ a gap that is mostly closed (see docs/consolidation-bounds.md).
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -41,8 +42,9 @@ DEVEX = 1
 """HiGHS's weights of rows: exact ones are made anew for each node, at more than they save."""
 SAFE = 1e-9
 """Relative: what the sums of a bound may be off by."""
-MANY = 200_000
-"""Nodes of the search for a set, at most; it is between two looks at the clock."""
+MANY, MORE_NODES = 200_000, 10
+"""Nodes of the search for a set, at most, which is between two looks at the clock; and times as
+many are allowed where fewer leave it open."""
 MOST_FRESH = 50
 """Sets that are added at a time, or a quarter as many as there are tasks: with more of them each
 linear program takes longer than they save."""
@@ -429,15 +431,17 @@ class Master:
             slow = len(values) > PATIENT and values[-1 - PATIENT] - value <= idle * value
             if value <= hopeless or (idle and slow):
                 return Relaxed(value, best, vector, amounts)
+            began = time.monotonic()
             bound, fresh, exact = self._price(np.array(solution.row_dual), nodes)
+            longer = MORE_NODES * (time.monotonic() - began)
             best = bound if priced else max(best, bound)
             relaxed = Relaxed(value, best, vector, amounts)
             if best >= value * (1 - gap) or best >= enough or limits.stop is not None:
                 return relaxed
             if not self.add(fresh):
-                if exact or nodes >= most_nodes:
+                if exact or nodes >= most_nodes or longer > limits.remaining:
                     return relaxed
-                nodes *= 10
+                nodes *= MORE_NODES
 
     def _price(self, duals: FloatArray, nodes: int) -> tuple[float, list[Set], bool]:
         """A bound, sets that are worth more than they cost, and whether none can be missing."""

@@ -185,6 +185,28 @@ def test_large_trees_end_at_the_optimum_however_long_linear_programs_may_take(
         assert tree.bound <= known.watts * (1 + 1e-9)
 
 
+@settings(max_examples=60)
+@given(problem=consolidation_problems(even=True, lines=False), few=st.sampled_from((0, 2, 45)))
+def test_bounds_hold_where_linear_programs_alone_deny_counts(
+    problem: ConsolidationProblem, few: int
+) -> None:
+    truth = exhaustive(problem, limits=Limits(20), seed=0)
+    pack = packing(problem)
+    own, search = levels(pack), Search(pack, 0)
+    search.build(Limits(), tries=1)
+    if truth.solution is None or search.best is None or not applies(pack, own):
+        return
+    least = problem.evaluate(truth.solution).objective
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(branching, "MOST_DECIDED", 0)
+        patch.setattr(endings, "FEW_LEFT", few)
+        tree = Tree(pack, own, counted(pack, own, Limits()), search, 0)
+        bound = tree.run(Limits(20))
+    assert min(bound, search.watts) <= least * (1 + 1e-9) + 1e-5
+    assert search.places is not None
+    assert problem.check(pack.solution(search.places)) == []
+
+
 def test_a_look_that_was_ended_does_not_end_the_next_one() -> None:
     """HiGHS keeps what a callback told it, unless it is told otherwise."""
     rng = np.random.default_rng(0)
