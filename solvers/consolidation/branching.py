@@ -48,8 +48,6 @@ AIMS, LAYOUT_S, LAYOUT_SHARE = 8, 0.4, 0.9
 share of the time that goes to layouts once counts are known."""
 MORE_SERVERS = 0.25
 """How often a layout has the servers of the best placement, where its counts need fewer."""
-LATE = 8
-"""Dives before a layout is tried where a task's GPUs may be anywhere."""
 HOPE, MORE_HOPE = 0.5, 1.2
 """Share of the gap that a layout's placement may keep, and how that grows while none does."""
 NEARLY, NEAR = 1e-2, 3e-3
@@ -160,7 +158,7 @@ class Tree:
 
     def _layouts(self, seed: int) -> Layouts | None:
         """What places tasks of several GPUs first, where there are such and others."""
-        if self.pack.anchors:
+        if not self.pack.gang:
             return None
         layouts = Layouts(self.pack, self.own, self.search, Tree, seed)
         return layouts if layouts.useful else None
@@ -302,15 +300,14 @@ class Tree:
         far = bool(tried or (self.ended and self.large)) and self.cut > best.bound * (1 + FAR)
         if not (far or self._unbound(best.binding).size):
             return False
-        many = self.layouts is not None and self.pack.gang and not self.few
+        many = self.layouts is not None and not self.few
         if self.diving > (LAYOUT_SHARE if many and self.tried else 0.5) * spent:
             return False
         self.turns += 1
-        some = self.turns % 2 == 0 and (self.pack.gang or self.turns > LATE)
         dealt = self.pack.tasks > (FEW_TASKS if self.pack.gang else MOST_DECIDED)
         if self.ended or (dealt and self.turns % DEAL_TURNS == 1):
             self._deal(best.aim)
-        elif self.layouts is not None and (many or some):
+        elif self.layouts is not None and (many or self.turns % 2 == 0):
             self._lay(self.layouts, [])
         elif (self.dives + 1) % (4 if self.few else 2):
             self._dive(best, LOOSE * (self.cut - best.bound), best.bound)
@@ -448,7 +445,7 @@ class Tree:
 
     def _way(self, vector: tuple[int, ...]) -> bool:
         """Whether a way down from counts, or a layout for them, ends in a placement with them."""
-        if self.layouts is not None and self.pack.gang:
+        if self.layouts is not None:
             self._lay(self.layouts, [vector])
         else:
             self.ways += 1

@@ -37,7 +37,7 @@ FILLINGS = 20
 """Placements that are made GPU by GPU before any search."""
 MOST_BRANCHED, SLICE_S, LAID, FEW_SERVERS = 600, 2.5, 2.0, 5
 """Tasks up to which counts are branched on; seconds per hundred before neighbours have their turn,
-and how much later where layouts are made; servers up to which they have none."""
+and how much later where there are layouts or endings; servers up to which they have none."""
 
 AGAIN, AGAIN_S, AGAIN_CLOSES_S = 0.8, 20.0, 0.5
 """Of the time left, and seconds per hundred tasks, for counts that no placement was found for; less
@@ -94,7 +94,7 @@ def _branch(
     tree.whole = limits
     neighbours = Neighbours(pack, search, seed)
     share = SLICE_S * pack.tasks / 100
-    if tree.layouts is not None and not tree.few:
+    if tree.ended or (tree.layouts is not None and not tree.few):
         share *= LAID
     try:
         while limits.stop is None and (tree.open() or tree.again()):
