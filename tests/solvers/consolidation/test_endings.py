@@ -12,6 +12,7 @@ from strategies_consolidation import consolidation_problems
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.presets import mixed
+from optgap.models.consolidation.problem import Gang
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation import branching, endings
 from optgap.solvers.consolidation.branching import Tree
@@ -205,6 +206,27 @@ def test_bounds_hold_where_linear_programs_alone_deny_counts(
     assert min(bound, search.watts) <= least * (1 + 1e-9) + 1e-5
     assert search.places is not None
     assert problem.check(pack.solution(search.places)) == []
+
+
+@pytest.mark.parametrize(("gang", "kind"), [(False, "server"), (True, "server"), (False, "free")])
+def test_only_placements_of_the_same_kind_are_taken_from_programs(
+    gang: bool, kind: Gang, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not one with a task's GPUs anywhere, where they must be in one server."""
+    pack = packing(mixed(seed=0, size=12, gang=kind))
+    own, search, better = levels(pack), Search(pack, 0), Search(pack, 0)
+    search.build(Limits(), tries=1)
+    better.build(Limits(), tries=1)
+    assert search.places is not None
+    vector = tuple(counts_of(pack, own.of, search.places))
+    tree = Tree(pack, own, counted(pack, own, Limits()), search, 0)
+    assert tree._placed(vector)
+    search.watts += 1.0
+    assert not tree._placed(vector)
+    decision = Decision(Verdict.PLACED, better.places)
+    monkeypatch.setattr(branching, "decide", lambda *_: decision)
+    assert not tree._decides(vector, gang, 1.0)
+    assert (search.watts == better.watts) == (gang == pack.gang)
 
 
 def test_a_look_that_was_ended_does_not_end_the_next_one() -> None:
