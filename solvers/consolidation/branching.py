@@ -15,7 +15,7 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.choosing import Choice, Choosing
 from optgap.solvers.consolidation.deciding import Verdict, decide, relax
-from optgap.solvers.consolidation.endings import ending, up_to
+from optgap.solvers.consolidation.endings import way_down
 from optgap.solvers.consolidation.generation import FEW, Set
 from optgap.solvers.consolidation.layouts import Layouts
 from optgap.solvers.consolidation.levels import Levels, closed_bound, server_limit
@@ -382,10 +382,10 @@ class Tree:
                 return tuple(min(a, b) for a, b in zip(known, node.box.high, strict=True))
         if vector in self.decided or self.pack.anchors or self._placed(vector):
             return None
-        many = len(self.own.quanta) > MOST_SPLIT  # what is left falls into a box for each level
         if self.large:
             self.decided.add(vector)
             return vector if self._relaxed_away(vector) else None
+        many = len(self.own.quanta) > MOST_SPLIT  # what is left falls into a box for each level
         if self.pack.gang and (self.few or many):
             return None
         if self.pack.gang and self.cut > self.master.watts(vector) * (1 + NEARLY):
@@ -533,10 +533,10 @@ class Tree:
     def again(self) -> bool:
         """Go back to what was neither denied nor placed, with more patience; whether there is any.
 
-        Not where a task's GPUs are in one server: servers are branched on there.
+        Not where servers are branched on, unless there are nodes that took too long.
         """
-        ways = self.settles or self.large
-        if not ways or self.patience >= MOST_PATIENT or not self.halted:
+        waits = self.settles or self.large
+        if not waits or self.patience >= MOST_PATIENT or not self.halted:
             return False
         self.patience *= PATIENT
         self.decided.clear()
@@ -559,12 +559,9 @@ class Tree:
 
     def _plunge(self, vector: tuple[int, ...], binding: Binding, noise: float) -> None:
         """One way down from counts."""
-        most = self.master.watts(vector) + SLACK_W
-        plunge = Plunge(self.master, self.limits, self.rng, noise)
-        end = None
-        if self.ended:
-            end = ending(self.master, vector, self.limits, self.rng, noise)
-        self._offer(plunge.placed(up_to(vector), binding, most, most, end))
+        self._offer(
+            way_down(self.master, vector, binding, self.limits, self.rng, noise, self.ended)
+        )
 
     def _offer(self, places: Places | None) -> None:
         if places is not None:

@@ -8,13 +8,14 @@ for an integer program over all sets that its placements could use.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.deciding import SLACK_W, Decision, SetProgram, Verdict
+from optgap.solvers.consolidation.deciding import SLACK_W, Decision, SetProgram, Verdict, relax
 from optgap.solvers.consolidation.generation import Set
 from optgap.solvers.consolidation.master import Binding, Box, Master
 from optgap.solvers.consolidation.packing import IntArray
@@ -45,6 +46,26 @@ class Rest:
     vector: tuple[int, ...]
 
 
+def way_down(
+    master: Master,
+    vector: tuple[int, ...],
+    binding: Binding,
+    limits: Limits,
+    rng: np.random.Generator,
+    noise: float,
+    ended: bool = True,
+) -> Places | None:
+    """One way down to counts, drawn with `noise`.
+
+    Parameters
+    ----------
+    ended: it ends in problems of its own, which have no servers.
+    """
+    most = master.watts(vector) + SLACK_W
+    end = ending(master, vector, limits, rng, noise) if ended else None
+    return Plunge(master, limits, rng, noise).placed(up_to(vector), binding, most, most, end)
+
+
 def ending(
     master: Master, vector: tuple[int, ...], limits: Limits, rng: np.random.Generator, noise: float
 ) -> Ending:
@@ -61,13 +82,9 @@ def ending(
             return False, None
         if number > FEW_LEFT:
             rest = _rest(master, vector, whole, left)
-            most = rest.master.watts(rest.vector) + SLACK_W
-            down = Plunge(rest.master, limits, rng, noise)
-            below = ending(rest.master, rest.vector, limits, rng, noise)
-            none = Binding.none(len(rest.tasks), 0)
-            return True, _whole(
-                master, whole, rest, down.placed(up_to(rest.vector), none, most, most, below)
-            )
+            none = Binding.none(number, 0)
+            places = way_down(rest.master, rest.vector, none, limits, rng, noise)
+            return True, _whole(master, whole, rest, places)
         if number > few:
             return False, None
         few = int(FEWER * number)
@@ -133,9 +150,7 @@ def _one_by_one(whole: Held) -> list[tuple[Set, int]]:
 
 def _decided(master: Master, vector: tuple[int, ...], limits: Limits) -> Decision:
     """One look at a program over all sets, unless there are too many."""
-    watts = master.watts(vector) + SLACK_W
-    master.confine(up_to(vector))
-    relaxed = master.run(limits, enough=watts, priced=True)
+    relaxed, watts = relax(master, up_to(vector).low, vector, math.inf, limits)
     if relaxed.bound > watts:
         return Decision(Verdict.DENIED)
     sets, complete = master.listed(watts, MOST_SETS, MOST_NODES)

@@ -61,8 +61,8 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     many = max(1.0, pack.tasks / MANY)  # a linear program takes longer by more than that
     tied = FRAMED_S if len(pack.rows) == 1 and pack.tasks > MANY else TIED_S
     short = many * (tied if pack.gang and pack.tasks <= 2 * MANY else SHORT_S)
-    if pack.tasks > LARGE:
-        short = LONG_S if len(pack.rows) == 1 or pack.gang else short
+    if pack.tasks > LARGE and (len(pack.rows) == 1 or pack.gang):
+        short = LONG_S
     if branched and len(own.quanta) > MOST_LEVELS:
         proof = _coarse(pack, search, limits, seed)
     else:

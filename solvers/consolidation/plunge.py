@@ -131,12 +131,9 @@ class Plunge:
                 relaxed = master.run(self.limits, hoped, near, most_nodes=FEW)
                 if ending is not None:
                     near = min(hoped, relaxed.value + ERODED * (hoped - relaxed.value))
-                amounts = relaxed.amounts
-                whole = np.floor(amounts + WHOLE).astype(np.int64)
-                rest = amounts - whole
+                whole, rest = _split(relaxed.amounts)
                 if relaxed.value <= most and rest.max() <= WHOLE:
-                    counted = [(int(j), int(whole[j])) for j in np.flatnonzero(whole)]
-                    return placed(master, counted)
+                    return placed(master, whole)
                 if relaxed.value > hoped:
                     if not last or self.limits.stop is not None:
                         return None
@@ -154,8 +151,8 @@ class Plunge:
                 if self.limits.stop is not None:
                     return None
                 if ending is not None:
-                    counted = [(int(j), int(whole[j])) for j in np.flatnonzero(whole)]
-                    over, places = ending([(master.sets[j], amount) for j, amount in counted])
+                    held = [(master.sets[j], int(whole[j])) for j in np.flatnonzero(whole).tolist()]
+                    over, places = ending(held)
                     if over:
                         return places
                 last = self._fix(fixed, whole, rest)
@@ -191,13 +188,9 @@ class Plunge:
                 relaxed = master.run(self.limits, most, gap=ROUGH, most_nodes=FEW, idle=IDLE)
                 if relaxed.value > most or self.limits.stop is not None:
                     return None
-                amounts = relaxed.amounts
-                whole = np.floor(amounts + WHOLE).astype(np.int64)
-                rest = amounts - whole
+                whole, rest = _split(relaxed.amounts)
                 if rest.max() <= WHOLE:
-                    return placed(
-                        master, [(j, int(whole[j])) for j in np.flatnonzero(whole).tolist()]
-                    )
+                    return placed(master, whole)
                 self._fix(fixed, whole, rest)
         finally:
             fixed.clear()
@@ -310,11 +303,17 @@ def shares(master: Master, relaxed: Relaxed) -> FloatArray:
     return found / master.pack.width[:, None]
 
 
-def placed(master: Master, counted: list[tuple[int, int]]) -> Places | None:
-    """GPUs for sets and their numbers; servers' own first, the dearest first."""
+def _split(amounts: FloatArray) -> tuple[IntArray, FloatArray]:
+    """GPUs that hold each set for certain, and what is fractional."""
+    whole = np.floor(amounts + WHOLE).astype(np.int64)
+    return whole, amounts - whole
+
+
+def placed(master: Master, amounts: IntArray) -> Places | None:
+    """GPUs for so many of each set; servers' own first, the dearest first."""
     sets: list[tuple[Set, int]] = []
-    for index, amount in counted:
-        sets += [(master.sets[index], int(master.homes[index]))] * amount
+    for index in np.flatnonzero(amounts).tolist():
+        sets += [(master.sets[index], int(master.homes[index]))] * int(amounts[index])
     return seated(master, sets)
 
 
