@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
+from trees_consolidation import built, holds, least_watts
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.presets import mixed
 from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.solvers.consolidation import METHODS, branching
-from optgap.solvers.consolidation.branching import Tree
 from optgap.solvers.consolidation.deciding import Decision, Verdict
 from optgap.solvers.consolidation.exhaustive import exhaustive
 from optgap.solvers.consolidation.generation import coarse_sizes
@@ -27,15 +27,9 @@ from optgap.solvers.consolidation.levels import closed_bound, counted, levels
 from optgap.solvers.consolidation.master import Binding, Box, Master
 from optgap.solvers.consolidation.neighbours import Neighbours
 from optgap.solvers.consolidation.outcomes import CLOSE
-from optgap.solvers.consolidation.packing import Packing, packing
+from optgap.solvers.consolidation.packing import packing
 from optgap.solvers.consolidation.search import Search
 from optgap.solvers.consolidation.squeeze import applies
-
-
-def tree(pack: Packing) -> tuple[Tree, Search]:
-    own, search = levels(pack), Search(pack, 0)
-    search.build(Limits(), tries=1)
-    return Tree(pack, own, counted(pack, own, Limits()), search, 0), search
 
 
 @settings(max_examples=60)
@@ -43,18 +37,13 @@ def tree(pack: Packing) -> tuple[Tree, Search]:
 def test_the_tree_ends_at_the_optimum_with_a_bound_that_holds(
     problem: ConsolidationProblem,
 ) -> None:
-    truth = exhaustive(problem, limits=Limits(20), seed=0)
-    pack = packing(problem)
-    if truth.solution is None or not applies(pack, levels(pack)):
+    least, pack = least_watts(problem), packing(problem)
+    if least is None or not applies(pack, levels(pack)):
         return
-    least = problem.evaluate(truth.solution).objective
-    branched, search = tree(pack)
+    branched, search = built(pack)
     if search.best is None:
         return
-    bound = branched.run(Limits(20))
-    assert min(bound, search.watts) <= least * (1 + 1e-9) + 1e-5
-    assert search.places is not None
-    assert problem.check(pack.solution(search.places)) == []
+    holds(problem, search, branched.run(Limits(20)), least)
     assert search.watts == pytest.approx(least, rel=CLOSE, abs=1e-5)
     assert not branched.open()
 
@@ -156,7 +145,7 @@ def test_ways_beside_a_program_keep_a_tasks_gpus_in_one_server(
     if wide:
         both = tuple(replace(task, gpus=2) for task in problem.tasks)
         problem = replace(problem, tasks=both)
-    grown, search = tree(packing(problem))
+    grown, search = built(packing(problem))
     search.watts, search.best = 1e4, None
     tried: list[bool] = []
     used: list[bool] = []
@@ -181,7 +170,7 @@ def test_ways_beside_a_program_keep_a_tasks_gpus_in_one_server(
 
 def test_servers_that_cost_nothing_are_branched_on_last() -> None:
     problem = mixed(seed=836932, size=9, capacity="peak", gpus_per_server=4, server_static_w=0.0)
-    branched, search = tree(packing(problem))
+    branched, search = built(packing(problem))
     bound = branched.run(Limits(20))
     assert not branched.open()
     assert bound <= search.watts == pytest.approx(1066.009593, abs=1e-4)
@@ -191,7 +180,7 @@ def test_where_it_is_stopped_bound_and_placement_stay_apart() -> None:
     problem = mixed(seed=1, size=64)
     pack = packing(problem)
     own = levels(pack)
-    branched, search = tree(pack)
+    branched, search = built(pack)
     bound = branched.run(Limits(0.3))
     floor = closed_bound(pack, own, counted(pack, own, Limits()))
     assert floor - 1e-6 <= bound < search.watts

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
+from trees_consolidation import built, holds, least_watts
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.presets import mixed
@@ -19,24 +20,22 @@ from optgap.solvers.consolidation import branching
 from optgap.solvers.consolidation.branching import Tree
 from optgap.solvers.consolidation.choosing import Choice, Choosing
 from optgap.solvers.consolidation.exact import MOST_BRANCHED, exact
-from optgap.solvers.consolidation.exhaustive import exhaustive
-from optgap.solvers.consolidation.levels import counted, levels
+from optgap.solvers.consolidation.levels import levels
 from optgap.solvers.consolidation.master import Binding, Box
 from optgap.solvers.consolidation.outcomes import CLOSE
 from optgap.solvers.consolidation.packing import Packing, packing
 from optgap.solvers.consolidation.plunge import Plunge, part_of
-from optgap.solvers.consolidation.search import Search
 from optgap.solvers.consolidation.squeeze import applies
 
 
 def grown(problem: ConsolidationProblem) -> Tree | None:
     """A tree for which all counts are too many to be whole; None where there is no placement."""
     pack = packing(problem)
-    own, search = levels(pack, MOST_BRANCHED), Search(pack, 0)
-    search.build(Limits(), tries=1)
-    if search.best is None or not applies(pack, own):
+    own = levels(pack, MOST_BRANCHED)
+    if not applies(pack, own):
         return None
-    return Tree(pack, own, counted(pack, own, Limits()), search, 0)
+    found, search = built(pack, own)
+    return found if search.best is not None else None
 
 
 def begun(tree: Tree, most: float, limits: Limits | None = None) -> Choosing:
@@ -61,10 +60,9 @@ def ended(choosing: Choosing) -> Choice:
 def test_with_many_levels_the_tree_ends_at_the_optimum_as_well(
     problem: ConsolidationProblem,
 ) -> None:
-    truth = exhaustive(problem, limits=Limits(20), seed=0)
-    if truth.solution is None:
+    least = least_watts(problem)
+    if least is None:
         return
-    least = problem.evaluate(truth.solution).objective
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(branching, "MOST_LEVELS", 0)
         tree = grown(problem)
@@ -73,9 +71,7 @@ def test_with_many_levels_the_tree_ends_at_the_optimum_as_well(
         assert tree.fine
         bound = tree.run(Limits(20))
         tree.close()
-    assert min(bound, tree.search.watts) <= least * (1 + 1e-9) + 1e-5
-    assert tree.search.places is not None
-    assert problem.check(tree.pack.solution(tree.search.places)) == []
+    holds(problem, tree.search, bound, least)
     assert tree.search.watts == pytest.approx(least, rel=CLOSE, abs=1e-5)
     assert tree.bound >= tree.search.watts * (1 - CLOSE)
 
@@ -85,11 +81,10 @@ def test_with_many_levels_the_tree_ends_at_the_optimum_as_well(
 def test_the_cheapest_choice_is_the_optimum_and_nothing_is_cheaper(
     problem: ConsolidationProblem, more: float
 ) -> None:
-    truth = exhaustive(problem, limits=Limits(20), seed=0)
-    tree = None if truth.solution is None else grown(problem)
-    if truth.solution is None or tree is None or tree.pack.gang or not tree.root.box.holds:
+    least = least_watts(problem)
+    tree = None if least is None else grown(problem)
+    if least is None or tree is None or tree.pack.gang or not tree.root.box.holds:
         return
-    least = problem.evaluate(truth.solution).objective
     choice = ended(begun(tree, least * (1 + more)))
     assert choice.complete
     assert choice.bound <= least * (1 + 1e-9) + 1e-5

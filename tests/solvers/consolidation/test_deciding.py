@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
+from trees_consolidation import counts_of
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
 from optgap.models.consolidation.presets import mixed
@@ -34,15 +35,6 @@ from optgap.solvers.consolidation.squeeze import applies
 MOST_PLACEMENTS = 20_000
 
 
-def counts_of(pack: Packing, own: Levels, places: tuple[tuple[int, ...], ...]) -> IntArray:
-    """GPUs by level, and servers."""
-    inside = Packing.contents(list(places))
-    top = np.array([own.of[tasks].max() for tasks in inside.values()])
-    servers = len({int(pack.gpu_server[g]) for g in inside})
-    counts = [int((top >= q).sum()) for q in range(len(own.quanta))]
-    return np.array([*counts, servers], dtype=np.int64)
-
-
 def all_counts(pack: Packing, own: Levels, gang: bool) -> list[IntArray] | None:
     """Of every placement; None where there are too many to look at."""
     choices = [
@@ -61,7 +53,7 @@ def all_counts(pack: Packing, own: Levels, gang: bool) -> list[IntArray] | None:
     def place(places: tuple[tuple[int, ...], ...]) -> None:
         ell = len(places)
         if ell == pack.tasks:
-            counts = counts_of(pack, own, places)
+            counts = counts_of(pack, own, list(places))
             found[tuple(counts.tolist())] = counts
             return
         for gpus in choices[ell]:
@@ -144,7 +136,7 @@ def denied_exactly(
         assert decision.verdict is not Verdict.PLACED
         assert decision.verdict is Verdict.DENIED or not all_listed
     if decision.places is not None:
-        reached = counts_of(pack, own, tuple(decision.places))
+        reached = counts_of(pack, own, decision.places)
         assert (reached[:-1] <= vector[:-1]).all()
         if gang or not pack.gang:
             assert problem.check(pack.solution(decision.places)) == []

@@ -9,40 +9,33 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
+from trees_consolidation import built, counts_of, holds, least_watts
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Gang
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation import branching, endings
-from optgap.solvers.consolidation.branching import Tree
 from optgap.solvers.consolidation.deciding import Decision, Verdict
-from optgap.solvers.consolidation.endings import ending, up_to
+from optgap.solvers.consolidation.endings import ending, way_down
 from optgap.solvers.consolidation.exhaustive import exhaustive
 from optgap.solvers.consolidation.levels import counted, levels
 from optgap.solvers.consolidation.master import Binding, Box, Master
-from optgap.solvers.consolidation.packing import IntArray, Packing, packing
-from optgap.solvers.consolidation.plunge import Held, Plunge
+from optgap.solvers.consolidation.packing import packing
+from optgap.solvers.consolidation.plunge import Held
 from optgap.solvers.consolidation.programs import Program
-from optgap.solvers.consolidation.search import Places, Search
+from optgap.solvers.consolidation.search import Search
 from optgap.solvers.consolidation.squeeze import applies
 
 
-def counts_of(pack: Packing, of: IntArray, places: Places) -> list[int]:
-    """N by level, and awake servers."""
-    tops = [int(of[inside].max()) for inside in pack.contents(places).values()]
-    awake = {int(pack.gpu_server[g]) for gpus in places for g in gpus}
-    return [sum(top >= q for top in tops) for q in range(int(of.max()) + 1)] + [len(awake)]
-
-
-def begun(problem: ConsolidationProblem) -> tuple[Master, list[int]] | None:
+def begun(problem: ConsolidationProblem) -> tuple[Master, tuple[int, ...]] | None:
     """A program without servers, and the counts of some placement."""
     pack = packing(problem)
     own, search = levels(pack), Search(pack, 0)
     search.build(Limits(), tries=1)
     if search.places is None or pack.gang or not applies(pack, own):
         return None
-    vector = counts_of(pack, own.of, search.places)
+    vector = tuple(counts_of(pack, own, search.places).tolist())
     low = counted(pack, own, Limits())
     high = (pack.gpus,) * len(low) + (len(pack.server_w),)
     return Master(pack, own, Box((*low, pack.servers_for(low[0])), high), 0), vector
@@ -62,21 +55,16 @@ def test_what_is_placed_in_parts_keeps_the_counts(
     found = begun(problem)
     if found is None:
         return
-    master, wanted = found
-    vector, rng = tuple(wanted), np.random.default_rng(seed)
-    watts = master.watts(vector) + 1e-4
+    master, vector = found
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(endings, "FEW_LEFT", few)
         patch.setattr(endings, "MOST_SETS", most)
         patch.setattr(endings, "SMALLER", smaller)
-        end = ending(master, vector, Limits(), rng, 1.0)
-        none = Binding.none(master.pack.tasks, 0)
-        down = Plunge(master, Limits(), rng, 1.0)
-        places = down.placed(up_to(vector), none, watts, watts, end)
+        none, rng = Binding.none(master.pack.tasks, 0), np.random.default_rng(seed)
+        places = way_down(master, vector, none, Limits(), rng, 1.0)
     if places is not None:
         assert problem.check(master.pack.solution(places)) == []
-        reached = counts_of(master.pack, master.own.of, places)
-        assert (np.array(reached) <= vector).all()
+        assert (counts_of(master.pack, master.own, places) <= vector).all()
 
 
 @settings(max_examples=80)
@@ -89,8 +77,9 @@ def test_a_way_ends_where_nothing_can_be_placed_and_only_there(
     if found is None or truth.solution is None:
         return
     master, _ = found
-    places = [tuple(one.gpus) for one in truth.solution.assignments]
-    vector = counts_of(master.pack, master.own.of, places)
+    placed = sorted(truth.solution.assignments, key=lambda one: one.task)
+    places = [tuple(one.gpus) for one in placed]
+    vector = counts_of(master.pack, master.own, places).tolist()
     vector[0] -= data.draw(st.integers(0, 1))
     if vector[0] == 0 or any(more > vector[0] for more in vector[1:-1]):
         return
@@ -103,11 +92,11 @@ def test_a_way_ends_where_nothing_can_be_placed_and_only_there(
         assert master.watts(vector) < least * (1 - 1e-9) + 1e-6
     else:
         assert problem.check(master.pack.solution(whole)) == []
-        assert (np.array(counts_of(master.pack, master.own.of, whole)) <= vector).all()
+        assert (counts_of(master.pack, master.own, whole) <= vector).all()
 
 
 def test_a_denied_rest_ends_the_way() -> None:
-    """Three tasks of 12 GB on two GPUs of 16 GB: said at once, and not looked for."""
+    """With a GPU less than all placements have: said at once, and not looked for."""
     problem = mixed(seed=0, size=6, capacity="none", gang="free")
     pack = packing(problem)
     own = levels(pack)
@@ -125,7 +114,7 @@ def test_what_is_covered_needs_no_program() -> None:
     assert found is not None
     master, vector = found
     alone: Held = [((ell,), int(master.pack.width[ell])) for ell in range(8)]
-    end = ending(master, tuple(vector), Limits(), np.random.default_rng(0), 0.0)
+    end = ending(master, vector, Limits(), np.random.default_rng(0), 0.0)
     over, places = end(alone)
     assert over
     assert places is not None
@@ -146,7 +135,7 @@ def test_fewer_tasks_must_be_left_before_another_program_is_tried(
         return Decision(Verdict.OPEN)
 
     monkeypatch.setattr(endings, "_decided", undecided)
-    end = ending(master, tuple(vector), Limits(), np.random.default_rng(0), 0.0)
+    end = ending(master, vector, Limits(), np.random.default_rng(0), 0.0)
     for covered in (0, 1, 9, 10, 11):
         whole: Held = [((ell,), int(master.pack.width[ell])) for ell in range(covered)]
         assert end(whole) == (False, None)
@@ -159,18 +148,12 @@ def test_large_trees_end_at_the_optimum_however_long_linear_programs_may_take(
 ) -> None:
     """No integer program over all sets, and nodes that wait: what the others prove is the same."""
     problem = mixed(seed=4, size=24, capacity="mean", gang="free")
-    pack = packing(problem)
-    own = levels(pack)
-    search = Search(pack, 0)
-    search.build(Limits(), tries=1)
-    known = Search(pack, 0)
-    known.build(Limits(), tries=1)
-    plain = Tree(pack, own, counted(pack, own, Limits()), known, 0)
+    plain, known = built(packing(problem))
     assert not plain.large
     plain.run(Limits(20))
     monkeypatch.setattr(branching, "MOST_DECIDED", 0)
     monkeypatch.setattr(branching, "SLOW_S", slow)
-    tree = Tree(pack, own, counted(pack, own, Limits()), search, 0)
+    tree, search = built(packing(problem))
     assert tree.large
     assert tree.ended
     bound = tree.run(Limits(10))
@@ -191,21 +174,17 @@ def test_large_trees_end_at_the_optimum_however_long_linear_programs_may_take(
 def test_bounds_hold_where_linear_programs_alone_deny_counts(
     problem: ConsolidationProblem, few: int
 ) -> None:
-    truth = exhaustive(problem, limits=Limits(20), seed=0)
-    pack = packing(problem)
-    own, search = levels(pack), Search(pack, 0)
-    search.build(Limits(), tries=1)
-    if truth.solution is None or search.best is None or not applies(pack, own):
+    least, pack = least_watts(problem), packing(problem)
+    if least is None or not applies(pack, levels(pack)):
         return
-    least = problem.evaluate(truth.solution).objective
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(branching, "MOST_DECIDED", 0)
         patch.setattr(endings, "FEW_LEFT", few)
-        tree = Tree(pack, own, counted(pack, own, Limits()), search, 0)
+        tree, search = built(pack)
+        if search.best is None:
+            return
         bound = tree.run(Limits(20))
-    assert min(bound, search.watts) <= least * (1 + 1e-9) + 1e-5
-    assert search.places is not None
-    assert problem.check(pack.solution(search.places)) == []
+    holds(problem, search, bound, least)
 
 
 @pytest.mark.parametrize(("gang", "kind"), [(False, "server"), (True, "server"), (False, "free")])
@@ -214,12 +193,10 @@ def test_only_placements_of_the_same_kind_are_taken_from_programs(
 ) -> None:
     """Not one with a task's GPUs anywhere, where they must be in one server."""
     pack = packing(mixed(seed=0, size=12, gang=kind))
-    own, search, better = levels(pack), Search(pack, 0), Search(pack, 0)
-    search.build(Limits(), tries=1)
-    better.build(Limits(), tries=1)
+    tree, search = built(pack)
+    _, better = built(pack)
     assert search.places is not None
-    vector = tuple(counts_of(pack, own.of, search.places))
-    tree = Tree(pack, own, counted(pack, own, Limits()), search, 0)
+    vector = tuple(counts_of(pack, tree.own, search.places).tolist())
     assert tree._placed(vector)
     search.watts += 1.0
     assert not tree._placed(vector)
