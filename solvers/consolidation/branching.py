@@ -37,15 +37,15 @@ LOOSE = 0.9
 """Share of the gap that other dives may lose, from the best node: fast, enough for few tasks."""
 FAR = 1e-3
 """Relative gap above which a placement is looked for that costs more than the bound."""
-FEW_TASKS, DIVE_NODES = 100, 20
-"""Tasks up to which a tree with servers is small; nodes that a dive looks at under the binding
-that it finds."""
-DIVE_S, HOPED = 2.5, 0.3
-"""Seconds of a dive per hundred tasks, and the share of what is left of the gap that a placement
-is to cost."""
-AIMS, LAYOUT_S, LAYOUT_SHARE = 8, 0.4, 0.9
+FEW_TASKS, FEW_ON_A_GPU, DIVE_NODES = 100, 192, 20
+"""Tasks up to which a tree with servers is small, with memory alone and with more rows; nodes that
+a dive looks at under the binding that it finds."""
+DIVE_S, APART_S, HOPED = 2.5, 1.0, 0.3
+"""Seconds of a dive per hundred tasks, and where layouts are made beside; the share of what is left
+of the gap that a placement is to cost."""
+AIMS, LAYOUT_S, LAYOUT_SHARE, APART_SHARE = 8, 0.4, 0.9, 0.3
 """Nodes whose counts a layout is made for, seconds per hundred tasks for all others in it, and the
-share of the time that goes to layouts once counts are known."""
+share of the time that goes to layouts once counts are known, or to dives where those are beside."""
 MORE_SERVERS = 0.25
 """How often a layout has the servers of the best placement, where its counts need fewer."""
 HOPE, MORE_HOPE = 0.5, 1.2
@@ -153,6 +153,8 @@ class Tree:
         self.near: FloatArray = np.array(box.low, dtype=np.float64)
         self.hope = self.guess = HOPE
         self.layouts = self._layouts(seed)
+        self.apart = False
+        """Whether layouts are made in a thread of their own."""
         self.choosing = Choosing(self.master, box) if self.fine and self.settles else None
         self.chosen, self.listed_at, self.listing = -math.inf, math.inf, 0.0
 
@@ -175,8 +177,12 @@ class Tree:
 
     @property
     def few(self) -> bool:
-        """Whether the tree is small: then dives begin at its nodes more often than at its root."""
-        return self.pack.gang and self.pack.tasks <= FEW_TASKS
+        """Whether the tree is small: then dives begin at its nodes more often than at its root.
+
+        With memory alone a GPU holds more tasks, so that linear programs take longer.
+        """
+        most = FEW_ON_A_GPU if len(self.pack.rows) > 1 else FEW_TASKS
+        return self.pack.gang and self.pack.tasks <= most
 
     @property
     def fine(self) -> bool:
@@ -301,14 +307,15 @@ class Tree:
         if not (far or self._unbound(best.binding).size):
             return False
         many = self.layouts is not None and not self.few
-        if self.diving > (LAYOUT_SHARE if many and self.tried else 0.5) * spent:
+        share = APART_SHARE if self.apart else LAYOUT_SHARE if many and self.tried else 0.5
+        if self.diving > share * spent:
             return False
         self.turns += 1
-        dealt = self.pack.tasks > (FEW_TASKS if self.pack.gang else MOST_DECIDED)
+        dealt = not self.few if self.pack.gang else self.large
         if self.ended or (dealt and self.turns % DEAL_TURNS == 1):
             self._deal(best.aim)
-        elif self.layouts is not None and (many or self.turns % 2 == 0):
-            self._lay(self.layouts, [])
+        elif self.layouts is not None and not self.apart and (many or self.turns % 2 == 0):
+            self._lay([])
         elif (self.dives + 1) % (4 if self.few else 2):
             self._dive(best, LOOSE * (self.cut - best.bound), best.bound)
         else:
@@ -446,7 +453,7 @@ class Tree:
     def _way(self, vector: tuple[int, ...]) -> bool:
         """Whether a way down from counts, or a layout for them, ends in a placement with them."""
         if self.layouts is not None:
-            self._lay(self.layouts, [vector])
+            self._lay([vector])
         else:
             self.ways += 1
             self.master.shrink()
@@ -499,8 +506,9 @@ class Tree:
             return
         if self.search.watts <= bound * (1 + CLOSE):
             self.left = min(self.left, bound)
-        elif self.limits.stop is not None:
-            self._stick(node, bound, vector)
+        elif self.limits.stop is not None:  # not the whole look was taken
+            self.decided.discard(vector)
+            heapq.heappush(self.heap, replace(node, bound=bound))
         elif not complete:
             self._on_servers(node, bound)
         elif not node.box.single:
@@ -616,7 +624,7 @@ class Tree:
         began = time.monotonic()
         before = self.search.watts
         loss = min(loss, LOOSE * (self.cut - node.bound))
-        own = self.limits.within(DIVE_S * self.pack.tasks / 100)
+        own = self.limits.within((APART_S if self.apart else DIVE_S) * self.pack.tasks / 100)
         self.master.shrink()
         plunge = Plunge(self.master, own, self.rng, 0.0 if self.dives == 0 else 1.0)
         whole: Binding | None = node.binding
@@ -641,26 +649,41 @@ class Tree:
         self.dives += 1
         self.diving += time.monotonic() - began
 
-    def _lay(self, layouts: Layouts, first: list[tuple[int, ...]]) -> None:
-        """A layout for given counts, or for those of one of the best nodes."""
+    def _lay(self, first: list[tuple[int, ...]]) -> None:
+        """A layout between nodes."""
         began = time.monotonic()
-        best = (node.aim for node in heapq.nsmallest(AIMS, self.heap))
-        aims = list(dict.fromkeys((*first, *best)))
-        if not layouts.learned:
-            self.master.bind(self.root.binding)
-            layouts.begin(self.master, aims[0], self.limits)
-        which = min(len(aims), int(self.rng.geometric(0.5))) - 1
-        known = self.search.watts
-        below = self.bound + self.hope * (known - self.bound)
-        wanted = aims[which]
-        awake = len({int(self.pack.gpu_server[g]) for one in self.search.places or [] for g in one})
-        if wanted[-1] < awake and self.rng.random() < MORE_SERVERS:
-            wanted = (*wanted[:-1], awake)
-        layouts.attempt(wanted, below, self.limits, LAYOUT_S * self.pack.tasks / 100)
-        better = self.search.watts < known
-        self.hope = HOPE if better else min(1.0, self.hope * MORE_HOPE)
+        self.prepare()
+        self.lay(first, self.limits)
         self.limits.progress("layouts", self.search.watts, self.bound)
         self.diving += time.monotonic() - began
+
+    def prepare(self) -> None:
+        """Prices for the first layout, where there are none yet."""
+        if self.layouts is not None and not self.layouts.learned:
+            self.master.bind(self.root.binding)
+            aim = self.heap[0].aim if self.heap else self.root.aim
+            self.layouts.begin(self.master, aim, self.limits)
+
+    def lay(self, first: list[tuple[int, ...]], limits: Limits) -> None:
+        """A layout for given counts, or for those of one of the best nodes.
+
+        It may run beside the tree: of what changes there it reads the heap alone, at once.
+        """
+        layouts, nodes = self.layouts, list(self.heap)
+        aims = list(dict.fromkeys((*first, *(one.aim for one in heapq.nsmallest(AIMS, nodes)))))
+        if layouts is None or not aims:
+            return
+        which = min(len(aims), int(layouts.rng.geometric(0.5))) - 1
+        known = self.search.watts
+        bound = min(self.bound, known)  # the last open node may just be looked at
+        below = bound + self.hope * (known - bound)
+        wanted = aims[which]
+        awake = len({int(self.pack.gpu_server[g]) for one in self.search.places or [] for g in one})
+        if wanted[-1] < awake and layouts.rng.random() < MORE_SERVERS:
+            wanted = (*wanted[:-1], awake)
+        layouts.attempt(wanted, below, limits, LAYOUT_S * self.pack.tasks / 100)
+        better = self.search.watts < known
+        self.hope = HOPE if better else min(1.0, self.hope * MORE_HOPE)
 
     def _deal(self, near: tuple[int, ...]) -> None:
         """A placement with counts that cost a share of the gap more than those of an open node."""

@@ -6,6 +6,7 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import cpsat
+from optgap.solvers.consolidation.beside import Beside
 from optgap.solvers.consolidation.bounds import Proof, prove
 from optgap.solvers.consolidation.branching import MOST_LEVELS, Tree
 from optgap.solvers.consolidation.compact import Compact, fits
@@ -35,6 +36,8 @@ COARSE, COARSE_ROWS, COARSE_S = (3, 6, 10), (6,), 0.3
 memory alone and with more rows; seconds per hundred tasks for each."""
 FILLINGS = 20
 """Placements that are made GPU by GPU before any search."""
+ALONE_S = 0.2
+"""Seconds of branching before placements are looked for beside it."""
 MOST_BRANCHED, SLICE_S, LAID, FEW_SERVERS = 600, 2.5, 2.0, 5
 """Tasks up to which counts are branched on; seconds per hundred before neighbours have their turn,
 and how much later where there are layouts or endings; servers up to which they have none."""
@@ -97,6 +100,8 @@ def _branch(
     if tree.ended or (tree.layouts is not None and not tree.few):
         share *= LAID
     try:
+        if tree.layouts is not None and tree.few:
+            _with_layouts(tree, neighbours if many else None, limits)
         while limits.stop is None and (tree.open() or tree.again()):
             tree.run(limits.within(share))
             if tree.open() and limits.stop is None and many and tree.choosing is None:
@@ -112,6 +117,16 @@ def _branch(
     if watts > proof.watts:
         proof = Proof(watts, "columns, branched on counts of GPUs and on servers", proof.counts)
     return proof
+
+
+def _with_layouts(tree: Tree, neighbours: Neighbours | None, limits: Limits) -> None:
+    """Branch to the end, after a moment with placements from a thread beside."""
+    tree.run(limits.within(ALONE_S))
+    if tree.open() and limits.stop is None:
+        tree.prepare()
+        with Beside(tree, neighbours, limits):
+            while limits.stop is None and tree.open():
+                tree.run(limits)
 
 
 def _otherwise(pack: Packing, search: Search, proof: Proof, limits: Limits, seed: int) -> Proof:
