@@ -25,7 +25,6 @@ from optgap.solvers.consolidation.search import Search
 def grown() -> tuple[Tree, Search]:
     """Of 40 tasks, with prices for layouts."""
     tree, search = built(packing(mixed(seed=3, size=40)))
-    tree.run(Limits(0.2))
     tree.prepare()
     return tree, search
 
@@ -47,11 +46,9 @@ def test_placements_come_from_beside_while_nothing_is_branched_on() -> None:
 def test_it_ends_with_its_block_and_gives_the_interpreter_back() -> None:
     tree, _ = grown()
     interval, threads = sys.getswitchinterval(), threading.active_count()
-    began = time.monotonic()
     with Beside(tree, None, Limits()):
         assert sys.getswitchinterval() == pytest.approx(SWITCH_S)
         assert threading.active_count() == threads + 1
-    assert time.monotonic() - began < 20
     assert sys.getswitchinterval() == pytest.approx(interval)
     assert threading.active_count() == threads
 
@@ -65,7 +62,6 @@ def test_nothing_is_laid_before_there_are_prices_or_where_nothing_is_open(
     with Beside(tree, None, Limits(0.05)) as beside:
         beside.done.wait(0.1)
     assert not asked
-    tree.run(Limits(0.1))
     tree.prepare()
     tree.heap = []
     tree.lay([], Limits())
@@ -87,10 +83,15 @@ def test_while_the_last_node_is_looked_at_any_better_placement_is_one(
 
 def test_a_fault_beside_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> None:
     tree, _ = grown()
-    monkeypatch.setattr(tree, "lay", lambda *_: 1 / 0)
-    beside = Beside(tree, None, Limits(5))
-    with pytest.raises(ZeroDivisionError), beside:
-        time.sleep(0.05)
+    asked = threading.Event()
+
+    def broken(*_: object) -> None:
+        asked.set()
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(tree, "lay", broken)
+    with pytest.raises(ZeroDivisionError), Beside(tree, None, Limits(60)):
+        assert asked.wait(60)
     assert not tree.apart
 
 
