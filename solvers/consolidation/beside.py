@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Self
 
@@ -22,7 +21,7 @@ LAYOUTS_S, NEIGHBOURS_S, LONGER = 3.5, 1.0, 1.5
 SWITCH_S = 2e-4
 """How long a thread waits for the interpreter: programs take less than the usual time."""
 WAITING_S = 0.005
-"""Between two looks whether there are prices for layouts."""
+"""Between two looks whether a node is open."""
 
 
 class Beside:
@@ -36,11 +35,12 @@ class Beside:
     def __init__(self, tree: Tree, neighbours: Neighbours | None, limits: Limits) -> None:
         self.tree, self.neighbours = tree, neighbours
         self.done = threading.Event()
-        self.limits = Limits(None, self.done).within(limits.remaining)
+        self.limits = Limits(limits.remaining, self.done)
         self._thread = ThreadPoolExecutor(1)
         self._work: Future[None] | None = None
 
     def __enter__(self) -> Self:
+        self.tree.prepare()  # with the program that is the tree's own afterwards
         self.tree.apart = True
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_S)
@@ -58,9 +58,6 @@ class Beside:
     def _run(self) -> None:
         share = self.tree.pack.tasks / 100
         while self.limits.stop is None:
-            if self.tree.layouts is None or not self.tree.layouts.learned:
-                self.done.wait(WAITING_S)
-                continue
             self._lay(self.limits.within(LAYOUTS_S * share))
             if self.neighbours is not None and self.limits.stop is None:
                 own = self.limits.within(NEIGHBOURS_S * share)
@@ -69,7 +66,5 @@ class Beside:
 
     def _lay(self, limits: Limits) -> None:
         while limits.stop is None:
-            began = time.monotonic()
-            self.tree.lay([], limits)
-            if time.monotonic() - began < WAITING_S:  # nothing was open
+            if not self.tree.lay((), limits):
                 self.done.wait(WAITING_S)

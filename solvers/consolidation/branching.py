@@ -6,7 +6,7 @@ import heapq
 import itertools
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -311,7 +311,7 @@ class Tree:
         if self.diving > share * spent:
             return False
         self.turns += 1
-        dealt = not self.few if self.pack.gang else self.large
+        dealt = not self.few if self.pack.gang else self.pack.tasks > MOST_DECIDED
         if self.ended or (dealt and self.turns % DEAL_TURNS == 1):
             self._deal(best.aim)
         elif self.layouts is not None and not self.apart and (many or self.turns % 2 == 0):
@@ -649,30 +649,34 @@ class Tree:
         self.dives += 1
         self.diving += time.monotonic() - began
 
-    def _lay(self, first: list[tuple[int, ...]]) -> None:
+    def _lay(self, first: Sequence[tuple[int, ...]]) -> None:
         """A layout between nodes."""
         began = time.monotonic()
-        self.prepare()
+        self.prepare(first)
         self.lay(first, self.limits)
         self.limits.progress("layouts", self.search.watts, self.bound)
         self.diving += time.monotonic() - began
 
-    def prepare(self) -> None:
+    def prepare(self, first: Sequence[tuple[int, ...]] = ()) -> None:
         """Prices for the first layout, where there are none yet."""
         if self.layouts is not None and not self.layouts.learned:
             self.master.bind(self.root.binding)
-            aim = self.heap[0].aim if self.heap else self.root.aim
-            self.layouts.begin(self.master, aim, self.limits)
+            aims = self._aims(first) or [self.root.aim]
+            self.layouts.begin(self.master, aims[0], self.limits)
 
-    def lay(self, first: list[tuple[int, ...]], limits: Limits) -> None:
-        """A layout for given counts, or for those of one of the best nodes.
+    def _aims(self, first: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        """Given counts, then those of the best nodes; may be asked beside the tree."""
+        best = heapq.nsmallest(AIMS, list(self.heap))
+        return list(dict.fromkeys((*first, *(node.aim for node in best))))
 
-        It may run beside the tree: of what changes there it reads the heap alone, at once.
+    def lay(self, first: Sequence[tuple[int, ...]], limits: Limits) -> bool:
+        """A layout for given counts, or for those of one of the best nodes; whether there are any.
+
+        It may run beside the tree: what changes there it reads, and no more.
         """
-        layouts, nodes = self.layouts, list(self.heap)
-        aims = list(dict.fromkeys((*first, *(one.aim for one in heapq.nsmallest(AIMS, nodes)))))
+        layouts, aims = self.layouts, self._aims(first)
         if layouts is None or not aims:
-            return
+            return False
         which = min(len(aims), int(layouts.rng.geometric(0.5))) - 1
         known = self.search.watts
         bound = min(self.bound, known)  # the last open node may just be looked at
@@ -684,6 +688,7 @@ class Tree:
         layouts.attempt(wanted, below, limits, LAYOUT_S * self.pack.tasks / 100)
         better = self.search.watts < known
         self.hope = HOPE if better else min(1.0, self.hope * MORE_HOPE)
+        return True
 
     def _deal(self, near: tuple[int, ...]) -> None:
         """A placement with counts that cost a share of the gap more than those of an open node."""

@@ -123,10 +123,8 @@ def _with_layouts(tree: Tree, neighbours: Neighbours | None, limits: Limits) -> 
     """Branch to the end, after a moment with placements from a thread beside."""
     tree.run(limits.within(ALONE_S))
     if tree.open() and limits.stop is None:
-        tree.prepare()
         with Beside(tree, neighbours, limits):
-            while limits.stop is None and tree.open():
-                tree.run(limits)
+            tree.run(limits)
 
 
 def _otherwise(pack: Packing, search: Search, proof: Proof, limits: Limits, seed: int) -> Proof:

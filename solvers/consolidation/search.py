@@ -46,10 +46,10 @@ class Search:
     def offer(self, places: Places) -> None:
         """Take a placement from elsewhere when it is better."""
         watts = self.pack.total(places)
-        flat = np.array([g for gpus in places for g in gpus], dtype=np.int64)
         with self._lock:  # placements may come from several threads
             if watts < self.watts - 1e-9:
-                self.best, self.watts = flat, watts
+                self.watts = watts
+                self.best = np.array([g for gpus in places for g in gpus], dtype=np.int64)
 
     def build(self, limits: Limits, tries: int = 8) -> None:
         """Construct in orders by power and size, the later ones disturbed."""

@@ -53,20 +53,19 @@ def test_it_ends_with_its_block_and_gives_the_interpreter_back() -> None:
     assert threading.active_count() == threads
 
 
-def test_nothing_is_laid_before_there_are_prices_or_where_nothing_is_open(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_nothing_is_laid_where_nothing_is_open(monkeypatch: pytest.MonkeyPatch) -> None:
     tree, _ = built(packing(mixed(seed=3, size=40)))
+    tree.heap = []
     asked: list[tuple[int, ...]] = []
     monkeypatch.setattr(Layouts, "attempt", lambda _, wanted, *__: asked.append(wanted))
     with Beside(tree, None, Limits(0.05)) as beside:
         beside.done.wait(0.1)
     assert not asked
-    tree.prepare()
-    tree.heap = []
-    tree.lay([], Limits())
+    assert tree.layouts is not None
+    assert tree.layouts.learned
+    assert not tree.lay([], Limits())
     assert not asked
-    tree.lay([(30, 20, 10, 5, 4)], Limits())
+    assert tree.lay([(30, 20, 10, 5, 4)], Limits())
     assert [one[:4] for one in asked] == [(30, 20, 10, 5)]
 
 
@@ -152,7 +151,7 @@ def test_with_memory_alone_fewer_tasks_are_few() -> None:
 def test_what_is_proven_beside_a_thread_is_the_optimum(
     capacity: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The thread begins at once, and there is nothing but it to find placements."""
+    """The thread begins at once."""
     monkeypatch.setattr("optgap.solvers.consolidation.exact.ALONE_S", 1e-3)
     for seed in range(3):
         problem = mixed(seed=seed, size=5, gpus_per_server=4, capacity=capacity)  # type: ignore[arg-type]
@@ -161,7 +160,6 @@ def test_what_is_proven_beside_a_thread_is_the_optimum(
         result = exact(problem, limits=Limits(60), seed=0)
         assert result.claimed == pytest.approx(least)
         tree, search = built(packing(problem))
-        tree.prepare()
         with Beside(tree, None, Limits(20)):
             bound = tree.run(Limits(20))
         holds(problem, search, bound, least)
