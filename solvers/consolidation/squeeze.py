@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from optgap.models.limits import Limits
+from optgap.solvers.consolidation.dealing_kernels import deal
 from optgap.solvers.consolidation.exchange_kernels import exchange
 from optgap.solvers.consolidation.frames import Frames
 from optgap.solvers.consolidation.levels import Levels, closed_bound
@@ -34,9 +35,10 @@ of earlier attempts at the same counts."""
 WARMED, IN_FRAMES = 0.3, 0.45
 """How often it does either."""
 COLD = 2e-4
-NEARLY, HOPEFUL, NOISE = 1.0, 5e-4, 0.01
+NEARLY, HOPEFUL, NOISE = 1.0, 5e-4, (0.01, 0.02)
 """Excess in GPUs below which tasks are dealt anew between two of them; the same per GPU below which
-that goes on longer and is tried more often; and by which it may rise on the way."""
+that goes on longer and is tried more often; and by which it may rise on the way, with several rows
+and with one."""
 NEAR, LATER = 2e-3, 0.3
 """Excess per GPU below which the cheapest counts are tried again, until that share of the time."""
 LARGE, LARGE_LONGER = 256, 4.0
@@ -178,6 +180,8 @@ class Attempts:
         frames = Frames(pack, own, rng) if pack.gang and len(pack.rows) == 1 else None
         self.frames = frames if frames is not None and frames.useful else None
         self.owner: IntArray = np.repeat(np.arange(pack.tasks), pack.width).astype(np.int64)
+        self.single = len(pack.rows) - bool(pack.anchors) == 1
+        """Whether memory is all that limits GPUs, but for anchors, which stay where they are."""
         self.longer = 1.0
         self.left = np.inf
         self.aim: tuple[int, ...] = ()
@@ -194,6 +198,26 @@ class Attempts:
             return None
         framed = self.frames.begun(vector, self.search.start)
         return None if framed is None else (*framed, FRAMED)
+
+    def _dealt(self, place: IntArray, cap: IntArray) -> float:
+        """What is left in excess, in GPUs, once two GPUs at a time have dealt what they hold."""
+        pack, left = self.pack, np.inf
+        start, limit, level = self.search.start, pack.limits[0], self.own.of.astype(np.int64)
+        width = int(pack.server_gpus[0])
+        for pairs in (min(MOST_PAIRS, PAIRS * len(cap)), MOST_PAIRS):
+            if self.single:
+                left = deal(
+                    start, self.owner, pack.rows[0], int(limit[0]), pack.anchors, level, cap,
+                    width, pack.gang, place, pairs, NOISE[1], self.rng,
+                )  # fmt: skip
+            else:
+                left = exchange(
+                    start, self.owner, pack.rows, limit, level, cap, width, pack.gang, place,
+                    pairs, NOISE[0], self.rng,
+                )  # fmt: skip
+            if not 0 < left < HOPEFUL * len(cap):
+                break
+        return left
 
     def __call__(self, vector: tuple[int, ...]) -> tuple[int, ...] | None:
         """The counts where a placement was found, dear GPUs on the first servers; else None."""
@@ -220,20 +244,16 @@ class Attempts:
                     again = _order(pack, self.own, self.rng)
                     if spread(again, start, pack.rows, limit, level, caps, width, True, other):
                         cap, place = caps, other
-            hot = float(np.exp(self.rng.uniform(*np.log(heats))))
             trial, own = place.copy(), cap.copy()
-            left = squeeze(
-                start, self.owner, pack.rows, limit, level, own, width, pack.gang, trial,
-                steps, hot, COLD, self.rng,
-            )  # fmt: skip
-            for pairs in (min(MOST_PAIRS, PAIRS * len(cap)), MOST_PAIRS):
+            left = self._dealt(trial, own) if self.single and not pack.gang else np.inf
+            if left > 0:
+                hot = float(np.exp(self.rng.uniform(*np.log(heats))))
+                left = squeeze(
+                    start, self.owner, pack.rows, limit, level, own, width, pack.gang, trial,
+                    steps, hot, COLD, self.rng,
+                )  # fmt: skip
                 if 0 < left < NEARLY:
-                    left = exchange(
-                        start, self.owner, pack.rows, limit, level, own, width, pack.gang, trial,
-                        pairs, NOISE, self.rng,
-                    )  # fmt: skip
-                if left >= HOPEFUL * len(cap):
-                    break
+                    left = self._dealt(trial, own)
             self.left = min(self.left, left)
             if left < self.nearest_left:
                 self.nearest, self.nearest_left = (trial, own), left

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from optgap.models.consolidation.presets import mixed
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.counts import quick_count
+from optgap.solvers.consolidation.dealing_kernels import deal
 from optgap.solvers.consolidation.exchange_kernels import exchange
 from optgap.solvers.consolidation.levels import closed_bound, counted, levels
 from optgap.solvers.consolidation.packing import packing
@@ -75,6 +76,27 @@ def test_tasks_are_dealt_where_no_move_and_no_swap_of_two_helps() -> None:
     assert [int(sizes[0, place == g].sum()) for g in (0, 1)] == [19, 19]
 
 
+def test_room_that_is_scattered_is_driven_together() -> None:
+    """Sixty full GPUs of three levels, taken apart and put together again with nothing to spare."""
+    most, each, gpus = 3200, 6, 60
+    rng = np.random.default_rng(5)
+    cap = np.repeat([2, 1, 0], gpus // 3).astype(np.int64)
+    sizes, level = [], []
+    for g in range(gpus):
+        cuts = np.sort(rng.choice(np.arange(1, most), each - 1, replace=False))
+        sizes += np.diff([0, *cuts.tolist(), most]).tolist()
+        level += [cap[g], *rng.integers(0, cap[g] + 1, each - 1).tolist()]
+    held, of = np.array(sizes, dtype=np.int64), np.array(level, dtype=np.int64)
+    place = np.array([rng.choice(np.flatnonzero(cap >= one)) for one in level], dtype=np.int64)
+    left = deal(
+        np.arange(len(sizes) + 1), np.arange(len(sizes)), held, most, 0, of, cap, gpus, False,
+        place, 100_000, 0.02, np.random.default_rng(0),
+    )  # fmt: skip
+    assert left == 0.0
+    assert [int(held[place == g].sum()) for g in range(gpus)] == [most] * gpus
+    assert np.all(cap[place] >= of)
+
+
 @settings(max_examples=60)
 @given(data=st.data())
 def test_moves_keep_levels_and_servers_and_say_what_is_left(data: st.DataObject) -> None:
@@ -109,9 +131,10 @@ def test_moves_keep_levels_and_servers_and_say_what_is_left(data: st.DataObject)
         assert not gang or len({g // span for g in mine}) == 1
 
 
+@pytest.mark.parametrize("single", [False, True])
 @settings(max_examples=60)
 @given(data=st.data())
-def test_what_is_dealt_keeps_levels_and_shares_apart(data: st.DataObject) -> None:
+def test_what_is_dealt_keeps_levels_and_shares_apart(single: bool, data: st.DataObject) -> None:
     gpus, span = 4, 2
     cap = np.array(sorted((data.draw(st.integers(-1, 1)) for _ in range(gpus)), reverse=True))
     cap[0] = 1
@@ -130,8 +153,9 @@ def test_what_is_dealt_keeps_levels_and_shares_apart(data: st.DataObject) -> Non
         level.append(own)
         place += gpu
     count = len(width)
-    rows = np.array([[data.draw(st.integers(0, 9)) for _ in range(count)] for _ in range(2)])
-    limit = np.array([12, 14], dtype=np.int64)
+    lines = 1 if single else 2
+    rows = np.array([[data.draw(st.integers(0, 9)) for _ in range(count)] for _ in range(lines)])
+    limit = np.array([12, 14][:lines], dtype=np.int64)
     start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
     owner = np.repeat(np.arange(count), width).astype(np.int64)
     now = np.array(place, dtype=np.int64)
@@ -144,10 +168,19 @@ def test_what_is_dealt_keeps_levels_and_shares_apart(data: st.DataObject) -> Non
         return total
 
     before = excess()
-    left = exchange(
-        start, owner, rows.astype(np.int64), limit, np.array(level, dtype=np.int64),
-        cap.astype(np.int64), span, gang, now, 200, 0.0, np.random.default_rng(0),
-    )  # fmt: skip
+    of, rng = np.array(level, dtype=np.int64), np.random.default_rng(0)
+    fixed = data.draw(st.integers(0, count)) if single else 0
+    if single:
+        left = deal(
+            start, owner, rows[0].astype(np.int64), 12, fixed, of, cap.astype(np.int64), span,
+            gang, now, 200, 0.0, rng,
+        )  # fmt: skip
+        assert now[: start[fixed]].tolist() == place[: start[fixed]]
+    else:
+        left = exchange(
+            start, owner, rows.astype(np.int64), limit, of, cap.astype(np.int64), span, gang, now,
+            200, 0.0, rng,
+        )  # fmt: skip
     assert left == pytest.approx(excess(), abs=1e-9)
     assert left <= before + 1e-9
     for ell in range(count):
