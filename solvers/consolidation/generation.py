@@ -18,8 +18,10 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation.kernels import NOBODY_APART, best_sets, fill_tables, unbound
 from optgap.solvers.consolidation.packing import FloatArray, IntArray, Packing
 
-FINE, COARSE = 4096, 800
-"""Cells of the tables that bound the search for sets: with one row, and with several."""
+FINE, COARSE, CELLS_EACH = 4096, 800, 8
+"""Cells of the tables that bound the search for sets: at most, and with several rows at least; and
+for each task. What rounding sizes to cells adds to a bound is what a search cannot close, so that
+with hundreds of tasks of about equal worth few cells take a thousand times as many nodes."""
 MOST_CELLS = 120_000_000
 SAFE = 1e-7
 """What a sum of prices may be off by, relative: taken off every bound."""
@@ -178,7 +180,7 @@ def coarse_sizes(rows: IntArray, limits: IntArray) -> tuple[IntArray, IntArray]:
     count, n = rows.shape
     if count == 1 and limits[0] <= FINE:
         return rows.copy(), limits.copy()
-    cells = FINE if count == 1 else COARSE
+    cells = FINE if count == 1 else int(np.clip(CELLS_EACH * n, COARSE, FINE))
     cells = max(50, min(cells, MOST_CELLS // (3 * max(1, n))))
     share = rows / np.maximum(limits[:, None], 1)
     lines = [share[0]]

@@ -80,6 +80,9 @@ def best_sets(
     free = np.zeros((DEEPEST + 1, len(room)), dtype=np.int64)
     earned = np.zeros(DEEPEST + 1)
     home = np.full(DEEPEST + 1, -1, dtype=np.int64)
+    tied = len(apart) > 0  # else room is all that is asked for, which is fast
+    for i in range(n):
+        tied = tied or server[i] >= 0
     for first in range(n):
         fits = True
         for r in range(count):
@@ -113,10 +116,12 @@ def best_sets(
                     bound = min(bound, tables[s, j, free[depth, s]])
                 if earned[depth] + bound <= best + 1e-12:
                     break
-                if profits[j] > 0 and _goes(
-                    rows, left, apart, server, barred, stack, depth, home[depth], j
-                ):
-                    pushed = True
+                pushed = profits[j] > 0
+                for r in range(count):
+                    pushed = pushed and rows[r, j] <= left[depth, r]
+                if pushed and tied:
+                    pushed = _goes(apart, server, barred, stack, depth, home[depth], j)
+                if pushed:
                     break
                 j += 1
             if pushed and depth < DEEPEST - 1 and nodes < most_nodes:
@@ -271,8 +276,6 @@ def _full(
 
 @inner
 def _goes(
-    rows: IntArray,
-    left: IntArray,
     apart: np.ndarray,
     server: IntArray,
     barred: np.ndarray,
@@ -281,10 +284,7 @@ def _goes(
     home: int,
     item: int,
 ) -> bool:
-    """Whether an item may be with those of the stack: room, pairs kept apart, servers."""
-    for r in range(len(rows)):
-        if rows[r, item] > left[depth, r]:
-            return False
+    """Whether an item may be with those of the stack: pairs kept apart, servers."""
     if len(apart) > 0:
         for k in range(depth):
             if apart[stack[k], item]:
