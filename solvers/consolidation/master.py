@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -52,13 +52,18 @@ MOST_BESIDE, MOST_EACH = 150, 30
 """The same where there are anchors, as those linear programs are solved once; and beside each."""
 MOST_SETS, SETS_PER_TASK = 1500, 16
 """Sets, in all or per task, beyond which half are forgotten."""
-DEAR = 50.0
-"""Times the dearest GPU and a server: what a GPU beyond the counts costs, so that no linear
-program is infeasible."""
+FIRST_DEAR, DEARER, DEAR = 1.0, 4.0, 50.0
+"""Times the dearest GPU and a server: what a GPU beyond the counts costs at first, so that no
+linear program is infeasible; how much more where one is used all the same, and at most. With less,
+prices stay near those of the box around, and far fewer sets are worth anything."""
 FINE = 4.0
 """The same where prices are asked for that are no proof: enough, and not more than all others."""
 PATIENT = 3
 """Rounds in which a value that is to be lowered has to be."""
+LEAST_S = 0.05
+"""Seconds that a linear program has where time is up: short of that nothing comes of it."""
+BEYOND = 1e-7
+"""GPUs beyond the counts that are more than what a linear program is off by."""
 LOOSE = 1e-7
 """Of the dearest level: what a set must be worth beyond its cost to be worth adding."""
 
@@ -202,7 +207,7 @@ class Master:
         for row in (*range(tasks, tasks + levels + 1), *self._server_rows()):
             highs.addCol(0.0, 0.0, self._infinity, 1, [row], [1.0])
         self._first = 2 * (levels + 1) + self.servers
-        self._fined = 0.0
+        self._fined = self._most_fined = 0.0
         self.confine(box)
 
     @property
@@ -218,7 +223,8 @@ class Master:
         """Let N and Z be in a box."""
         for j, (low, high) in enumerate(zip(box.low, box.high, strict=True)):
             self._highs.changeColBounds(j, float(low), float(high))
-        self._fine(DEAR)
+        self._fine(FIRST_DEAR)
+        self._most_fined = DEAR
         self.box = box
 
     def _fine(self, times: float) -> None:
@@ -228,12 +234,21 @@ class Master:
                 self._highs.changeColCost(column, times * (self.top + self.static_w))
         self._fined = times
 
+    def _dearer(self, found: FloatArray) -> bool:
+        """Let GPUs beyond the counts cost more, where there are any; whether they do."""
+        beyond = found[len(self.prices) : self._first]
+        if self._fined >= self._most_fined or beyond.max() <= BEYOND:
+            return False
+        self._fine(min(self._most_fined, DEARER * self._fined))
+        return True
+
     def aim(self, least: FloatArray, servers: int) -> None:
         """Let the counts of GPUs be any that are no less, in so many servers."""
         for j, low in enumerate([*least.tolist(), float(servers)]):
             high = float(self.pack.gpus) if j < len(least) else low
             self._highs.changeColBounds(j, low, high)
         self._fine(FINE)
+        self._most_fined = FINE
 
     def priced(self) -> tuple[FloatArray, FloatArray]:
         """(L,) prices of tasks, and (Q,) of a GPU by its level, of the last linear program."""
@@ -388,7 +403,7 @@ class Master:
         most = max(MOST_SETS, SETS_PER_TASK * self.pack.tasks)
         if len(self.sets) <= most:
             return
-        self._highs.run()
+        self._solved(Limits())
         worth = np.array(self._highs.getSolution().col_dual)[self._first :]
         single = self._members.sum(axis=1) == 1
         kept = single.copy()
@@ -419,11 +434,15 @@ class Master:
         values: list[float] = []
         again = False
         nodes, best = FEW, self.watts(self.box.low)
+        low = np.array(self.box.low, dtype=np.float64)
+        last = Relaxed(math.inf, best, low, np.zeros(len(self.sets)))
         while True:
             self._highs.setOptionValue("simplex_strategy", PRIMAL if again else DUAL)
             again = True
-            self._highs.run()
-            solution = self._highs.getSolution()
+            solution = self._solved(limits)
+            if solution is None:  # time is up: where the program before it ended
+                missing = len(self.sets) - len(last.amounts)
+                return replace(last, amounts=np.pad(last.amounts, (0, missing)))
             value = float(self._highs.getInfo().objective_function_value)
             found = np.array(solution.col_value)
             vector, amounts = found[: len(self.steps) + 1], found[self._first :]
@@ -435,13 +454,30 @@ class Master:
             bound, fresh, exact = self._price(np.array(solution.row_dual), nodes)
             longer = MORE_NODES * (time.monotonic() - began)
             best = bound if priced else max(best, bound)
-            relaxed = Relaxed(value, best, vector, amounts)
-            if best >= value * (1 - gap) or best >= enough or limits.stop is not None:
-                return relaxed
-            if not self.add(fresh):
+            last = Relaxed(value, best, vector, amounts)
+            if best >= enough or limits.stop is not None:
+                return last
+            if best >= value * (1 - gap):
+                if not self._dearer(found):
+                    return last
+                nodes = FEW
+            elif not self.add(fresh):
                 if exact or nodes >= most_nodes or longer > limits.remaining:
-                    return relaxed
-                nodes *= MORE_NODES
+                    if not self._dearer(found):
+                        return last
+                    nodes = FEW
+                else:
+                    nodes *= MORE_NODES
+
+    def _solved(self, limits: Limits) -> Any:
+        """HiGHS's solution of the program as it is; None where it did not come to one in time."""
+        most = math.inf
+        if math.isfinite(limits.remaining):  # HiGHS counts over the life of its object
+            most = self._highs.getRunTime() + max(LEAST_S, limits.remaining)
+        self._highs.setOptionValue("time_limit", most)
+        self._highs.run()
+        solution = self._highs.getSolution()
+        return solution if solution.value_valid and solution.dual_valid else None
 
     def _price(self, duals: FloatArray, nodes: int) -> tuple[float, list[Set], bool]:
         """A bound, sets that are worth more than they cost, and whether none can be missing."""
