@@ -137,6 +137,8 @@ class Tree:
         binding = Binding.none(pack.tasks, self.master.servers)
         self.root = Node(floor, 0, next(self.numbers), box, binding, box.low)
         self.heap = [self.root] if box.holds else []
+        self.looked_at = math.inf
+        """Bound of the node that is looked at, which is not in the heap."""
         self.left = math.inf if box.holds else floor  # nothing is searched, nothing denied
         self.nodes = self.dives = self.turns = 0
         self.reach, self.diving = REACH, 0.0
@@ -217,7 +219,7 @@ class Tree:
     @property
     def bound(self) -> float:
         """What no placement undercuts, W; infinite where none is better than the best."""
-        least = self.heap[0].bound if self.heap else math.inf
+        least = min(self.heap[0].bound if self.heap else math.inf, self.looked_at)
         return max(self.chosen, min(least, self.stuck, self.left))
 
     def run(self, limits: Limits) -> float:
@@ -233,10 +235,13 @@ class Tree:
                 continue
             if not self.open():
                 break
+            self.looked_at = self.heap[0].bound
             node = heapq.heappop(self.heap)
-            if not self._expand(node):
+            done = self._expand(node)
+            if not done:
                 heapq.heappush(self.heap, node)
-            elif self.fine and self.nodes == FIRST_DOWN:
+            self.looked_at = math.inf
+            if done and self.fine and self.nodes == FIRST_DOWN:
                 self._downs()
             self._choose()
             limits.progress("counts of GPUs", self.search.watts, self.bound)
@@ -391,7 +396,10 @@ class Tree:
             return None
         if self.large:
             self.decided.add(vector)
-            return vector if self._relaxed_away(vector) else None
+            if self._relaxed_away(vector):
+                return vector
+            if self.pack.gang:
+                return None
         many = len(self.own.quanta) > MOST_SPLIT  # what is left falls into a box for each level
         if self.pack.gang and (self.few or many):
             return None
@@ -445,7 +453,9 @@ class Tree:
         ways = wait and (self.layouts is not None or not self.pack.gang)
         way = partial(self._way, vector) if ways else None
         placing = wait and gang == self.pack.gang
-        decision = decide(self.master, low, vector, self.cut, own, gang, way, placing)
+        decision = decide(
+            self.master, low, vector, self.cut, own, gang, way, placing, partly=not self.large
+        )
         if gang == self.pack.gang and decision.places is not None:
             self.search.offer(decision.places)
         return decision.verdict is Verdict.DENIED

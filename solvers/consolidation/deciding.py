@@ -27,7 +27,7 @@ from optgap.solvers.consolidation.search import Places
 MOST_LISTED, MOST_NODES = 20_000, 5_000_000
 """Sets that are listed, and sets that are looked at for that, at most."""
 MOST_TOGETHER = 4000
-"""The same where sets are told apart by server."""
+"""The same where sets are told apart by server, or tasks are many."""
 POOLS, BESIDE = (500, 2000, 6000, MOST_LISTED), 2000
 """Sets of the least reduced cost that an integer program is solved over first, then, at last; and
 first where nothing can be denied and placements are looked for otherwise, too."""
@@ -71,6 +71,7 @@ def decide(
     gang: bool,
     otherwise: Callable[[], bool] | None = None,
     placing: bool = True,
+    partly: bool = True,
 ) -> Decision:
     """Look for a placement for at most `most` W whose counts are at most `vector`.
 
@@ -82,13 +83,14 @@ def decide(
     otherwise: what is tried beside, again and again, where a quick look decides nothing; True
         where that makes more looks needless.
     placing: a placement is of use; else nothing but a denial is looked for.
+    partly: programs over some of the sets are of use; else nothing is decided where there are more
+        than `MOST_TOGETHER`.
     """
     relaxed, watts = relax(master, low, vector, most, limits)
     if relaxed.bound > watts:
         return Decision(Verdict.DENIED)
-    sets, part = _listed(
-        master, relaxed.bound, watts, limits, MOST_TOGETHER if gang else MOST_LISTED, placing
-    )
+    number = MOST_TOGETHER if gang or not partly else MOST_LISTED
+    sets, part = _listed(master, relaxed.bound, watts, limits, number, placing and partly)
     if not sets:
         return Decision(Verdict.OPEN)
     beside = otherwise if placing else None

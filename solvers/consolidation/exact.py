@@ -62,6 +62,8 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     branched = applies(pack, own) and pack.tasks <= MOST_BRANCHED and search.best is not None
     fill_to(pack, search, 0.0, limits, seed, FILLINGS)
     many = max(1.0, pack.tasks / MANY)  # a linear program takes longer by more than that
+    if len(pack.rows) > 1 and not pack.gang:
+        many = 1.0  # GPUs hold two or three tasks, which is no fluid: ways down find more
     tied = FRAMED_S if len(pack.rows) == 1 and pack.tasks > MANY else TIED_S
     short = many * (tied if pack.gang and pack.tasks <= 2 * MANY else SHORT_S)
     if pack.tasks > LARGE and (len(pack.rows) == 1 or pack.gang):

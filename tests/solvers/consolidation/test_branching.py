@@ -150,8 +150,8 @@ def test_ways_beside_a_program_keep_a_tasks_gpus_in_one_server(
     tried: list[bool] = []
     used: list[bool] = []
 
-    def decide(*arguments: Any) -> Decision:
-        *_, otherwise, placing = arguments
+    def decide(*arguments: Any, **_: Any) -> Decision:
+        otherwise, placing = arguments[-2:]
         used.append(placing)
         tried.append(otherwise is not None and [otherwise() for _ in range(3)] != [])
         return Decision(Verdict.OPEN)
@@ -260,3 +260,67 @@ def test_forgotten_sets_do_not_change_the_value() -> None:
     for one, amount in zip(master.sets, found.amounts.tolist(), strict=True):
         held[list(one)] += amount
     assert (held >= pack.width - 1e-6).all()
+
+
+def test_counts_that_are_too_few_cost_more_the_longer_one_asks() -> None:
+    pack = packing(mixed(seed=0, size=40, capacity="mean", gang="free"))
+    own = levels(pack)
+    counts = counted(pack, own, Limits())
+    few = (*(count - 2 for count in counts), pack.servers_for(counts[0]))
+    master = Master(pack, own, Box(few, few), 0)
+    own_watts, each = master.watts(few), master.top + master.static_w
+    asked = master.run(Limits(), enough=own_watts + 0.5 * each)
+    assert own_watts + 0.5 * each <= asked.bound < own_watts + 20 * each
+    at_most = master.run(Limits())  # two GPUs too few, and the dearest fine for each
+    assert at_most.bound >= own_watts + 50 * each
+    assert at_most.bound <= at_most.value * (1 + 1e-9)
+    # the next box begins with the least again
+    master.confine(Box(few, few))
+    again = master.run(Limits(), enough=own_watts + 0.5 * each)
+    assert again.bound < own_watts + 20 * each
+
+
+def test_a_linear_program_that_time_cuts_off_leaves_what_was_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import optgap.solvers.consolidation.master as module
+
+    pack = packing(mixed(seed=0, size=128, capacity="mean", gang="free"))
+    own = levels(pack)
+    counts = counted(pack, own, Limits())
+    box = Box((*counts, 1), (*[pack.gpus] * len(counts), 99))
+    whole = Master(pack, own, box, 0).run(Limits())
+    monkeypatch.setattr(module, "LEAST_S", 1e-5)
+    master = Master(pack, own, box, 0)
+    cut = master.run(Limits(0.0))
+    assert cut.bound <= whole.bound
+    assert cut.bound >= master.watts(box.low) - 1e-9
+    assert len(cut.amounts) == len(master.sets)
+    assert len(cut.vector) == len(counts) + 1
+    assert master.run(Limits()).value == pytest.approx(whole.value, rel=1e-7)
+
+
+def test_what_is_looked_at_is_part_of_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one node the heap is empty while it is looked at."""
+    branched, search = built(packing(mixed(seed=2, size=24, capacity="mean", gang="free")))
+    expand, seen = branching.Tree._expand, []
+
+    def watched(tree: branching.Tree, node: branching.Node) -> bool:
+        seen.append(tree.bound)
+        return expand(tree, node)
+
+    monkeypatch.setattr(branching.Tree, "_expand", watched)
+    branched.run(Limits(20))
+    assert seen
+    assert seen == sorted(seen)
+    assert seen[-1] <= search.watts
+
+
+def test_tables_have_more_cells_for_more_tasks() -> None:
+    rng = np.random.default_rng(0)
+    limits = np.array([3200, 10**8])
+    for tasks, cells in ((20, 800), (256, 2048), (600, 4096)):
+        rows = rng.integers(1, limits[:, None], (2, tasks))
+        coarse, room = coarse_sizes(rows, limits)
+        assert room.tolist() == [cells] * 3
+        assert (coarse[:2] * limits[:, None] <= rows * cells).all()

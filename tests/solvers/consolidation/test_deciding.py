@@ -279,6 +279,25 @@ def test_sets_of_least_reduced_cost_may_place_and_never_deny(
     assert asked == pytest.approx([asked[0] * 0.5**k for k in range(1 + placing)])
 
 
+def test_where_some_of_the_sets_are_of_no_use_too_many_decide_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pack = packing(mixed(seed=0, size=24, capacity="mean", gang="free"))
+    own = levels(pack)
+    counts = counted(pack, own, Limits())
+    vector = (*counts, pack.servers_for(counts[0]))
+    more = (*(count + 4 for count in counts), vector[-1] + 1)
+    verdicts = []
+    for most in (20_000, 1):
+        monkeypatch.setattr(deciding, "MOST_TOGETHER", most)
+        master = Master(pack, own, Box(vector, more), 0)
+        decision = decide(
+            master, vector, more, math.inf, Limits(20), False, lambda: False, partly=False
+        )
+        verdicts.append(decision.verdict)
+    assert verdicts == [Verdict.PLACED, Verdict.OPEN]
+
+
 @pytest.mark.parametrize("times", [1.5, 2.00001, 3.00001])
 def test_all_sets_are_listed_where_twice_the_bound_may_be_spent(times: float) -> None:
     """Of three small tasks there could be more on a GPU, but for their size."""
