@@ -12,36 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.models.compiled import compiled, inner
+from optgap.solvers.consolidation.exchange_kernels import MOST_EACH, chained, movable, send
 from optgap.solvers.consolidation.packing import IntArray
-from optgap.solvers.consolidation.squeeze_kernels import holds
-
-MOST_EACH = 7
-"""Tasks of either GPU that are dealt at most: any of them may go, or stay."""
-
-
-@inner
-def _movable(
-    gpu: int, to: int, fixed: int, start: IntArray, owner: IntArray, level: IntArray, cap: IntArray,
-    apart: bool, place: IntArray, first: IntArray, after: IntArray, draw: np.random.Generator,
-    chosen: IntArray,
-) -> int:  # fmt: skip
-    """Entries of a GPU that may be on the other; a random few where there are many."""
-    count, seen, m = 0, 0, first[gpu]
-    while m >= 0:
-        ell = owner[m]
-        several = start[ell + 1] - start[ell] > 1
-        stays = ell < fixed or level[ell] > cap[to]
-        if not stays and not (several and (apart or holds(place, start, ell, to))):
-            seen += 1
-            if count < MOST_EACH:
-                chosen[count] = m
-                count += 1
-            else:
-                k = draw.integers(0, seen)
-                if k < MOST_EACH:
-                    chosen[k] = m
-        m = after[m]
-    return count
 
 
 @inner
@@ -104,29 +76,6 @@ def _dealt(
 
 
 @inner
-def _send(
-    a: int, b: int, choice: int, chosen: IntArray, count: int, owner: IntArray, sizes: IntArray,
-    load: IntArray, place: IntArray, first: IntArray, after: IntArray,
-) -> None:  # fmt: skip
-    """Move a choice of entries from one GPU to the other."""
-    for k in range(count):
-        if choice >> k & 1:
-            m = chosen[k]
-            load[a] -= sizes[owner[m]]
-            load[b] += sizes[owner[m]]
-            place[m] = b
-            if first[a] == m:
-                first[a] = after[m]
-            else:
-                before = first[a]
-                while after[before] != m:
-                    before = after[before]
-                after[before] = after[m]
-            after[m] = first[b]
-            first[b] = m
-
-
-@inner
 def _excess(load: IntArray, limit: int) -> int:
     total = 0
     for g in range(len(load)):
@@ -172,14 +121,11 @@ def deal(
     sizes: (L,) memory of a share of each task. fixed: the first so many tasks stay where they are.
     pairs: of GPUs, at most, that are looked at. noise: how much more of a GPU the excess may be.
     """
-    gpus, entries = len(cap), len(owner)
+    gpus = len(cap)
     load = np.zeros(gpus, dtype=np.int64)
-    first = np.full(gpus, -1, dtype=np.int64)  # chains of what is on each GPU
-    after = np.full(entries, -1, dtype=np.int64)
-    for m in range(entries):
+    first, after = chained(gpus, place)
+    for m in range(len(owner)):
         load[place[m]] += sizes[owner[m]]
-        after[m] = first[place[m]]
-        first[place[m]] = m
     mine, theirs = np.zeros(MOST_EACH, dtype=np.int64), np.zeros(MOST_EACH, dtype=np.int64)
     out = np.zeros(1 << MOST_EACH, dtype=np.int64)
     back = np.zeros(1 << MOST_EACH, dtype=np.int64)
@@ -195,10 +141,10 @@ def deal(
                 continue
             pairs -= 1
             apart = gang and a // width != b // width
-            many = _movable(
+            many = movable(
                 a, b, fixed, start, owner, level, cap, apart, place, first, after, draw, mine
             )
-            more = _movable(
+            more = movable(
                 b, a, fixed, start, owner, level, cap, apart, place, first, after, draw, theirs
             )
             _sums(mine, many, owner, sizes, out)
@@ -208,7 +154,9 @@ def deal(
                 load[a], load[b], limit, cap[a] - cap[b], out[: 1 << many], back[: 1 << more], worse
             )
             if give or take:
-                _send(a, b, give, mine, many, owner, sizes, load, place, first, after)
-                _send(b, a, take, theirs, more, owner, sizes, load, place, first, after)
+                load[a] += back[take] - out[give]
+                load[b] += out[give] - back[take]
+                send(a, b, give, mine, many, place, first, after)
+                send(b, a, take, theirs, more, place, first, after)
                 break
     return _excess(load, limit) / max(1, limit)

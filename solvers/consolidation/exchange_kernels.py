@@ -6,34 +6,51 @@ import numpy as np
 
 from optgap.models.compiled import compiled, inner
 from optgap.solvers.consolidation.packing import FloatArray, IntArray
-from optgap.solvers.consolidation.squeeze_kernels import FITS, excess, holds, loads, shift
+from optgap.solvers.consolidation.squeeze_kernels import FITS, excess, holds, loads
 
 MOST_EACH = 7
 """Tasks of either GPU that are dealt at most: any of them may go, or stay."""
 
 
 @inner
-def _movable(
-    gpu: int, to: int, start: IntArray, owner: IntArray, level: IntArray, cap: IntArray,
-    apart: bool, place: IntArray, draw: np.random.Generator, chosen: IntArray,
+def chained(gpus: int, place: IntArray) -> tuple[IntArray, IntArray]:
+    """Chains of what is on each GPU: (gpus,) their first entries and (entries,) the next; or -1."""
+    first = np.full(gpus, -1, dtype=np.int64)
+    after = np.full(len(place), -1, dtype=np.int64)
+    for m in range(len(place)):
+        after[m] = first[place[m]]
+        first[place[m]] = m
+    return first, after
+
+
+@inner
+def movable(
+    gpu: int, to: int, fixed: int, start: IntArray, owner: IntArray, level: IntArray, cap: IntArray,
+    apart: bool, place: IntArray, first: IntArray, after: IntArray, draw: np.random.Generator,
+    chosen: IntArray,
 ) -> int:  # fmt: skip
-    """Entries of a GPU that may be on the other; a random few where there are many."""
-    count, seen = 0, 0
-    for m in range(len(owner)):
-        if place[m] != gpu:
-            continue
+    """Entries of a GPU that may be on the other; a random few where there are many.
+
+    Parameters
+    ----------
+    fixed: the first so many tasks stay. apart: the GPUs are in two servers that share no task.
+    first, after: of `chained`.
+    """
+    count, seen, m = 0, 0, first[gpu]
+    while m >= 0:
         ell = owner[m]
         several = start[ell + 1] - start[ell] > 1
-        if level[ell] > cap[to] or (several and (apart or holds(place, start, ell, to))):
-            continue
-        seen += 1
-        if count < MOST_EACH:
-            chosen[count] = m
-            count += 1
-        else:
-            k = draw.integers(0, seen)
-            if k < MOST_EACH:
-                chosen[k] = m
+        stays = ell < fixed or level[ell] > cap[to]
+        if not stays and not (several and (apart or holds(place, start, ell, to))):
+            seen += 1
+            if count < MOST_EACH:
+                chosen[count] = m
+                count += 1
+            else:
+                k = draw.integers(0, seen)
+                if k < MOST_EACH:
+                    chosen[k] = m
+        m = after[m]
     return count
 
 
@@ -88,16 +105,24 @@ def _dealt(
 
 
 @inner
-def _send(
-    a: int, b: int, choice: int, chosen: IntArray, count: int, owner: IntArray, rows: IntArray,
-    load: IntArray, place: IntArray,
+def send(
+    a: int, b: int, choice: int, chosen: IntArray, count: int, place: IntArray, first: IntArray,
+    after: IntArray,
 ) -> None:  # fmt: skip
     """Move a choice of entries from one GPU to the other."""
     for k in range(count):
         if choice >> k & 1:
-            shift(load[a], rows, owner[chosen[k]], -1)
-            shift(load[b], rows, owner[chosen[k]], 1)
-            place[chosen[k]] = b
+            m = chosen[k]
+            place[m] = b
+            if first[a] == m:
+                first[a] = after[m]
+            else:
+                before = first[a]
+                while after[before] != m:
+                    before = after[before]
+                after[before] = after[m]
+            after[m] = first[b]
+            first[b] = m
 
 
 @compiled
@@ -126,6 +151,7 @@ def exchange(
     """
     gpus, count = len(cap), len(limit)
     load = loads(gpus, owner, rows, place)
+    first, after = chained(gpus, place)
     over: FloatArray = np.zeros(gpus)
     mine, theirs = np.zeros(MOST_EACH, dtype=np.int64), np.zeros(MOST_EACH, dtype=np.int64)
     out = np.zeros((1 << MOST_EACH, count), dtype=np.int64)
@@ -143,15 +169,19 @@ def exchange(
                 if pick == 0:
                     a = g
                 pick -= 1
-        first = draw.integers(0, gpus)
+        begin = draw.integers(0, gpus)
         for turn in range(gpus + 1):
-            b = int((first + turn) % gpus)
+            b = int((begin + turn) % gpus)
             pairs -= 1
             if b == a or cap[b] < 0:
                 continue
             apart = gang and a // width != b // width
-            many = _movable(a, b, start, owner, level, cap, apart, place, draw, mine)
-            more = _movable(b, a, start, owner, level, cap, apart, place, draw, theirs)
+            many = movable(
+                a, b, 0, start, owner, level, cap, apart, place, first, after, draw, mine
+            )
+            more = movable(
+                b, a, 0, start, owner, level, cap, apart, place, first, after, draw, theirs
+            )
             _sums(mine, many, owner, rows, out)
             _sums(theirs, more, owner, rows, back)
             now = over[a] + over[b]
@@ -161,8 +191,10 @@ def exchange(
             )
             if best >= now - FITS and not (turn == gpus and best <= now + noise):
                 continue
-            _send(a, b, give, mine, many, owner, rows, load, place)
-            _send(b, a, take, theirs, more, owner, rows, load, place)
+            load[a] += back[take] - out[give]
+            load[b] += out[give] - back[take]
+            send(a, b, give, mine, many, place, first, after)
+            send(b, a, take, theirs, more, place, first, after)
             break
     total = 0.0
     for g in range(gpus):
