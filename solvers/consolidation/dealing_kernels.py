@@ -32,7 +32,7 @@ def _astray(x: int, y: int, limit: int, dearer: int) -> float:
     Parameters
     ----------
     dearer: 1 where the first is of the dearer level, and should hold little, -1 where the second
-        is; 0 for equal ones, of which one should hold as much as the limit.
+        is; 0 for equal ones, of which one should have all the room, or all that is too much.
     """
     if dearer != 0:
         return float(x if dearer > 0 else y)

@@ -201,7 +201,7 @@ def test_only_placements_of_the_same_kind_are_taken_from_programs(
     search.watts += 1.0
     assert not tree._placed(vector)
     decision = Decision(Verdict.PLACED, better.places)
-    monkeypatch.setattr(branching, "decide", lambda *_: decision)
+    monkeypatch.setattr(branching, "decide", lambda *_, **__: decision)
     assert not tree._decides(vector, gang, 1.0)
     assert (search.watts == better.watts) == (gang == pack.gang)
 
