@@ -235,7 +235,7 @@ class Tree:
                 continue
             if not self.open():
                 break
-            self.looked_at = self.heap[0].bound
+            self.looked_at = self.heap[0].bound  # first: a thread beside may ask for the bound
             node = heapq.heappop(self.heap)
             done = self._expand(node)
             if not done:
@@ -689,7 +689,7 @@ class Tree:
             return False
         which = min(len(aims), int(layouts.rng.geometric(0.5))) - 1
         known = self.search.watts
-        bound = min(self.bound, known)  # the last open node may just be looked at
+        bound = min(self.bound, known)  # what is open may just have been closed
         below = bound + self.hope * (known - bound)
         wanted = aims[which]
         awake = len({int(self.pack.gpu_server[g]) for one in self.search.places or [] for g in one})

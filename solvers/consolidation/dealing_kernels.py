@@ -12,17 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.models.compiled import compiled, inner
-from optgap.solvers.consolidation.exchange_kernels import MOST_EACH, chained, movable, send
+from optgap.solvers.consolidation.exchange_kernels import MOST_EACH, chained, choices, send
 from optgap.solvers.consolidation.packing import IntArray
-
-
-@inner
-def _sums(chosen: IntArray, count: int, owner: IntArray, sizes: IntArray, sums: IntArray) -> None:
-    """(2^count,) what each choice of the entries holds."""
-    sums[0] = 0
-    for k in range(count):
-        for mask in range(1 << k):
-            sums[mask | (1 << k)] = sums[mask] + sizes[owner[chosen[k]]]
+from optgap.solvers.consolidation.squeeze_kernels import loads
 
 
 @inner
@@ -122,13 +114,13 @@ def deal(
     pairs: of GPUs, at most, that are looked at. noise: how much more of a GPU the excess may be.
     """
     gpus = len(cap)
-    load = np.zeros(gpus, dtype=np.int64)
+    rows = sizes.reshape(1, len(sizes))
+    load = loads(gpus, owner, rows, place)[:, 0]
     first, after = chained(gpus, place)
-    for m in range(len(owner)):
-        load[place[m]] += sizes[owner[m]]
     mine, theirs = np.zeros(MOST_EACH, dtype=np.int64), np.zeros(MOST_EACH, dtype=np.int64)
-    out = np.zeros(1 << MOST_EACH, dtype=np.int64)
-    back = np.zeros(1 << MOST_EACH, dtype=np.int64)
+    out = np.zeros((1 << MOST_EACH, 1), dtype=np.int64)
+    back = np.zeros((1 << MOST_EACH, 1), dtype=np.int64)
+    given, taken = out.reshape(-1), back.reshape(-1)  # one row: the same numbers in one line
     order = np.arange(gpus)
     while pairs > 0 and _excess(load, limit) > 0:
         a = _uneven(load, limit, cap, draw)
@@ -141,21 +133,22 @@ def deal(
                 continue
             pairs -= 1
             apart = gang and a // width != b // width
-            many = movable(
-                a, b, fixed, start, owner, level, cap, apart, place, first, after, draw, mine
-            )
-            more = movable(
-                b, a, fixed, start, owner, level, cap, apart, place, first, after, draw, theirs
-            )
-            _sums(mine, many, owner, sizes, out)
-            _sums(theirs, more, owner, sizes, back)
+            many = choices(
+                a, b, fixed, start, owner, rows, level, cap, apart, place, first, after, draw,
+                mine, out,
+            )  # fmt: skip
+            more = choices(
+                b, a, fixed, start, owner, rows, level, cap, apart, place, first, after, draw,
+                theirs, back,
+            )  # fmt: skip
             worse = int(noise * limit) if turn == gpus - 1 else 0
             give, take = _dealt(
-                load[a], load[b], limit, cap[a] - cap[b], out[: 1 << many], back[: 1 << more], worse
-            )
+                load[a], load[b], limit, cap[a] - cap[b], given[: 1 << many], taken[: 1 << more],
+                worse,
+            )  # fmt: skip
             if give or take:
-                load[a] += back[take] - out[give]
-                load[b] += out[give] - back[take]
+                load[a] += taken[take] - given[give]
+                load[b] += given[give] - taken[take]
                 send(a, b, give, mine, many, place, first, after)
                 send(b, a, take, theirs, more, place, first, after)
                 break

@@ -61,17 +61,10 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     own = _levels(pack)
     branched = applies(pack, own) and pack.tasks <= MOST_BRANCHED and search.best is not None
     fill_to(pack, search, 0.0, limits, seed, FILLINGS)
-    many = max(1.0, pack.tasks / MANY)  # a linear program takes longer by more than that
-    if len(pack.rows) > 1 and not pack.gang:
-        many = 1.0  # GPUs hold two or three tasks, which is no fluid: ways down find more
-    tied = FRAMED_S if len(pack.rows) == 1 and pack.tasks > MANY else TIED_S
-    short = many * (tied if pack.gang and pack.tasks <= 2 * MANY else SHORT_S)
-    if pack.tasks > LARGE and (len(pack.rows) == 1 or pack.gang):
-        short = LONG_S
     if branched and len(own.quanta) > MOST_LEVELS:
         proof = _coarse(pack, search, limits, seed)
     else:
-        proof = _squeeze(pack, search, limits, short if branched else QUICK_S, seed)
+        proof = _squeeze(pack, search, limits, _before(pack) if branched else QUICK_S, seed)
     if branched and not closed(search, proof):
         proof = _branch(pack, own, search, proof, limits, seed)
     else:
@@ -83,6 +76,19 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     if impossible:
         return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
     return outcome(pack, search, proof, termination)
+
+
+def _before(pack: Packing) -> float:
+    """Seconds per hundred tasks on given counts, before they are branched on."""
+    alone = len(pack.rows) == 1
+    if not (alone or pack.gang):  # GPUs hold two or three tasks, no fluid: ways down find more
+        return SHORT_S
+    if pack.tasks > LARGE:
+        return LONG_S
+    many = max(1.0, pack.tasks / MANY)  # a linear program takes longer by more than that
+    if pack.gang and pack.tasks <= 2 * MANY:
+        return many * (FRAMED_S if alone and pack.tasks > MANY else TIED_S)
+    return many * SHORT_S
 
 
 def _levels(pack: Packing) -> Levels:

@@ -24,7 +24,7 @@ def chained(gpus: int, place: IntArray) -> tuple[IntArray, IntArray]:
 
 
 @inner
-def movable(
+def _movable(
     gpu: int, to: int, fixed: int, start: IntArray, owner: IntArray, level: IntArray, cap: IntArray,
     apart: bool, place: IntArray, first: IntArray, after: IntArray, draw: np.random.Generator,
     chosen: IntArray,
@@ -63,6 +63,20 @@ def _sums(chosen: IntArray, count: int, owner: IntArray, rows: IntArray, sums: I
         for mask in range(1 << k):
             for r in range(sums.shape[1]):
                 sums[mask | (1 << k), r] = sums[mask, r] + rows[r, owner[chosen[k]]]
+
+
+@inner
+def choices(
+    gpu: int, to: int, fixed: int, start: IntArray, owner: IntArray, rows: IntArray,
+    level: IntArray, cap: IntArray, apart: bool, place: IntArray, first: IntArray, after: IntArray,
+    draw: np.random.Generator, chosen: IntArray, sums: IntArray,
+) -> int:  # fmt: skip
+    """Entries of a GPU that may be on the other, and what each choice of them holds; how many."""
+    count = _movable(
+        gpu, to, fixed, start, owner, level, cap, apart, place, first, after, draw, chosen
+    )
+    _sums(chosen, count, owner, rows, sums)
+    return count
 
 
 @inner
@@ -176,14 +190,13 @@ def exchange(
             if b == a or cap[b] < 0:
                 continue
             apart = gang and a // width != b // width
-            many = movable(
-                a, b, 0, start, owner, level, cap, apart, place, first, after, draw, mine
+            many = choices(
+                a, b, 0, start, owner, rows, level, cap, apart, place, first, after, draw, mine, out
             )
-            more = movable(
-                b, a, 0, start, owner, level, cap, apart, place, first, after, draw, theirs
-            )
-            _sums(mine, many, owner, rows, out)
-            _sums(theirs, more, owner, rows, back)
+            more = choices(
+                b, a, 0, start, owner, rows, level, cap, apart, place, first, after, draw, theirs,
+                back,
+            )  # fmt: skip
             now = over[a] + over[b]
             slack = noise if turn == gpus else 0.0  # none helps: another way to hold as much
             best, give, take = _dealt(

@@ -27,6 +27,8 @@ SAFE = 1e-7
 """What a sum of prices may be off by, relative: taken off every bound."""
 FEW, MANY = 2000, 2_000_000
 """Nodes of the search for a set: to begin with, and at most."""
+LEAST_S = 0.05
+"""Seconds that a linear program has where time is up: short of that nothing comes of it."""
 BLOCK = 24
 """Searches between two looks at the clock."""
 NODE_S, SHARE = 1e-6, 0.1
@@ -125,11 +127,7 @@ class Generation:
 
     def _solve(self, limits: Limits) -> tuple[float, FloatArray, FloatArray]:
         """Value, prices and λ; prices are good for a bound wherever the solver stopped."""
-        if math.isfinite(limits.remaining):  # HiGHS counts over the life of its object
-            most = self._highs.getRunTime() + max(0.05, limits.remaining)
-            self._highs.setOptionValue("time_limit", most)
-        self._highs.run()
-        solution = self._highs.getSolution()
+        solution = solve_within(self._highs, limits)
         value = float(self._highs.getInfo().objective_function_value)
         prices = np.maximum(np.array(solution.row_dual), 0.0)
         return value, prices, np.array(solution.col_value)
@@ -173,6 +171,16 @@ class Generation:
         ratio = max(1.0, float((upper / cost).max()))
         total = math.fsum((self.width * prices).tolist())
         return total / ratio * (1 - SAFE), fresh, bool((upper <= worth).all())
+
+
+def solve_within(highs: Any, limits: Limits) -> Any:
+    """Run a linear program until the limits' time is up, and where it is then."""
+    most = math.inf
+    if math.isfinite(limits.remaining):  # HiGHS counts over the life of its object
+        most = highs.getRunTime() + max(LEAST_S, limits.remaining)
+    highs.setOptionValue("time_limit", most)
+    highs.run()
+    return highs.getSolution()
 
 
 def coarse_sizes(rows: IntArray, limits: IntArray) -> tuple[IntArray, IntArray]:

@@ -80,9 +80,7 @@ def best_sets(
     free = np.zeros((DEEPEST + 1, len(room)), dtype=np.int64)
     earned = np.zeros(DEEPEST + 1)
     home = np.full(DEEPEST + 1, -1, dtype=np.int64)
-    tied = len(apart) > 0  # else room is all that is asked for, which is fast
-    for i in range(n):
-        tied = tied or server[i] >= 0
+    tied = len(apart) > 0 or (server >= 0).any()  # else room is all that is asked for: fast
     for first in range(n):
         fits = True
         for r in range(count):

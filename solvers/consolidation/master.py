@@ -25,7 +25,13 @@ from typing import Any
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.generation import FEW, Set, coarse_sizes, table_shape
+from optgap.solvers.consolidation.generation import (
+    FEW,
+    Set,
+    coarse_sizes,
+    solve_within,
+    table_shape,
+)
 from optgap.solvers.consolidation.kernels import (
     DEEPEST,
     NOBODY_APART,
@@ -60,8 +66,6 @@ FINE = 4.0
 """The same where prices are asked for that are no proof: enough, and not more than all others."""
 PATIENT = 3
 """Rounds in which a value that is to be lowered has to be."""
-LEAST_S = 0.05
-"""Seconds that a linear program has where time is up: short of that nothing comes of it."""
 BEYOND = 1e-7
 """GPUs beyond the counts that are more than what a linear program is off by."""
 LOOSE = 1e-7
@@ -403,8 +407,7 @@ class Master:
         most = max(MOST_SETS, SETS_PER_TASK * self.pack.tasks)
         if len(self.sets) <= most:
             return
-        self._solved(Limits())
-        worth = np.array(self._highs.getSolution().col_dual)[self._first :]
+        worth = np.array(solve_within(self._highs, Limits()).col_dual)[self._first :]
         single = self._members.sum(axis=1) == 1
         kept = single.copy()
         kept[np.argsort(worth, kind="stable")[: most // 2]] = True
@@ -457,26 +460,18 @@ class Master:
             last = Relaxed(value, best, vector, amounts)
             if best >= enough or limits.stop is not None:
                 return last
-            if best >= value * (1 - gap):
+            ended = best >= value * (1 - gap)
+            if not ended and not self.add(fresh):
+                ended = exact or nodes >= most_nodes or longer > limits.remaining
+                nodes *= MORE_NODES
+            if ended:
                 if not self._dearer(found):
                     return last
                 nodes = FEW
-            elif not self.add(fresh):
-                if exact or nodes >= most_nodes or longer > limits.remaining:
-                    if not self._dearer(found):
-                        return last
-                    nodes = FEW
-                else:
-                    nodes *= MORE_NODES
 
     def _solved(self, limits: Limits) -> Any:
         """HiGHS's solution of the program as it is; None where it did not come to one in time."""
-        most = math.inf
-        if math.isfinite(limits.remaining):  # HiGHS counts over the life of its object
-            most = self._highs.getRunTime() + max(LEAST_S, limits.remaining)
-        self._highs.setOptionValue("time_limit", most)
-        self._highs.run()
-        solution = self._highs.getSolution()
+        solution = solve_within(self._highs, limits)
         return solution if solution.value_valid and solution.dual_valid else None
 
     def _price(self, duals: FloatArray, nodes: int) -> tuple[float, list[Set], bool]:

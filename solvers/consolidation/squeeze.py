@@ -180,6 +180,7 @@ class Attempts:
         frames = Frames(pack, own, rng) if pack.gang and len(pack.rows) == 1 else None
         self.frames = frames if frames is not None and frames.useful else None
         self.owner: IntArray = np.repeat(np.arange(pack.tasks), pack.width).astype(np.int64)
+        self.level: IntArray = own.of.astype(np.int64)
         self.single = len(pack.rows) - bool(pack.anchors) == 1
         """Whether memory is all that limits GPUs, but for anchors, which stay where they are."""
         self.longer = 1.0
@@ -202,7 +203,7 @@ class Attempts:
     def _dealt(self, place: IntArray, cap: IntArray) -> float:
         """What is left in excess, in GPUs, once two GPUs at a time have dealt what they hold."""
         pack, left = self.pack, np.inf
-        start, limit, level = self.search.start, pack.limits[0], self.own.of.astype(np.int64)
+        start, limit, level = self.search.start, pack.limits[0], self.level
         width = int(pack.server_gpus[0])
         for pairs in (min(MOST_PAIRS, PAIRS * len(cap)), MOST_PAIRS):
             if self.single:
@@ -227,7 +228,7 @@ class Attempts:
             self.aim, self.nearest, self.nearest_left = vector, None, NEARLY
         cap = _caps(vector, width, False)
         place = np.zeros(len(self.owner), dtype=np.int64)
-        level = self.own.of.astype(np.int64)
+        level = self.level
         order = _order(pack, self.own, self.rng)
         if not spread(order, start, pack.rows, limit, level, cap, width, pack.gang, place):
             return None

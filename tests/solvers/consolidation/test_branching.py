@@ -18,7 +18,7 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.presets import mixed
 from optgap.models.limits import Limits
 from optgap.models.result import Status
-from optgap.solvers.consolidation import METHODS, branching
+from optgap.solvers.consolidation import METHODS, branching, generation
 from optgap.solvers.consolidation.deciding import Decision, Verdict
 from optgap.solvers.consolidation.exhaustive import exhaustive
 from optgap.solvers.consolidation.generation import coarse_sizes
@@ -263,11 +263,10 @@ def test_forgotten_sets_do_not_change_the_value() -> None:
 
 
 def test_counts_that_are_too_few_cost_more_the_longer_one_asks() -> None:
-    pack = packing(mixed(seed=0, size=40, capacity="mean", gang="free"))
-    own = levels(pack)
-    counts = counted(pack, own, Limits())
-    few = (*(count - 2 for count in counts), pack.servers_for(counts[0]))
-    master = Master(pack, own, Box(few, few), 0)
+    branched, _ = built(packing(mixed(seed=0, size=40, capacity="mean", gang="free")))
+    master, low = branched.master, branched.root.box.low
+    few = (*(count - 2 for count in low[:-1]), low[-1])
+    master.confine(Box(few, few))
     own_watts, each = master.watts(few), master.top + master.static_w
     asked = master.run(Limits(), enough=own_watts + 0.5 * each)
     assert own_watts + 0.5 * each <= asked.bound < own_watts + 20 * each
@@ -283,20 +282,16 @@ def test_counts_that_are_too_few_cost_more_the_longer_one_asks() -> None:
 def test_a_linear_program_that_time_cuts_off_leaves_what_was_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    import optgap.solvers.consolidation.master as module
-
     pack = packing(mixed(seed=0, size=128, capacity="mean", gang="free"))
-    own = levels(pack)
-    counts = counted(pack, own, Limits())
-    box = Box((*counts, 1), (*[pack.gpus] * len(counts), 99))
-    whole = Master(pack, own, box, 0).run(Limits())
-    monkeypatch.setattr(module, "LEAST_S", 1e-5)
-    master = Master(pack, own, box, 0)
+    whole = built(pack)[0].master.run(Limits())
+    monkeypatch.setattr(generation, "LEAST_S", 1e-5)
+    branched, _ = built(pack)
+    master, low = branched.master, branched.root.box.low
     cut = master.run(Limits(0.0))
     assert cut.bound <= whole.bound
-    assert cut.bound >= master.watts(box.low) - 1e-9
+    assert cut.bound >= master.watts(low) - 1e-9
     assert len(cut.amounts) == len(master.sets)
-    assert len(cut.vector) == len(counts) + 1
+    assert len(cut.vector) == len(low)
     assert master.run(Limits()).value == pytest.approx(whole.value, rel=1e-7)
 
 

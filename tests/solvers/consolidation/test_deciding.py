@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
-from trees_consolidation import counts_of
+from trees_consolidation import built, counts_of
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
 from optgap.models.consolidation.presets import mixed
@@ -283,16 +283,14 @@ def test_where_some_of_the_sets_are_of_no_use_too_many_decide_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     pack = packing(mixed(seed=0, size=24, capacity="mean", gang="free"))
-    own = levels(pack)
-    counts = counted(pack, own, Limits())
-    vector = (*counts, pack.servers_for(counts[0]))
-    more = (*(count + 4 for count in counts), vector[-1] + 1)
     verdicts = []
     for most in (20_000, 1):
         monkeypatch.setattr(deciding, "MOST_TOGETHER", most)
-        master = Master(pack, own, Box(vector, more), 0)
+        branched, _ = built(pack)
+        low = branched.root.box.low
+        more = (*(count + 4 for count in low[:-1]), low[-1] + 1)
         decision = decide(
-            master, vector, more, math.inf, Limits(20), False, lambda: False, partly=False
+            branched.master, low, more, math.inf, Limits(20), False, lambda: False, partly=False
         )
         verdicts.append(decision.verdict)
     assert verdicts == [Verdict.PLACED, Verdict.OPEN]
