@@ -37,6 +37,9 @@ LOOSE = 0.9
 """Share of the gap that other dives may lose, from the best node: fast, enough for few tasks."""
 FAR = 1e-3
 """Relative gap above which a placement is looked for that costs more than the bound."""
+FARTHER, LEAST_LOSS, BIND_S, DOWN_FROM = 5e-3, 1e-3, 1.0, 2
+"""Relative gap above which a small tree's dives bind tasks at the least loss that they come by; the
+loss they begin with, seconds per hundred tasks until any will do, and ways down from a binding."""
 FEW_TASKS, FEW_ON_A_GPU, DIVE_NODES = 100, 192, 20
 """Tasks up to which a tree with servers is small, with memory alone and with more rows; nodes that
 a dive looks at under the binding that it finds."""
@@ -312,8 +315,13 @@ class Tree:
         if not (far or self._unbound(best.binding).size):
             return False
         many = self.layouts is not None and not self.few
-        share = APART_SHARE if self.apart else LAYOUT_SHARE if many and self.tried else 0.5
+        share = LAYOUT_SHARE if many and self.tried else 0.5
+        if self.apart and self.cut <= best.bound * (1 + FARTHER):
+            share = APART_SHARE
         if self.diving > share * spent:
+            return False
+        if self.few and self.cut > best.bound * (1 + FARTHER):
+            self._nearest(best)
             return False
         self.turns += 1
         dealt = not self.few if self.pack.gang else self.pack.tasks > MOST_DECIDED
@@ -656,6 +664,29 @@ class Tree:
             self.reach *= MORE if whole is None else LESS
         if not LEAST_REACH < self.reach < (self.cut / node.bound - 1):
             self.reach = REACH
+        self.dives += 1
+        self.diving += time.monotonic() - began
+
+    def _nearest(self, best: Node) -> None:
+        """From the root down: all tasks bound at the least loss, and placements with that binding.
+
+        By turns with no more GPUs than the best node's linear program has.
+        """
+        began = time.monotonic()
+        box = self._near(0)
+        if self.dives % 2 == 0:
+            gpus = max(box.low[0], best.aim[0])
+            servers = min(self.root.box.high[-1], max(box.low[-1], self.pack.servers_for(gpus)))
+            box = Box((*box.low[:-1], servers), (gpus, *box.high[1:-1], servers))
+        self.master.shrink()
+        plunge = Plunge(self.master, self.limits, self.rng, 0.0 if self.dives == 0 else 1.0)
+        most, seconds = best.bound * (1 + LEAST_LOSS), BIND_S * self.pack.tasks / 100
+        whole = plunge.bound(
+            box, self.root.binding, most, -math.inf, dearest=self.cut, seconds=seconds
+        )
+        if whole is not None:
+            for k in range(DOWN_FROM):
+                self._down(box, whole, self.cut, float(k > 0))
         self.dives += 1
         self.diving += time.monotonic() - began
 

@@ -26,8 +26,9 @@ ROUGH, ROUGHER = 1e-4, 1e-3
 """How close a bound is to the value where only the shares are looked at."""
 IDLE = 1e-4
 """Share of a value by which some rounds have to lower it where nothing is taken back."""
-MOST_WRONG = 60
-"""Choices that are taken back on one way down."""
+MOST_WRONG, RISE = 60, 3e-4
+"""Choices that are taken back on one way down; by how much more, relatively, than is needed what
+one may take rises: less takes many more linear programs, more loses more."""
 ERODED = 0.1
 """Share of what is left to lose that one step may lose before more sets are looked for."""
 AT_ONCE = 25
@@ -50,27 +51,51 @@ class Plunge:
         self.master, self.limits, self.rng, self.noise = master, limits, rng, noise
 
     def bound(
-        self, box: Box, binding: Binding, most: float, good: float, gap: float = ROUGH
+        self,
+        box: Box,
+        binding: Binding,
+        most: float,
+        good: float,
+        gap: float = ROUGH,
+        dearest: float | None = None,
+        seconds: float = math.inf,
     ) -> Binding | None:
         """All tasks of several GPUs bound so that `most` W may do; None where this way cannot.
 
         A choice that takes more is taken back, and its opposite holds from then on. No linear
         program is solved further than to `good` W.
+
+        Parameters
+        ----------
+        dearest: W up to which `most` rises where neither a choice nor its opposite does for less:
+            to a little more than what the better of the two takes. Not at all by default.
+        seconds: after which it rises to that at once.
         """
         master, wide = self.master, self.master.pack.width > 1
+        dearest = most if dearest is None else dearest
         master.confine(box)
         master.bind(binding)
         before: tuple[Binding, list[tuple[int, int]]] | None = None
-        wrong = 0
+        back: tuple[float, Binding] | None = None
+        wrong, patience = 0, self.limits.within(seconds)
         while self.limits.stop is None and wrong <= MOST_WRONG:
-            relaxed = master.run(self.limits, most, good, gap, FEW)
-            if relaxed.value > most:
+            if patience.stop is not None:
+                most = dearest
+            relaxed = master.run(self.limits, dearest, good, gap, FEW)
+            if relaxed.value > most and before is not None:
                 wrong += 1
-                if before is None:
-                    return None
+                back = (relaxed.value, master.binding)
                 master.bind(before[0].bar(before[1]))
                 before = None
                 continue
+            if relaxed.value > most:
+                if min(relaxed.value, back[0] if back else math.inf) > dearest:
+                    return None
+                if back is not None and back[0] < relaxed.value:
+                    master.bind(back[1])
+                    relaxed = master.run(self.limits, dearest, good, gap, FEW)
+                most, wrong = relaxed.value * (1 + RISE), 0
+            back = None
             unbound = np.flatnonzero(wide & (master.binding.server < 0))
             if not unbound.size:
                 return master.binding

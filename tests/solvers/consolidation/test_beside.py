@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 import time
@@ -13,6 +14,7 @@ from trees_consolidation import built, holds, least_watts
 
 from optgap.models.consolidation.presets import mixed
 from optgap.models.limits import Limits
+from optgap.solvers.consolidation import branching
 from optgap.solvers.consolidation.beside import SWITCH_S, Beside
 from optgap.solvers.consolidation.branching import FEW_ON_A_GPU, FEW_TASKS, Tree
 from optgap.solvers.consolidation.exact import exact
@@ -94,8 +96,12 @@ def test_a_fault_beside_is_not_swallowed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not tree.apart
 
 
-def test_layouts_are_left_to_the_thread_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("near", "way", "share"), [(True, "_dive", 0.3), (False, "_nearest", 0.5)])
+def test_layouts_are_left_to_the_thread_beside(
+    monkeypatch: pytest.MonkeyPatch, near: bool, way: str, share: float
+) -> None:
     tree, _ = grown()
+    monkeypatch.setattr(branching, "FARTHER", math.inf if near else 0.0)
     tree.apart, laid, dived = True, [0], [0]
 
     def dive(*_: object) -> None:
@@ -104,13 +110,13 @@ def test_layouts_are_left_to_the_thread_beside(monkeypatch: pytest.MonkeyPatch) 
         tree.diving = 1e9
 
     monkeypatch.setattr(tree, "_lay", lambda *_: laid.append(1))
-    monkeypatch.setattr(tree, "_dive", dive)
+    monkeypatch.setattr(tree, way, dive)
     for _ in range(8):
-        tree.diving = 0.0
+        tree.diving = share - 0.05  # of a second
         tree._seek(tree.heap[0], 1.0)
     assert laid == [0]
     assert dived == [8]
-    tree.diving = 0.35  # of a second: more than its share
+    tree.diving = share + 0.05
     assert not tree._seek(tree.heap[0], 1.0)
     assert dived == [8]
 
