@@ -210,9 +210,9 @@ def test_a_look_that_was_ended_does_not_end_the_next_one() -> None:
     """HiGHS keeps what a callback told it, unless it is told otherwise."""
     rng = np.random.default_rng(0)
     program = Program()
-    sizes = rng.integers(20, 100, (3, 30))
+    sizes = rng.integers(20, 100, (2, 24))
     rows = [program.row(float(one.sum() // 2), float(one.sum() // 2 + 1)) for one in sizes]
-    for k in range(30):
+    for k in range(24):
         worth = float(rng.integers(1, 9))
         held = {row: float(one[k]) for row, one in zip(rows, sizes, strict=True)}
         program.column(worth, 1.0, held)
