@@ -315,12 +315,13 @@ class Tree:
         if not (far or self._unbound(best.binding).size):
             return False
         many = self.layouts is not None and not self.few
+        farther = self.few and self.cut > best.bound * (1 + FARTHER)
         share = LAYOUT_SHARE if many and self.tried else 0.5
-        if self.apart and self.cut <= best.bound * (1 + FARTHER):
+        if self.apart and not farther:
             share = APART_SHARE
         if self.diving > share * spent:
             return False
-        if self.few and self.cut > best.bound * (1 + FARTHER):
+        if farther:
             self._nearest(best)
             return False
         self.turns += 1

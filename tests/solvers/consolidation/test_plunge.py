@@ -16,21 +16,24 @@ from optgap.solvers.consolidation.packing import packing
 from optgap.solvers.consolidation.plunge import Plunge
 
 
+def relaxed(tree: Tree, binding: Binding) -> float:
+    """What no placement in the root's box undercuts under a binding, W."""
+    tree.master.confine(tree.root.box)
+    tree.master.bind(binding)
+    return tree.master.run(Limits()).bound
+
+
 def rooted(seed: int = 1) -> tuple[Tree, Plunge, float]:
     """A tree with servers, a way down in it, and what its root costs at least, W."""
     tree, _ = built(packing(mixed(seed=seed, size=32, capacity="mean", gang="server")))
-    tree.master.confine(tree.root.box)
-    tree.master.bind(tree.root.binding)
-    least = tree.master.run(Limits()).bound
+    least = relaxed(tree, tree.root.binding)
     return tree, Plunge(tree.master, Limits(20), np.random.default_rng(0), 0.0), least
 
 
 def costs(tree: Tree, binding: Binding) -> float:
     """Of a linear program under a binding of all tasks of several GPUs, W."""
     assert (binding.server[tree.pack.width > 1] >= 0).all()
-    tree.master.confine(tree.root.box)
-    tree.master.bind(binding)
-    return tree.master.run(Limits()).bound
+    return relaxed(tree, binding)
 
 
 def test_nothing_is_bound_for_less_than_the_root_costs() -> None:
