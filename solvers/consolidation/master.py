@@ -48,9 +48,10 @@ DEVEX = 1
 """HiGHS's weights of rows: exact ones are made anew for each node, at more than they save."""
 SAFE = 1e-9
 """Relative: what the sums of a bound may be off by."""
-MANY, MORE_NODES = 200_000, 10
-"""Nodes of the search for a set, at most, which is between two looks at the clock; and times as
-many are allowed where fewer leave it open."""
+QUICK, MANY, MORE_NODES = 100, 200_000, 10
+"""Nodes of the search for a set, at first, as sets that are worth more than they cost are soon
+found where there are such; at most, which is between two looks at the clock; and times as many are
+allowed where fewer leave it open."""
 MOST_FRESH = 50
 """Sets that are added at a time, or a quarter as many as there are tasks: with more of them each
 linear program takes longer than they save."""
@@ -436,7 +437,7 @@ class Master:
         """
         values: list[float] = []
         again = False
-        nodes, best = FEW, self.watts(self.box.low)
+        nodes, best = QUICK, self.watts(self.box.low)
         low = np.array(self.box.low, dtype=np.float64)
         last = Relaxed(math.inf, best, low, np.zeros(len(self.sets)))
         while True:
@@ -463,11 +464,11 @@ class Master:
             ended = best >= value * (1 - gap)
             if not ended and not self.add(fresh):
                 ended = exact or nodes >= most_nodes or longer > limits.remaining
-                nodes *= MORE_NODES
+                nodes = min(most_nodes, MORE_NODES * nodes)
             if ended:
                 if not self._dearer(found):
                     return last
-                nodes = FEW
+                nodes = QUICK
 
     def _solved(self, limits: Limits) -> Any:
         """HiGHS's solution of the program as it is; None where it did not come to one in time."""
@@ -483,7 +484,7 @@ class Master:
         worth = cost + LOOSE * self.top
         if pack.anchors:
             parts = self._by_anchor(prices, worth, tolls, server, nodes)
-        elif nodes == FEW or not (server >= 0).any():
+        elif nodes <= FEW or not (server >= 0).any():
             parts = [self._sets(prices, worth, tolls, server, np.arange(tasks), nodes)]
         else:
             parts = self._by_server(prices, worth, tolls, server, nodes)
