@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, inner
 from optgap.solvers.consolidation.packing import FloatArray, IntArray
 
 MOST_RESIDENTS = 160
 """Tasks on one GPU at most, during a search."""
+TRADE, MOVE = 0.1, 0.35
+"""Of the steps for a task whose GPUs are in one server, those in which it changes places with one
+of as many GPUs in another, and with those in which it goes there alone."""
 
 
 @compiled
@@ -38,6 +41,15 @@ def gpu_cost(
     if extra >= 0:
         cost = max(cost, static[extra] + slope[extra] * top)
     return cost
+
+
+@inner
+def slot_of(held: IntArray, task: int) -> int:
+    """Where a task is among those that a GPU holds."""
+    slot = 0
+    while held[slot] != task:
+        slot += 1
+    return slot
 
 
 @compiled
@@ -271,7 +283,57 @@ def anneal(
         ell = int(owner[entry])
         a = int(place[entry])
         kind = draw.random()
-        if width[ell] > 1 and gang and kind < 0.3:
+        if width[ell] > 1 and gang and kind < TRADE:
+            # change places with a task of as many GPUs in another server
+            one = int(owner[draw.integers(0, entries)])
+            v = width[ell]
+            lo0, lo1 = start[ell], start[one]
+            if width[one] != v or gpu_server[place[lo1]] == gpu_server[a]:
+                continue
+            for m in range(v):
+                candidates[m] = place[lo1 + m]
+            for m in range(v):
+                pick = m + draw.integers(0, v - m)
+                candidates[m], candidates[pick] = candidates[pick], candidates[m]
+            fits = True
+            for m in range(v):
+                g, b = place[lo0 + m], candidates[m]
+                for r in range(count):
+                    more = rows[r, one] - rows[r, ell]
+                    if more > left[g, r] or -more > left[b, r]:
+                        fits = False
+            if not fits:
+                continue
+            power = 0.0
+            change = 0.0
+            for m in range(v):
+                for side in range(2):
+                    g = place[lo0 + m] if side == 0 else candidates[m]
+                    out, into = (ell, one) if side == 0 else (one, ell)
+                    k = gpu_kind[g]
+                    slot = slot_of(held[g], out)
+                    power += gpu_cost(many[g], held[g], slot, into, clock[k], static[k], slope[k])
+                    power -= cost[g]
+                    after = load[g] + weight[k, into] - weight[k, out]
+                    change -= fill * (after**2 - load[g] ** 2)
+            change += power
+            if change > 0 and draw.random() >= np.exp(-change / heat):
+                continue
+            now += power
+            for m in range(v):
+                for side in range(2):
+                    g = place[lo0 + m] if side == 0 else candidates[m]
+                    out, into = (ell, one) if side == 0 else (one, ell)
+                    k = gpu_kind[g]
+                    held[g, slot_of(held[g], out)] = into
+                    for r in range(count):
+                        left[g, r] += rows[r, out] - rows[r, into]
+                    load[g] += weight[k, into] - weight[k, out]
+                    cost[g] = gpu_cost(many[g], held[g], -1, -1, clock[k], static[k], slope[k])
+            for m in range(v):
+                place[lo1 + m] = place[lo0 + m]
+                place[lo0 + m] = candidates[m]
+        elif width[ell] > 1 and gang and kind < MOVE:
             # move the whole task to another server
             lo0 = start[ell]
             v = width[ell]
@@ -300,9 +362,7 @@ def anneal(
             lost = 0
             for m in range(v):
                 g = place[lo0 + m]
-                slot = 0
-                while held[g, slot] != ell:
-                    slot += 1
+                slot = slot_of(held[g], ell)
                 k = gpu_kind[g]
                 change += gpu_cost(many[g], held[g], slot, -1, clock[k], static[k], slope[k])
                 change -= cost[g]
@@ -328,9 +388,7 @@ def anneal(
                     k = gpu_kind[g]
                     sign = 1 if side == 0 else -1
                     if side == 0:
-                        slot = 0
-                        while held[g, slot] != ell:
-                            slot += 1
+                        slot = slot_of(held[g], ell)
                         many[g] -= 1
                         held[g, slot] = held[g, many[g]]
                         load[g] -= weight[k, ell]
@@ -396,9 +454,7 @@ def anneal(
                         fits = False
             if not fits:
                 continue
-            slot_a = 0
-            while held[a, slot_a] != ell:
-                slot_a += 1
+            slot_a = slot_of(held[a], ell)
             ka, kb = gpu_kind[a], gpu_kind[b]
             cost_a = gpu_cost(many[a], held[a], slot_a, other, clock[ka], static[ka], slope[ka])
             cost_b = gpu_cost(many[b], held[b], slot_b, ell, clock[kb], static[kb], slope[kb])
