@@ -6,6 +6,7 @@ Boolean h_gq says that GPU g costs level q or more. Beside (7)-(11) and the capa
     Σ_{l: level ≥ q} a_lr x_lg ≤ limit_r h_gq                     every level, not only the lowest
     o_li ⇒ the v_l-th GPU of server i costs level q(l) or more    GPUs of a server in order
     Σ_g h_gq ≥ what the tasks of level q and above need
+    equal servers are numbered by the first of their tasks, widest first       (gang = server)
     the counts of each server keep what levels.py states
 """
 
@@ -122,6 +123,18 @@ class Compact:
                     self.model.add_implication(higher, lower)
         for i in range(1, self.servers):
             self.model.add_implication(self.h[i * width][0], self.h[(i - 1) * width][0])
+        if self.pack.gang:
+            self._number()
+
+    def _number(self) -> None:
+        """Servers by the first of their tasks, the widest and largest first; sleeping ones last."""
+        pack = self.pack
+        sizes = (pack.rows / np.maximum(pack.most[:, None], 1)).max(axis=0)
+        order = np.lexsort((-sizes, -pack.width)).tolist()
+        for k, ell in enumerate(order[: self.servers - 1]):
+            for g in range(self._server(k).stop, self.gpus):
+                if (ell, g) in self.x:
+                    self.model.add(self.x[ell, g] == 0)
 
     def _objective(self) -> None:
         terms: list[Any] = []

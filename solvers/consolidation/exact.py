@@ -36,6 +36,15 @@ COARSE, COARSE_ROWS, COARSE_S = (3, 6, 10), (6,), 0.3
 memory alone and with more rows; seconds per hundred tasks for each."""
 FILLINGS = 20
 """Placements that are made GPU by GPU before any search."""
+FAR, FAR_S = 1e-2, 0.2
+"""Relative gap beyond which a placement with gangs is annealed before branching, so that little is
+branched on; seconds per hundred tasks for that."""
+COMPACT_GPUS, COMPACT_TASKS = 16, 48
+"""GPUs and tasks up to which the compact model may end sooner than branching, where memory alone
+limits GPUs."""
+TURN_S, TURN_LONGER, COMPACT_LONGER = 0.1, 2.0, 3.0
+"""Seconds of the first turn of branching then, how much longer either turn is each time, and the
+compact model's than that of branching."""
 ALONE_S = 0.2
 """Seconds of branching before placements are looked for beside it."""
 MOST_BRANCHED, SLICE_S, LAID, FEW_SERVERS = 600, 2.5, 2.0, 5
@@ -65,8 +74,12 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
         proof = _coarse(pack, search, limits, seed)
     else:
         proof = _squeeze(pack, search, limits, _before(pack) if branched else QUICK_S, seed)
+    if branched and pack.gang and search.watts > proof.watts * (1 + FAR):
+        search.improve(
+            limits, min(FAR_S * pack.tasks / 100, SEARCH_SHARE * limits.remaining), proof.watts
+        )
     if branched and not closed(search, proof):
-        proof = _branch(pack, own, search, proof, limits, seed)
+        proof = _branch(pack, own, search, proof, limits, workers, seed)
     else:
         proof = _otherwise(pack, search, proof, limits, seed)
     termination = limits.stop or Termination.COMPLETED
@@ -97,9 +110,18 @@ def _levels(pack: Packing) -> Levels:
 
 
 def _branch(
-    pack: Packing, own: Levels, search: Search, proof: Proof, limits: Limits, seed: int
+    pack: Packing,
+    own: Levels,
+    search: Search,
+    proof: Proof,
+    limits: Limits,
+    workers: int,
+    seed: int,
 ) -> Proof:
-    """Counts of GPUs, then servers, branched on; by turns with a few servers at a time."""
+    """Counts of GPUs, then servers, branched on; by turns with a few servers at a time.
+
+    Where memory alone limits a few GPUs, by turns with the compact model.
+    """
     many = proof.counts[0] > FEW_SERVERS * int(pack.server_gpus[0])
     tree = Tree(pack, own, proof.counts, search, seed)
     tree.whole = limits
@@ -107,17 +129,20 @@ def _branch(
     share = SLICE_S * pack.tasks / 100
     if tree.ended or (tree.layouts is not None and not tree.few):
         share *= LAID
+    beside = tree.layouts is not None and (tree.few or len(pack.rows) == 1)
     try:
-        if tree.layouts is not None and tree.few:
+        if _small(pack, tree):
+            proof = _by_turns(pack, tree, search, proof, limits, workers, seed)
+        elif beside:
             _with_layouts(tree, neighbours if many else None, limits)
-        while limits.stop is None and (tree.open() or tree.again()):
+        while limits.stop is None and not closed(search, proof) and (tree.open() or tree.again()):
             tree.run(limits.within(share))
             if tree.open() and limits.stop is None and many and tree.choosing is None:
                 neighbours.run(limits.within(0.6 * share), tree.bound * (1 + CLOSE))
             share *= 1.5
     finally:
         tree.close()
-    if limits.stop is None:
+    if limits.stop is None and not closed(search, proof):
         closes = fits(pack, tree.root.box.high[-1], levels(pack))
         longest = (AGAIN_CLOSES_S if closes else AGAIN_S) * pack.tasks / 100
         tree.retry(limits.within(min(AGAIN * limits.remaining, longest)))
@@ -127,10 +152,37 @@ def _branch(
     return proof
 
 
+def _small(pack: Packing, tree: Tree) -> bool:
+    """Whether the compact model may end sooner than branching: not where GPUs hold few tasks."""
+    gpus = tree.root.box.high[-1] * int(pack.server_gpus[0])
+    few = gpus <= COMPACT_GPUS and pack.tasks <= COMPACT_TASKS
+    return few and pack.gang and len(pack.rows) == 1
+
+
+def _by_turns(
+    pack: Packing,
+    tree: Tree,
+    search: Search,
+    proof: Proof,
+    limits: Limits,
+    workers: int,
+    seed: int,
+) -> Proof:
+    """Branching and the compact model, each turn longer, until either ends."""
+    share = TURN_S
+    while tree.open() and limits.stop is None and not closed(search, proof):
+        _with_layouts(tree, None, limits.within(share))
+        if tree.open() and limits.stop is None:
+            turn = limits.within(COMPACT_LONGER * share)
+            proof, _, _ = _close(pack, search, proof, turn, workers, seed)
+        share *= TURN_LONGER
+    return proof
+
+
 def _with_layouts(tree: Tree, neighbours: Neighbours | None, limits: Limits) -> None:
-    """Branch to the end, after a moment with placements from a thread beside."""
+    """Branch to the end, after a moment with layouts from a thread beside, where there are any."""
     tree.run(limits.within(ALONE_S))
-    if tree.open() and limits.stop is None:
+    if tree.layouts is not None and tree.open() and limits.stop is None:
         with Beside(tree, neighbours, limits):
             tree.run(limits)
 
