@@ -2,11 +2,11 @@
 
     python benchmarks/consolidation_proofs.py [--sizes 32,64] [--capacities none,mean,slot]
                                               [--gangs server,free] [--seeds 5] [--limit 10]
-                                              [--kappas 4]
+                                              [--kappas 4] [--gpus-per-server 8]
 
 Synthetic tasks of mixed κ and GPU count (preset `mixed`), 150 W per server; with `--kappas 0` each
-task has a κ of its own. A line per set of
-instances: how many were proven, and the time and gap of the median and of the worst.
+task has a κ of its own. A line per set of instances: how many were proven, and the time and gap of
+the median and of the worst.
 """
 
 from __future__ import annotations
@@ -28,17 +28,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--limit", type=float, default=10.0)
     parser.add_argument("--kappas", type=int, default=4)
+    parser.add_argument("--gpus-per-server", type=int, default=8)
     arguments = parser.parse_args()
     optgap.solve(mixed(seed=99, size=40), "exact", time_limit=5)  # load what is compiled
     columns = ("tasks", "capacity", "gang", "proven", "median s", "worst s", "median gap", "worst")
     print("  ".join(f"{name:>10}" for name in columns))
-    kappas = arguments.kappas
+    given = {"kappas": arguments.kappas, "gpus_per_server": arguments.gpus_per_server}
     sizes = [int(part) for part in arguments.sizes.split(",")]
     rules = arguments.capacities.split(","), arguments.gangs.split(",")
     for size, capacity, gang in itertools.product(sizes, *rules):
         seconds, gaps, proven = [], [], 0
         for seed in range(arguments.seeds):
-            problem = mixed(seed=seed, size=size, capacity=capacity, gang=gang, kappas=kappas)
+            problem = mixed(seed=seed, size=size, capacity=capacity, gang=gang, **given)
             result = optgap.solve(problem, "exact", time_limit=arguments.limit)
             seconds.append(result.seconds)
             gaps.append(100 * (result.gap or 0.0))
