@@ -20,8 +20,10 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@touch $@
 
-test: lint ## lint, types, layers and the whole test suite
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+test: $(STAMP) ## lint, types, layers and the whole test suite
+	@mkdir -p out; $(MAKE) --no-print-directory lint > out/lint.txt 2>&1 & lint=$$!; \
+	  $(BIN)/python -m pytest $(PYTEST_ARGS); tests=$$?; \
+	  wait $$lint; linted=$$?; cat out/lint.txt; exit $$((tests ? tests : linted))
 
 fuzz: $(STAMP) ## thousands of random problems and broken files per family; half an hour
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_ARGS) tests/trust
