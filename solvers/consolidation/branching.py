@@ -776,7 +776,6 @@ class Tree:
         """The widest unbound task into each server where it may be, or a fresh one."""
         binding, pack = node.binding, self.pack
         unbound = self._unbound(binding)
-        size = (pack.rows[:, unbound] / np.maximum(pack.most[:, None], 1)).max(axis=0)
-        task = int(unbound[np.lexsort((-size, -pack.width[unbound]))[0]])
+        task = int(unbound[np.lexsort((-pack.tallest[unbound], -pack.width[unbound]))[0]])
         for home in range(min(binding.fresh + 1, node.box.high[-1])):
             self._push(node, bound, node.box, binding.bind([(task, home)]))

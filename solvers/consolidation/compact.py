@@ -128,9 +128,7 @@ class Compact:
 
     def _number(self) -> None:
         """Servers by the first of their tasks, the widest and largest first; sleeping ones last."""
-        pack = self.pack
-        sizes = (pack.rows / np.maximum(pack.most[:, None], 1)).max(axis=0)
-        order = np.lexsort((-sizes, -pack.width)).tolist()
+        order = np.lexsort((-self.pack.tallest, -self.pack.width)).tolist()
         for k, ell in enumerate(order[: self.servers - 1]):
             for g in range(self._server(k).stop, self.gpus):
                 if (ell, g) in self.x:

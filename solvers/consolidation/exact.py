@@ -131,8 +131,8 @@ def _branch(
         share *= LAID
     beside = tree.layouts is not None and (tree.few or len(pack.rows) == 1)
     try:
-        if _small(pack, tree):
-            proof = _by_turns(pack, tree, search, proof, limits, workers, seed)
+        if _small(tree):
+            proof = _by_turns(tree, proof, limits, workers, seed)
         elif beside:
             _with_layouts(tree, neighbours if many else None, limits)
         while limits.stop is None and not closed(search, proof) and (tree.open() or tree.again()):
@@ -152,29 +152,22 @@ def _branch(
     return proof
 
 
-def _small(pack: Packing, tree: Tree) -> bool:
+def _small(tree: Tree) -> bool:
     """Whether the compact model may end sooner than branching: not where GPUs hold few tasks."""
+    pack = tree.pack
     gpus = tree.root.box.high[-1] * int(pack.server_gpus[0])
     few = gpus <= COMPACT_GPUS and pack.tasks <= COMPACT_TASKS
     return few and pack.gang and len(pack.rows) == 1
 
 
-def _by_turns(
-    pack: Packing,
-    tree: Tree,
-    search: Search,
-    proof: Proof,
-    limits: Limits,
-    workers: int,
-    seed: int,
-) -> Proof:
+def _by_turns(tree: Tree, proof: Proof, limits: Limits, workers: int, seed: int) -> Proof:
     """Branching and the compact model, each turn longer, until either ends."""
     share = TURN_S
-    while tree.open() and limits.stop is None and not closed(search, proof):
+    while tree.open() and limits.stop is None and not closed(tree.search, proof):
         _with_layouts(tree, None, limits.within(share))
         if tree.open() and limits.stop is None:
             turn = limits.within(COMPACT_LONGER * share)
-            proof, _, _ = _close(pack, search, proof, turn, workers, seed)
+            proof, _, _ = _close(tree.pack, tree.search, proof, turn, workers, seed)
         share *= TURN_LONGER
     return proof
 

@@ -100,6 +100,12 @@ class Packing:
         same_line = (self.static_w == self.static_w[:, :1]).all()
         return bool(same_line and (self.slope == self.slope[:, :1]).all())
 
+    @property
+    def tallest(self) -> FloatArray:
+        """(L,) the largest share of a limit that each task takes of a GPU."""
+        shares = self.rows / np.maximum(self.most[:, None], 1)
+        return np.asarray(shares.max(axis=0), dtype=np.float64)
+
     @cached_property
     def uniform(self) -> bool:
         """Whether all GPUs are of one kind, in equal servers."""

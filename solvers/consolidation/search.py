@@ -56,7 +56,7 @@ class Search:
         pack = self.pack
         scale = np.maximum(pack.most[:, None], 1)
         sizes = (pack.rows / scale * self.shares[:, None]).sum(axis=0)
-        tallest = (pack.rows / scale).max(axis=0)
+        tallest = pack.tallest
         for k in range(tries):
             if self.best is not None and limits.stop is not None:
                 return

@@ -52,6 +52,14 @@ def slot_of(held: IntArray, task: int) -> int:
     return slot
 
 
+@inner
+def shuffle(items: IntArray, wanted: int, count: int, draw: np.random.Generator) -> None:
+    """Bring as many of the first `count` items as are wanted to the front, drawn at random."""
+    for m in range(wanted):
+        pick = m + draw.integers(0, count - m)
+        items[m], items[pick] = items[pick], items[m]
+
+
 @compiled
 def construct(
     order: IntArray,
@@ -292,9 +300,7 @@ def anneal(
                 continue
             for m in range(v):
                 candidates[m] = place[lo1 + m]
-            for m in range(v):
-                pick = m + draw.integers(0, v - m)
-                candidates[m], candidates[pick] = candidates[pick], candidates[m]
+            shuffle(candidates, v, v, draw)
             fits = True
             for m in range(v):
                 g, b = place[lo0 + m], candidates[m]
@@ -354,9 +360,7 @@ def anneal(
                     found += 1
             if found < v:
                 continue
-            for m in range(v):
-                pick = m + draw.integers(0, found - m)
-                candidates[m], candidates[pick] = candidates[pick], candidates[m]
+            shuffle(candidates, v, found, draw)
             change = 0.0
             old = gpu_server[a]
             lost = 0

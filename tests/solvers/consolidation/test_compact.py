@@ -20,9 +20,9 @@ from optgap.solvers.consolidation.packing import packing
 from optgap.solvers.consolidation.search import Search
 
 
-def small(seed: int, servers: int = 4) -> ConsolidationProblem:
+def small(seed: int) -> ConsolidationProblem:
     """Six tasks on servers of two GPUs; memory alone limits them."""
-    return mixed(seed=seed, size=6, servers=servers, gpus_per_server=2, capacity="none")
+    return mixed(seed=seed, size=6, servers=4, gpus_per_server=2, capacity="none")
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -47,16 +47,11 @@ def test_no_server_is_passed_over_by_the_widest_tasks() -> None:
     assert answer.status == cp_model.INFEASIBLE
 
 
-def hard() -> ConsolidationProblem:
-    """32 tasks that closed forms leave open."""
-    return mixed(seed=0, size=32, gpus_per_server=4, capacity="none")
-
-
 @pytest.mark.parametrize("idle", ["branching", "the compact model"])
 def test_either_ends_it_where_the_other_comes_to_nothing(
     idle: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    problem = hard()
+    problem = mixed(seed=0, size=32, gpus_per_server=4, capacity="none")
     proofs = []
     monkeypatch.setattr(module, "TURN_S", 1e-4)  # no machine ends it in the first turn
 
@@ -77,9 +72,8 @@ def test_either_ends_it_where_the_other_comes_to_nothing(
 
 def test_only_few_gpus_with_memory_alone_have_turns() -> None:
     def taken(problem: ConsolidationProblem) -> bool:
-        pack = packing(problem)
-        tree, _ = built(pack)
-        return module._small(pack, tree)
+        tree, _ = built(packing(problem))
+        return module._small(tree)
 
     assert taken(small(0))
     assert not taken(mixed(seed=0, size=6, servers=4, gpus_per_server=2, capacity="mean"))
