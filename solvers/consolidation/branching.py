@@ -14,7 +14,8 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.choosing import Choice, Choosing
-from optgap.solvers.consolidation.deciding import Verdict, decide, relax
+from optgap.solvers.consolidation.covering import Verdict
+from optgap.solvers.consolidation.deciding import decide, relax
 from optgap.solvers.consolidation.endings import way_down
 from optgap.solvers.consolidation.generation import FEW, Set
 from optgap.solvers.consolidation.layouts import Layouts

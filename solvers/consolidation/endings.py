@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.deciding import SLACK_W, Decision, SetProgram, Verdict, relax
+from optgap.solvers.consolidation.covering import Covering, Decision, Verdict
+from optgap.solvers.consolidation.deciding import SLACK_W, relax
 from optgap.solvers.consolidation.generation import Set
 from optgap.solvers.consolidation.master import Binding, Box, Master
 from optgap.solvers.consolidation.packing import IntArray
@@ -154,6 +155,6 @@ def _decided(master: Master, vector: tuple[int, ...], limits: Limits) -> Decisio
     if relaxed.bound > watts:
         return Decision(Verdict.DENIED)
     sets, complete = master.listed(watts, MOST_SETS, MOST_NODES)
-    if not complete:
+    if not (complete and sets):
         return Decision(Verdict.OPEN)
-    return SetProgram(master, [one for _, one in sets], vector, watts).solve(limits)
+    return Covering(master, [one for _, one in sets], vector, watts).solve(limits)

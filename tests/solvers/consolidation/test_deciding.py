@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from decisions_consolidation import denied_exactly, tight_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
-from trees_consolidation import built, counts_of
+from trees_consolidation import built
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
 from optgap.models.consolidation.presets import mixed
@@ -26,64 +27,10 @@ from optgap.solvers.consolidation.columns import columns
 from optgap.solvers.consolidation.deciding import Decision, Verdict, decide
 from optgap.solvers.consolidation.generation import Set, coarse_sizes, table_shape
 from optgap.solvers.consolidation.kernels import all_sets, fill_tables
-from optgap.solvers.consolidation.levels import Levels, counted, levels
+from optgap.solvers.consolidation.levels import counted, levels
 from optgap.solvers.consolidation.master import Box, Master, Relaxed
-from optgap.solvers.consolidation.packing import IntArray, Packing, packing
+from optgap.solvers.consolidation.packing import packing
 from optgap.solvers.consolidation.search import Search
-from optgap.solvers.consolidation.squeeze import applies
-
-MOST_PLACEMENTS = 20_000
-
-
-def all_counts(pack: Packing, own: Levels, gang: bool) -> list[IntArray] | None:
-    """Of every placement; None where there are too many to look at."""
-    choices = [
-        [
-            gpus
-            for gpus in itertools.combinations(range(pack.gpus), int(v))
-            if not gang or len({int(pack.gpu_server[g]) for g in gpus}) == 1
-        ]
-        for v in pack.width
-    ]
-    if math.prod(len(one) for one in choices) > MOST_PLACEMENTS:
-        return None
-    found = {}
-    load = np.zeros((pack.gpus, len(pack.rows)), dtype=np.int64)
-
-    def place(places: tuple[tuple[int, ...], ...]) -> None:
-        ell = len(places)
-        if ell == pack.tasks:
-            counts = counts_of(pack, own, list(places))
-            found[tuple(counts.tolist())] = counts
-            return
-        for gpus in choices[ell]:
-            chosen = list(gpus)
-            load[chosen] += pack.rows[:, ell]
-            if (load[chosen] <= pack.most).all():
-                place((*places, gpus))
-            load[chosen] -= pack.rows[:, ell]
-
-    place(())
-    return list(found.values())
-
-
-@st.composite
-def tight_problems(draw: st.DrawFn) -> ConsolidationProblem:
-    """Two servers or three, about full, of tasks of which several have several GPUs."""
-    span = draw(st.integers(2, 3))
-    tasks = [
-        Task(
-            f"t{k}",
-            float(draw(st.sampled_from((2, 4, 5, 6, 8, 11)))),
-            draw(st.sampled_from((1, 1, 2, 2, span))),
-            draw(st.sampled_from((1.1, 1.2, 1.5))),
-        )
-        for k in range(draw(st.integers(3, 6)))
-    ]
-    gang = draw(st.sampled_from(("server", "server", "free")))
-    servers = [Server((0,) * span, draw(st.sampled_from((0.0, 150.0))))] * draw(st.integers(2, 3))
-    kinds = [GpuKind(memory_gb=16.0)]
-    return ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none", gang=gang))
 
 
 @settings(max_examples=100)
@@ -100,46 +47,6 @@ def test_counts_are_denied_exactly_where_no_placement_has_them(
     problem: ConsolidationProblem, data: st.DataObject
 ) -> None:
     denied_exactly(problem, data)
-
-
-def denied_exactly(
-    problem: ConsolidationProblem, data: st.DataObject, *, all_listed: bool = True
-) -> None:
-    """A verdict on counts that are drawn near those of placements."""
-    pack = packing(problem)
-    own = levels(pack)
-    if not applies(pack, own) or not pack.tasks:
-        return
-    gang = pack.gang and data.draw(st.booleans())
-    truth = all_counts(pack, own, gang)
-    search = Search(pack, 0)
-    search.build(Limits(), tries=1)
-    if truth is None or search.best is None:
-        return
-    near = data.draw(st.sampled_from(truth)) if truth else np.ones(len(own.quanta) + 1, dtype=int)
-    less = [data.draw(st.integers(-1, 1)) for _ in near]
-    vector = [max(1, near[0] - less[0])]
-    for q in range(1, len(near) - 1):
-        vector.append(int(np.clip(near[q] - less[q], 0, vector[-1])))
-    vector.append(int(np.clip(near[-1] - less[-1], 1, len(pack.server_w))))
-    low = counted(pack, own, Limits())
-    box = Box((*low, pack.servers_for(low[0])), (pack.gpus,) * len(low) + (len(pack.server_w),))
-    master = Master(pack, own, box, len(pack.server_w) if pack.gang else 0)
-    costs = [master.watts(counts.tolist()) for counts in truth]
-    most = data.draw(st.sampled_from([math.inf, *costs]))
-    decision = decide(master, box.low, tuple(vector), most, Limits(), gang)
-    within = [cost for counts, cost in zip(truth, costs, strict=True) if (counts <= vector).all()]
-    if within and min(within) <= most:
-        assert decision.verdict is not Verdict.DENIED
-        assert decision.verdict is Verdict.PLACED or not all_listed
-    elif not within:
-        assert decision.verdict is not Verdict.PLACED
-        assert decision.verdict is Verdict.DENIED or not all_listed
-    if decision.places is not None:
-        reached = counts_of(pack, own, decision.places)
-        assert (reached[:-1] <= vector[:-1]).all()
-        if gang or not pack.gang:
-            assert problem.check(pack.solution(decision.places)) == []
 
 
 @pytest.mark.parametrize("listed", [2, 4])
@@ -369,11 +276,10 @@ def test_denied_counts_leave_the_optimum_where_it_is(gang: str, capacity: str) -
 class Look:
     """Says what it is told, after some looks that say nothing."""
 
-    def __init__(self, verdict: Verdict, looks: int) -> None:
-        self.verdict, self.looks = verdict, looks
+    def __init__(self, verdict: Verdict, looks: int, *, part: bool = False) -> None:
+        self.verdict, self.looks, self.part = verdict, looks, part
         self.times: list[float] = []
         self.turns: list[int] = []
-        self.part = False
 
     @property
     def denied(self) -> bool:
@@ -393,7 +299,8 @@ def looked(programs: list[Look], limits: Limits, otherwise: Callable[[], bool] |
 
 
 def test_quick_looks_come_before_longer_ones_and_what_is_denied_is_left_out() -> None:
-    few, some, whole = (Look(Verdict.DENIED, 1), Look(Verdict.OPEN, 9), Look(Verdict.DENIED, 5))
+    few, some = Look(Verdict.DENIED, 1, part=True), Look(Verdict.OPEN, 9)
+    whole = Look(Verdict.DENIED, 5)
     assert looked([few, some, whole], Limits(60), lambda: False) is Verdict.DENIED
     assert len(few.times) == 1
     assert whole.times == some.times == [0.01, 0.01, 0.02, 0.02, 0.04]
@@ -401,9 +308,9 @@ def test_quick_looks_come_before_longer_ones_and_what_is_denied_is_left_out() ->
 
 
 def test_what_denies_some_of_the_sets_denies_nothing() -> None:
-    assert looked([Look(Verdict.DENIED, 1), Look(Verdict.OPEN, 1)], Limits(0.05), None) is (
-        Verdict.OPEN
-    )
+    some = Look(Verdict.DENIED, 1, part=True)
+    assert looked([some, Look(Verdict.OPEN, 1)], Limits(0.05), None) is Verdict.OPEN
+    assert len(some.times) == 1
     assert looked([Look(Verdict.OPEN, 9), Look(Verdict.DENIED, 1)], Limits(60), None) is (
         Verdict.DENIED
     )

@@ -1,0 +1,123 @@
+"""Integer programs over sets: whether they cover the tasks with given counts."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.covering import Decision, Verdict
+from optgap.solvers.consolidation.generation import Set
+from optgap.solvers.consolidation.master import Master
+from optgap.solvers.consolidation.plunge import seated
+from optgap.solvers.consolidation.programs import Program
+from optgap.solvers.consolidation.search import Places
+
+
+class SetProgram(Program):
+    """Tasks covered by sets, with no more GPUs of a level or more than a vector has.
+
+    Parameters
+    ----------
+    watts: what GPUs and the vector's servers may cost.
+    part: these are not all sets, so that only placements count, which are found sooner at costs
+        that are drawn; what a program denies it denies sooner at equal ones.
+    """
+
+    def __init__(
+        self,
+        master: Master,
+        sets: list[Set],
+        vector: tuple[int, ...],
+        watts: float,
+        part: bool = False,
+    ) -> None:
+        super().__init__()
+        self.option("mip_max_improving_sols", 1)
+        self.part, self.denied = part, False
+        self.master, self.width, self.own = master, master.pack.width, master.own.of
+        self.used: list[tuple[Set, int]] = []
+        """The set of each column, and its server or -1."""
+        self.each = np.cumsum(master.steps)
+        self.watts = self.row(-self.infinity, watts - master.static_w * vector[-1])
+        self._build(sets, vector)
+        self.build()
+
+    def _set(self, inside: Set, server: int, rows: list[int]) -> None:
+        """A column for a set: the rows of its tasks and of its server are given."""
+        top = int(self.own[list(inside)].max())
+        most = float(self.width[list(inside)].min())
+        ones = dict.fromkeys([*rows, *self.levels[: top + 1]], 1.0)
+        self.column(1.0, most, {**ones, self.watts: float(self.each[top])})
+        self.used.append((inside, server))
+
+    def _build(self, sets: list[Set], vector: tuple[int, ...]) -> None:
+        cover = [self.row(float(v), self.infinity) for v in self.width.tolist()]
+        self.levels = [self.row(-self.infinity, float(count)) for count in vector[:-1]]
+        for inside in sets:
+            self._set(inside, -1, [cover[ell] for ell in inside])
+
+    def solve(self, limits: Limits, turn: int = 0, done: threading.Event | None = None) -> Decision:
+        """The first placement that is found, or that there is none over these sets.
+
+        Parameters
+        ----------
+        turn: how often it was looked at: each time in another way, as some take a hundredth of
+            the time of others.
+        done: ends this when it is set.
+        """
+        if self.part:
+            self.reprice(np.random.default_rng(turn).random(self.columns))
+        self.run(limits, done, turn)
+        self.denied = self.infeasible
+        if self.denied:
+            return Decision(Verdict.DENIED)
+        values = self.values
+        places = None if values is None else self._places(values)
+        return Decision(Verdict.OPEN if places is None else Verdict.PLACED, places)
+
+    def _places(self, values: list[int]) -> Places | None:
+        chosen: list[tuple[Set, int]] = []
+        for one, amount in zip(self.used, values, strict=True):
+            chosen += [one] * amount
+        return seated(self.master, chosen)
+
+
+class Together(SetProgram):
+    """The same, and a task of several GPUs has them in one server.
+
+    Only sets with such a task are told apart by server. Servers are alike, and numbered as the
+    tasks of several GPUs that are in them first, the widest first.
+    """
+
+    def _build(self, sets: list[Set], vector: tuple[int, ...]) -> None:
+        master, inf = self.master, self.infinity
+        size = master.pack.rows[0]
+        wide = [ell for ell in np.lexsort((-size, -self.width)).tolist() if self.width[ell] > 1]
+        place = {ell: k for k, ell in enumerate(wide)}
+        servers = range(vector[-1])
+        narrow = {ell: self.row(1.0, inf) for ell in range(len(self.width)) if self.width[ell] == 1}
+        inside = {(ell, i): self.row(0.0, inf) for ell in wide for i in servers}
+        once = {ell: self.row(1.0, 1.0) for ell in wide}
+        self.levels = [self.row(-inf, float(count)) for count in vector[:-1]]
+        seats = [self.row(-inf, float(master.width)) for _ in servers]
+        self.homes: list[tuple[int, int]] = []
+        for ell in wide:
+            for i in servers[: place[ell] + 1]:
+                self.column(0.0, 1.0, {inside[ell, i]: -float(self.width[ell]), once[ell]: 1.0})
+                self.homes.append((ell, i))
+        for one in sets:
+            tied = [place[ell] for ell in one if ell in place]
+            for i in servers if tied else (-1,):
+                rows = [narrow[ell] if ell in narrow else inside[ell, i] for ell in one]
+                self._set(one, i, [*rows, seats[i]] if tied else rows)
+
+    def _places(self, values: list[int]) -> Places | None:
+        first = len(self.homes)
+        home = dict(one for one, value in zip(self.homes, values, strict=False) if value)
+        chosen: list[tuple[Set, int]] = []
+        for (one, i), amount in zip(self.used, values[first:], strict=True):
+            kept = tuple(ell for ell in one if home.get(ell, i) == i)
+            chosen += [(kept, i)] * amount if kept else []
+        return seated(self.master, chosen)
