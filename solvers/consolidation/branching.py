@@ -55,24 +55,24 @@ MORE_SERVERS = 0.25
 HOPE, MORE_HOPE = 0.5, 1.2
 """Share of the gap that a layout's placement may keep, and how that grows while none does."""
 NEARLY, NEAR = 1e-2, 3e-3
-"""Relative gaps below which an integer program decides on counts where a task's GPUs are in one
-server: as if they could be anywhere, and in one."""
+"""Relative gaps below which counts are decided where a task's GPUs are in one server: as if they
+could be anywhere, and in one."""
 DEAL_TURNS, DEAL_LONGER, MOST_HOPE = 4, 3.0, 0.95
 """Every so many turns counts are guessed; how much longer at most their placements are annealed;
 the share of the gap that they may keep."""
 MOST_DECIDED = 256
-"""Tasks up to which integer programs over all sets are tried: with more there are too many sets."""
+"""Tasks up to which all sets that counts allow are searched: with more there are too many."""
 MOST_SPLIT = 8
 """Levels up to which that is so where a task's GPUs are in one server, as servers tell more."""
 DECIDE_S, LIFT, LIFT_S, RARELY = 3.5, 2.0, 0.6, 6
-"""Seconds per hundred tasks for an integer program over what counts allow; where it denies them,
+"""Seconds per hundred tasks for a search among what counts allow; where it denies them,
 times what it took for one over more of the dearer levels, the most of that, and how many denials
 later that is tried again where it led to nothing."""
 SLOW_S = 1.0
 """Seconds per hundred tasks after which a linear program waits for those of other nodes."""
 MISSED, MOST_MISSES = 0.02, 2
-"""Excess in GPUs beyond which annealing missed counts, and after how many misses it is left to the
-integer programs."""
+"""Excess in GPUs beyond which annealing missed counts, and after how many misses they are left to
+what decides them."""
 PATIENT, MOST_PATIENT = 3.0, 30.0
 """How much longer each time what was decided neither way is looked at again, up to so much."""
 WAYS, LOOSELY = 4, 0.5
@@ -197,7 +197,7 @@ class Tree:
 
     @property
     def large(self) -> bool:
-        """Whether there are too many tasks for integer programs over all sets."""
+        """Whether there are too many tasks for a search among all sets."""
         return self.pack.tasks > MOST_DECIDED and not self.pack.anchors
 
     @property
@@ -207,7 +207,7 @@ class Tree:
 
     @property
     def settles(self) -> bool:
-        """Whether integer programs settle counts in the end, so that no servers are branched on."""
+        """Whether counts are decided in the end, so that no servers are branched on."""
         return self.pack.tasks <= MOST_DECIDED and not (self.pack.gang or self.pack.anchors)
 
     @property
@@ -398,7 +398,7 @@ class Tree:
         self._push(node, bound, Box(node.box.low, tuple(high)), node.binding)
 
     def _denied(self, node: Node, vector: tuple[int, ...]) -> tuple[int, ...] | None:
-        """Counts that an integer program denies, and all that are less; once for each vector."""
+        """Counts that are denied, with all that are less; once for each vector."""
         for known in self.refused:
             if all(a <= b for a, b in zip(vector, known, strict=True)):
                 return tuple(min(a, b) for a, b in zip(known, node.box.high, strict=True))
@@ -539,7 +539,7 @@ class Tree:
     def _look(self, node: Node, vector: tuple[int, ...], complete: bool) -> tuple[int, ...] | None:
         """Placements with these counts, by annealing at first, then along the linear program.
 
-        What is returned are counts of which an integer program says that there is none.
+        What is returned are counts that are denied.
         """
         number = self.tried[vector] = self.tried.get(vector, 0) + 1
         if number == 1 and len(self.tried) <= MOST_ATTEMPTS and self.misses < MOST_MISSES:

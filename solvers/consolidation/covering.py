@@ -70,7 +70,7 @@ class _Node:
     counts: IntArray
     watts: float
     sets: IntArray
-    choices: list[int] | None = field(default=None)
+    choices: list[int] | None = None
 
 
 @dataclass
@@ -155,7 +155,7 @@ class Covering:
 
         Parameters
         ----------
-        turn: of no use here: what is drawn is drawn anew each time.
+        turn: as programs have it; here each search is another anyway.
         """
         done = done or threading.Event()
         while limits.stop is None and not done.is_set():

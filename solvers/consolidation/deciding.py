@@ -147,8 +147,10 @@ def _searched(
     """
     search = Covering(master, sets, vector, watts, part)
     answer = search.solve(limits.within(seconds))
-    if decides(answer, search) or limits.stop is not None:
-        return answer if decides(answer, search) else Decision(Verdict.OPEN)
+    if decides(answer, search):
+        return answer
+    if limits.stop is not None:
+        return Decision(Verdict.OPEN)
     if len(sets) > MOST_PROGRAMMED:
         return _looked([search], limits, limits.remaining, otherwise)
     few = sets[:BESIDE] if part else sets

@@ -1,9 +1,9 @@
-"""The rest of a way down: placed as a problem of its own, and in the end by an integer program.
+"""The rest of a way down: placed as a problem of its own, and in the end by a search among sets.
 
 A way down to given counts loses little while many sets are open, and a GPU or two with the last of
 them; and its linear programs take long, as all tasks are in them. So what no whole set covers yet,
 with the counts that are left, is made a smaller problem again and again, until it is small enough
-for an integer program over all sets that its placements could use.
+for a search among all sets that its placements could use.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from optgap.solvers.consolidation.search import Places
 SMALLER = 0.6
 """Share of the tasks from which what is left is a problem of its own."""
 FEW_LEFT, FEWER, END_S = 45, 0.75, 0.4
-"""Tasks that are left to an integer program, times how many another one is tried with, and seconds
-for it."""
+"""Tasks that are left to a search, times how many another one is tried with, and seconds for it."""
 MOST_SETS, MOST_NODES = 8000, 500_000
-"""Sets that it is solved over, and that are looked at for them, at most."""
+"""Sets that it has, and that are looked at for them, at most."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +149,7 @@ def _one_by_one(whole: Held) -> list[tuple[Set, int]]:
 
 
 def _decided(master: Master, vector: tuple[int, ...], limits: Limits) -> Decision:
-    """One look at a program over all sets, unless there are too many."""
+    """One search among all sets, unless there are too many."""
     relaxed, watts = relax(master, up_to(vector).low, vector, math.inf, limits)
     if relaxed.bound > watts:
         return Decision(Verdict.DENIED)
