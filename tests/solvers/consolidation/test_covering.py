@@ -80,7 +80,7 @@ def searched(
     return ended, [int(k) for k in found]
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(one=covers())
 def test_a_cover_is_found_exactly_where_there_is_one(
     one: tuple[Sets, list[int], list[int], list[int], int],
@@ -116,7 +116,7 @@ def test_a_search_that_takes_too_long_stays_open() -> None:
         {"MOST_WORK": 20, "SLICE_S": 1e-3},
     ],
 )
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(problem=tight_problems(), data=st.data())
 def test_counts_are_denied_exactly_however_the_search_is_made(
     changed: dict[str, float], problem: ConsolidationProblem, data: st.DataObject
@@ -127,7 +127,7 @@ def test_counts_are_denied_exactly_however_the_search_is_made(
         denied_exactly(problem, data)
 
 
-@settings(max_examples=100)
+@settings(max_examples=50)
 @given(problem=tight_problems())
 def test_the_bound_is_no_more_than_any_placement_costs(problem: ConsolidationProblem) -> None:
     pack = packing(problem)
