@@ -113,7 +113,11 @@ def _read(model: LinearModel, folder: Path, code: int | None, limits: Limits, ga
     found = BOUND.search(log)
     bound = sign * _at_least(found.group(1)) + model.offset if found else None
     if optimal and values is not None:
-        bound = _proven(model, values, gap, bound)
+        if limits.stop is not None and not model.whole(values):
+            # out of time after its first linear program, CBC calls that one's optimum the model's
+            optimal, bound, values = False, model.objective(values), None
+        else:
+            bound = _proven(model, values, gap, bound)
     termination = Termination.COMPLETED if optimal or infeasible else Termination.ERROR
     if not (optimal or infeasible) and (head.startswith("Stopped") or limits.stop is not None):
         termination = limits.stop or Termination.TIME_LIMIT

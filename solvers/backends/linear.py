@@ -75,6 +75,10 @@ class LinearModel:
         values: FloatArray = np.where(self.integer, np.rint(x), x)
         return values
 
+    def whole(self, x: FloatArray) -> bool:
+        """Whether the integer variables of `x` are integers, within `TOLERANCE`."""
+        return bool((np.abs(x - np.rint(x))[self.integer] <= TOLERANCE).all())
+
     def violation(self, x: FloatArray) -> float:
         """The largest amount by which `x` breaks a row, a bound or integrality.
 
@@ -300,8 +304,10 @@ def normalised(
     if bound is not None and not math.isfinite(bound):
         bound = None
     if values is not None:
+        # an optimum is one before it is rounded; any other point may be one that rounding makes
+        fractional = _broken(model, values) if proven else ""
         values = model.rounded(values)
-        wrong = _broken(model, values)
+        wrong = fractional or _broken(model, values)
         if wrong and not proven:
             values = None  # the point of an unfinished linear program
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.result import Status, Termination
+from optgap.models.result import Sense, Status, Termination
 from optgap.solvers import backends
 from optgap.solvers.backends import BackendUnavailable, available, require, solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel
@@ -306,3 +307,30 @@ def test_an_optimum_of_cbc_is_proven_to_its_gap_whatever_digits_the_log_has(
     model = knapsack([16.0, 22.0, 12.0, 8.0, 11.0, 19.0], [5, 7, 4, 3, 4, 6], 14)
     solved = solve(model, backend="cbc", limits=Limits(), gap=1e-6)
     assert solved.bound == pytest.approx(43, rel=2e-6)
+
+
+@pytest.mark.parametrize("sense", ["min", "max"])
+def test_cbc_stopped_after_its_first_linear_program_has_a_bound_alone(
+    sense: Sense, tmp_path: Path
+) -> None:
+    from optgap.solvers.backends import cbc
+
+    builder = LinearBuilder(sense, offset=10.0)
+    sign = -1 if sense == "min" else 1
+    items = [builder.variable(upper=1, cost=sign * value, integer=True) for value in (6, 5)]
+    builder.row(zip(items, (4, 3), strict=True), upper=5)
+    model = builder.build()
+    # as CBC writes it where its time is up before its tree begins: a half of the first item
+    (tmp_path / "log").write_text("LP Optimal - Frac: 1/2 (50.0%)   Obj: -8\n")
+    (tmp_path / "solution.txt").write_text(
+        "Optimal - objective value -8.00000000\n      0 x0   0.5   -6\n      1 x1   1   -5\n"
+    )
+    late = cbc._read(model, tmp_path, 0, Limits(0.0), 0.0)
+    assert (late.status, late.termination) == (Status.BOUND_ONLY, Termination.TIME_LIMIT)
+    assert late.bound == pytest.approx(10 + sign * 8)
+    assert late.values is None
+
+    # with time left nothing excuses such a point
+    early = cbc._read(model, tmp_path, 0, Limits(60.0), 0.0)
+    assert (early.status, early.values) == (Status.ERROR, None)
+    assert "breaks the model" in early.message
