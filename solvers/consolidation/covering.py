@@ -13,14 +13,13 @@ import itertools
 import threading
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any
 
 import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.covering_kernels import FOUND, NONE, cover, earned, tallied
-from optgap.solvers.consolidation.generation import Set, solve_within
-from optgap.solvers.consolidation.master import DEVEX, DUAL, PRIMAL, SAFE, Master
+from optgap.solvers.consolidation.generation import Set, quiet_program, solve_within
+from optgap.solvers.consolidation.master import DUAL, PRIMAL, SAFE, Master
 from optgap.solvers.consolidation.packing import FloatArray, IntArray
 from optgap.solvers.consolidation.plunge import seated
 from optgap.solvers.consolidation.search import Places
@@ -53,6 +52,41 @@ class Decision:
 
     verdict: Verdict
     places: Places | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Whether sets cover the tasks with given counts.
+
+    Parameters
+    ----------
+    master: whose tasks and levels they are.
+    sets: all that a placement can use, or some of them.
+    vector: counts of GPUs by level and of servers that are not exceeded.
+    watts: what GPUs and the vector's servers may cost.
+    part: these are not all sets, so that nothing is denied.
+    """
+
+    master: Master
+    sets: list[Set]
+    vector: tuple[int, ...]
+    watts: float
+    part: bool = False
+
+    @property
+    def gpu_watts(self) -> float:
+        """What GPUs may cost."""
+        return self.watts - self.master.static_w * self.vector[-1]
+
+    @property
+    def each(self) -> FloatArray:
+        """(Q,) what a GPU of each level costs."""
+        costs: FloatArray = np.cumsum(self.master.steps)
+        return costs
+
+    def first(self, number: int) -> Question:
+        """The same of no more than so many sets."""
+        return replace(self, sets=self.sets[:number], part=self.part or number < len(self.sets))
 
 
 @dataclass
@@ -92,36 +126,21 @@ class Covering:
     """A search, which goes on where it was stopped, by turns with short ones that are drawn.
 
     Some of those find a placement in a hundredth of the time of others.
-
-    Parameters
-    ----------
-    sets: all that a placement can use, or some of them.
-    vector: counts of GPUs by level and of servers that are not exceeded.
-    watts: what GPUs and the vector's servers may cost.
-    part: these are not all sets, so that nothing is denied.
     """
 
-    def __init__(
-        self,
-        master: Master,
-        sets: list[Set],
-        vector: tuple[int, ...],
-        watts: float,
-        part: bool = False,
-    ) -> None:
+    def __init__(self, asked: Question) -> None:
         import highspy
 
-        self.master, self.part, self.denied = master, part, False
-        self.tasks, self.levels = master.pack.tasks, len(vector) - 1
-        self.size: IntArray = np.array([len(one) for one in sets], dtype=np.int64)
-        self.inside: IntArray = np.zeros((len(sets), int(self.size.max())), dtype=np.int64)
-        for k, one in enumerate(sets):
+        self.asked, self.part, self.denied = asked, asked.part, False
+        self.tasks, self.levels = asked.master.pack.tasks, len(asked.vector) - 1
+        self.size: IntArray = np.array([len(one) for one in asked.sets], dtype=np.int64)
+        self.inside: IntArray = np.full((len(asked.sets), int(self.size.max())), -1, np.int64)
+        for k, one in enumerate(asked.sets):
             self.inside[k, : len(one)] = one
-        own, each = master.own.of, np.cumsum(master.steps)
-        inside = np.arange(self.inside.shape[1]) < self.size[:, None]
-        self.level: IntArray = np.where(inside, own[self.inside], 0).max(axis=1)
-        self.each: FloatArray = each
-        self._highs: Any = highspy.Highs()
+        own = np.append(asked.master.own.of, 0)  # the last is that of no task
+        self.level: IntArray = own[self.inside].max(axis=1)
+        self.each = asked.each
+        self._highs = quiet_program(ones=True)
         self._infinity = highspy.kHighsInf
         self._dear = DEAR
         self._wanted: IntArray = np.zeros(self.tasks, dtype=np.int64)
@@ -130,19 +149,14 @@ class Covering:
         """The set of each column of the program."""
         self._enabled: list[bool] = []
         self._build()
-        counts: IntArray = np.array(vector[:-1], dtype=np.int64)
-        spent = watts - master.static_w * vector[-1]
-        able = self._able(np.arange(len(sets)), counts)
-        self.root = _Node(master.pack.width.copy(), counts, spent, able)
+        counts: IntArray = np.array(asked.vector[:-1], dtype=np.int64)
+        able = self._able(np.arange(len(asked.sets)), counts)
+        self.root = _Node(asked.master.pack.width.copy(), counts, asked.gpu_watts, able)
         self.whole = _Run([replace(self.root)])
         self.drawn, self.slice = 0, SLICE_S * self.tasks / 100
 
     def _build(self) -> None:
         highs = self._highs
-        highs.setOptionValue("output_flag", False)
-        highs.setOptionValue("threads", 1)
-        highs.setOptionValue("simplex_dual_edge_weight_strategy", DEVEX)
-        highs.setOptionValue("simplex_scale_strategy", 0)  # all entries are ones
         for _ in range(self.tasks):
             highs.addRow(0.0, self._infinity, 0, [], [])
         for _ in range(self.levels):
@@ -190,7 +204,7 @@ class Covering:
 
     def _placed(self, sets: list[int]) -> Decision:
         inside = (tuple(self.inside[k, : self.size[k]].tolist()) for k in sets)
-        places = seated(self.master, [(one, -1) for one in inside])
+        places = seated(self.asked.master, [(one, -1) for one in inside])
         return Decision(Verdict.OPEN if places is None else Verdict.PLACED, places)
 
     def _choose(self, run: _Run, node: _Node, k: int) -> None:
@@ -199,11 +213,8 @@ class Covering:
         own = self.inside[k, : self.size[k]]
         wanted[own] = np.maximum(0, wanted[own] - 1)
         counts[: self.level[k] + 1] -= 1
-        useful = (wanted > 0).astype(np.float64)
-        left = self._able(node.sets, counts)
-        left = left[earned(self.inside, self.size, left, useful) > 0]
         watts = node.watts - float(self.each[self.level[k]])
-        run.stack.append(_Node(wanted, counts, watts, left))
+        run.stack.append(_Node(wanted, counts, watts, self._able(node.sets, counts)))
         run.chosen.append(k)
         node.sets = node.sets[node.sets != k]
 
@@ -241,10 +252,7 @@ class Covering:
                 return None
         noise = np.zeros(self.tasks) if rng is None else rng.random(self.tasks)
         task = int((number + noise).argmin())
-        having = (self.inside[node.sets] == task) & (
-            np.arange(self.inside.shape[1]) < self.size[node.sets][:, None]
-        )
-        own = np.flatnonzero(having.any(axis=1))
+        own = np.flatnonzero((self.inside[node.sets] == task).any(axis=1))
         likely = amounts[node.sets[own]]
         if rng is not None:
             likely = likely * rng.uniform(0.5, 1.0, len(own))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.covering import Covering, Decision, Verdict
+from optgap.solvers.consolidation.covering import Covering, Decision, Question, Verdict
 from optgap.solvers.consolidation.generation import Set
 from optgap.solvers.consolidation.master import Binding, Box, Master, Relaxed
 from optgap.solvers.consolidation.set_programs import SetProgram, Together
@@ -75,6 +75,7 @@ def decide(
     sets, part = _listed(master, relaxed.bound, watts, limits, number, placing and partly)
     if not sets:
         return Decision(Verdict.OPEN)
+    asked = Question(master, sets, vector, watts, part)
     beside = otherwise if placing else None
     if beside is not None and (part or len(sets) > SELDOM_DENIED):
         for _ in range(WAYS_FIRST if part else WAYS_FIRST // 2):
@@ -83,12 +84,12 @@ def decide(
     share = master.pack.tasks / 100
     if not gang:
         seconds = (QUICK_S if otherwise is None else FIRST_S) * share
-        return _searched(master, sets, vector, watts, part, limits, seconds, otherwise)
-    programs = _together(master, sets, vector, watts, part, beside is not None)
+        return _searched(asked, limits, seconds, otherwise)
+    programs = _together(asked, beside is not None)
     quick = (QUICK_S if beside is None else ALONE_S) * share
     if beside is not None:  # where sets are missing nothing is denied, and no look need end
         quick = limits.remaining if part else quick * max(1.0, len(sets) / LARGE)
-    return _looked(programs, limits, quick, otherwise, 0.0 if programs[-1].part else quick)
+    return _looked(programs, limits, quick, otherwise, 0.0 if part else quick)
 
 
 def relax(
@@ -130,11 +131,7 @@ def _listed(
 
 
 def _searched(
-    master: Master,
-    sets: list[Set],
-    vector: tuple[int, ...],
-    watts: float,
-    part: bool,
+    asked: Question,
     limits: Limits,
     seconds: float,
     otherwise: Callable[[], bool] | None,
@@ -143,18 +140,17 @@ def _searched(
 
     Parameters
     ----------
-    part: sets are missing, so that nothing is denied. seconds: of the first look.
+    seconds: of the first look.
     """
-    search = Covering(master, sets, vector, watts, part)
+    search = Covering(asked)
     answer = search.solve(limits.within(seconds))
     if decides(answer, search):
         return answer
     if limits.stop is not None:
         return Decision(Verdict.OPEN)
-    if len(sets) > MOST_PROGRAMMED:
+    if len(asked.sets) > MOST_PROGRAMMED:
         return _looked([search], limits, limits.remaining, otherwise)
-    few = sets[:BESIDE] if part else sets
-    program = SetProgram(master, few, vector, watts, part)
+    program = SetProgram(asked.first(BESIDE) if asked.part else asked)
     if otherwise is None:
         return _looked([search, program], limits, seconds, None)
     longer = itertools.count(1)
@@ -175,25 +171,16 @@ def decides(answer: Decision, look: Look) -> bool:
     return denied or answer.verdict is Verdict.PLACED
 
 
-def _together(
-    master: Master,
-    sets: list[Set],
-    vector: tuple[int, ...],
-    watts: float,
-    part: bool,
-    ways: bool,
-) -> list[Together]:
+def _together(asked: Question, ways: bool) -> list[Together]:
     """Programs over more and more sets.
 
     Parameters
     ----------
-    part: sets are missing. ways: placements are looked for otherwise, too.
+    ways: placements are looked for otherwise, too.
     """
-    pools = POOLS if not ways else (BESIDE,) if part else ()
-    return [
-        Together(master, sets[:size], vector, watts, part or size < len(sets))
-        for size in (*(pool for pool in pools if pool * NEARLY < len(sets)), len(sets))
-    ]
+    pools = POOLS if not ways else (BESIDE,) if asked.part else ()
+    few = [asked.first(pool) for pool in pools if pool * NEARLY < len(asked.sets)]
+    return [Together(one) for one in (*few, asked)]
 
 
 def _looked(

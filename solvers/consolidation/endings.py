@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.covering import Covering, Decision, Verdict
+from optgap.solvers.consolidation.covering import Covering, Decision, Question, Verdict
 from optgap.solvers.consolidation.deciding import SLACK_W, relax
 from optgap.solvers.consolidation.generation import Set
 from optgap.solvers.consolidation.master import Binding, Box, Master
@@ -156,4 +156,4 @@ def _decided(master: Master, vector: tuple[int, ...], limits: Limits) -> Decisio
     sets, complete = master.listed(watts, MOST_SETS, MOST_NODES)
     if not (complete and sets):
         return Decision(Verdict.OPEN)
-    return Covering(master, [one for _, one in sets], vector, watts).solve(limits)
+    return Covering(Question(master, [one for _, one in sets], vector, watts)).solve(limits)

@@ -33,6 +33,8 @@ BLOCK = 24
 """Searches between two looks at the clock."""
 NODE_S, SHARE = 1e-6, 0.1
 """About what a node takes, and the share of the time left that one search may have."""
+DEVEX = 1
+"""HiGHS's weights of rows: exact ones are made anew for each node, at more than they save."""
 Set = tuple[int, ...]
 
 
@@ -84,9 +86,7 @@ class Generation:
         self._unbound = unbound(len(tasks))
         self.sets: list[Set] = []
         self._known: set[Set] = set()
-        self._highs: Any = highspy.Highs()
-        self._highs.setOptionValue("output_flag", False)
-        self._highs.setOptionValue("threads", 1)
+        self._highs = quiet_program()
         self._infinity = highspy.kHighsInf
         for v in self.width.tolist():
             self._highs.addRow(v, self._infinity, 0, [], [])
@@ -171,6 +171,24 @@ class Generation:
         ratio = max(1.0, float((upper / cost).max()))
         total = math.fsum((self.width * prices).tolist())
         return total / ratio * (1 - SAFE), fresh, bool((upper <= worth).all())
+
+
+def quiet_program(ones: bool = False) -> Any:
+    """An empty program of HiGHS's, that has one thread and says nothing.
+
+    Parameters
+    ----------
+    ones: nearly all entries will be ones: they are not scaled, and a dual simplex goes by DEVEX.
+    """
+    import highspy
+
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("threads", 1)
+    if ones:
+        highs.setOptionValue("simplex_dual_edge_weight_strategy", DEVEX)
+        highs.setOptionValue("simplex_scale_strategy", 0)
+    return highs
 
 
 def solve_within(highs: Any, limits: Limits) -> Any:

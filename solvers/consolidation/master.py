@@ -29,6 +29,7 @@ from optgap.solvers.consolidation.generation import (
     FEW,
     Set,
     coarse_sizes,
+    quiet_program,
     solve_within,
     table_shape,
 )
@@ -44,8 +45,6 @@ from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray
 
 DUAL, PRIMAL = 1, 4
 """HiGHS's simplex: after rows or bounds have changed, and after columns have been added."""
-DEVEX = 1
-"""HiGHS's weights of rows: exact ones are made anew for each node, at more than they save."""
 SAFE = 1e-9
 """Relative: what the sums of a bound may be off by."""
 QUICK, MANY, MORE_NODES = 100, 200_000, 10
@@ -186,17 +185,13 @@ class Master:
         self.binding = Binding.none(pack.tasks, servers)
         self._members = np.zeros((0, pack.tasks), dtype=bool)
         self._of: IntArray = np.zeros(0, dtype=np.int64)  # server of each set, -1, or -2: barred
-        self._highs: Any = highspy.Highs()
+        self._highs = quiet_program(ones=True)
         self._infinity = highspy.kHighsInf
         self._build(box)
         self.add((ell,) for ell in range(pack.tasks))
 
     def _build(self, box: Box) -> None:
         highs, tasks, levels = self._highs, self.pack.tasks, len(self.steps)
-        highs.setOptionValue("output_flag", False)
-        highs.setOptionValue("threads", 1)
-        highs.setOptionValue("simplex_dual_edge_weight_strategy", DEVEX)
-        highs.setOptionValue("simplex_scale_strategy", 0)  # nearly all entries are ones
         for v in self.pack.width.tolist():
             highs.addRow(float(v), self._infinity, 0, [], [])
         for _ in range(levels + 1):

@@ -25,7 +25,13 @@ from typing import Any
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.generation import FEW, MANY, coarse_sizes, table_shape
+from optgap.solvers.consolidation.generation import (
+    FEW,
+    MANY,
+    coarse_sizes,
+    quiet_program,
+    table_shape,
+)
 from optgap.solvers.consolidation.kernels import best_sets, fill_tables, unbound
 from optgap.solvers.consolidation.levels import Levels, closed_bound
 from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, Packing
@@ -303,9 +309,7 @@ class Master:
             self.apart[i, j] = self.apart[j, i] = True
         self.columns: list[Column] = []
         self._known: set[Column] = set()
-        self._highs: Any = highspy.Highs()
-        self._highs.setOptionValue("output_flag", False)
-        self._highs.setOptionValue("threads", 1)
+        self._highs = quiet_program()
         self._infinity = highspy.kHighsInf
         self._fixed()
         self.add(node.columns)

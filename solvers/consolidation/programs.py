@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from optgap.models.limits import Limits
+from optgap.solvers.consolidation.generation import quiet_program
 
 
 class Program:
@@ -16,11 +17,9 @@ class Program:
     def __init__(self) -> None:
         import highspy
 
-        self._highs: Any = highspy.Highs()
+        self._highs = quiet_program()
         self.infinity = highspy.kHighsInf
         self._integer = highspy.HighsVarType.kInteger
-        self.option("output_flag", False)
-        self.option("threads", 1)
         self.option("mip_heuristic_run_feasibility_jump", False)  # it finds nothing
         self._limits, self._done = Limits(), threading.Event()
         self._highs.cbMipInterrupt += self._interrupt

@@ -7,9 +7,8 @@ import threading
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.covering import Decision, Verdict
+from optgap.solvers.consolidation.covering import Decision, Question, Verdict
 from optgap.solvers.consolidation.generation import Set
-from optgap.solvers.consolidation.master import Master
 from optgap.solvers.consolidation.plunge import seated
 from optgap.solvers.consolidation.programs import Program
 from optgap.solvers.consolidation.search import Places
@@ -18,30 +17,20 @@ from optgap.solvers.consolidation.search import Places
 class SetProgram(Program):
     """Tasks covered by sets, with no more GPUs of a level or more than a vector has.
 
-    Parameters
-    ----------
-    watts: what GPUs and the vector's servers may cost.
-    part: these are not all sets, so that only placements count, which are found sooner at costs
-        that are drawn; what a program denies it denies sooner at equal ones.
+    Where sets are missing only placements count, which are found sooner at costs that are drawn;
+    what a program denies it denies sooner at equal ones.
     """
 
-    def __init__(
-        self,
-        master: Master,
-        sets: list[Set],
-        vector: tuple[int, ...],
-        watts: float,
-        part: bool = False,
-    ) -> None:
+    def __init__(self, asked: Question) -> None:
         super().__init__()
         self.option("mip_max_improving_sols", 1)
-        self.part, self.denied = part, False
-        self.master, self.width, self.own = master, master.pack.width, master.own.of
+        self.asked, self.part, self.denied = asked, asked.part, False
+        self.width, self.own = asked.master.pack.width, asked.master.own.of
         self.used: list[tuple[Set, int]] = []
         """The set of each column, and its server or -1."""
-        self.each = np.cumsum(master.steps)
-        self.watts = self.row(-self.infinity, watts - master.static_w * vector[-1])
-        self._build(sets, vector)
+        self.each = asked.each
+        self.watts = self.row(-self.infinity, asked.gpu_watts)
+        self._build()
         self.build()
 
     def _set(self, inside: Set, server: int, rows: list[int]) -> None:
@@ -52,10 +41,10 @@ class SetProgram(Program):
         self.column(1.0, most, {**ones, self.watts: float(self.each[top])})
         self.used.append((inside, server))
 
-    def _build(self, sets: list[Set], vector: tuple[int, ...]) -> None:
+    def _build(self) -> None:
         cover = [self.row(float(v), self.infinity) for v in self.width.tolist()]
-        self.levels = [self.row(-self.infinity, float(count)) for count in vector[:-1]]
-        for inside in sets:
+        self.levels = [self.row(-self.infinity, float(count)) for count in self.asked.vector[:-1]]
+        for inside in self.asked.sets:
             self._set(inside, -1, [cover[ell] for ell in inside])
 
     def solve(self, limits: Limits, turn: int = 0, done: threading.Event | None = None) -> Decision:
@@ -81,7 +70,7 @@ class SetProgram(Program):
         chosen: list[tuple[Set, int]] = []
         for one, amount in zip(self.used, values, strict=True):
             chosen += [one] * amount
-        return seated(self.master, chosen)
+        return seated(self.asked.master, chosen)
 
 
 class Together(SetProgram):
@@ -91,8 +80,8 @@ class Together(SetProgram):
     tasks of several GPUs that are in them first, the widest first.
     """
 
-    def _build(self, sets: list[Set], vector: tuple[int, ...]) -> None:
-        master, inf = self.master, self.infinity
+    def _build(self) -> None:
+        master, vector, inf = self.asked.master, self.asked.vector, self.infinity
         size = master.pack.rows[0]
         wide = [ell for ell in np.lexsort((-size, -self.width)).tolist() if self.width[ell] > 1]
         place = {ell: k for k, ell in enumerate(wide)}
@@ -107,7 +96,7 @@ class Together(SetProgram):
             for i in servers[: place[ell] + 1]:
                 self.column(0.0, 1.0, {inside[ell, i]: -float(self.width[ell]), once[ell]: 1.0})
                 self.homes.append((ell, i))
-        for one in sets:
+        for one in self.asked.sets:
             tied = [place[ell] for ell in one if ell in place]
             for i in servers if tied else (-1,):
                 rows = [narrow[ell] if ell in narrow else inside[ell, i] for ell in one]
@@ -120,4 +109,4 @@ class Together(SetProgram):
         for (one, i), amount in zip(self.used, values[first:], strict=True):
             kept = tuple(ell for ell in one if home.get(ell, i) == i)
             chosen += [(kept, i)] * amount if kept else []
-        return seated(self.master, chosen)
+        return seated(self.asked.master, chosen)

@@ -18,7 +18,7 @@ from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation import covering
-from optgap.solvers.consolidation.covering import Covering, Verdict
+from optgap.solvers.consolidation.covering import Covering, Question, Verdict
 from optgap.solvers.consolidation.covering_kernels import FOUND, NONE, OPEN, cover
 from optgap.solvers.consolidation.deciding import relax
 from optgap.solvers.consolidation.levels import counted, levels
@@ -138,7 +138,7 @@ def test_the_bound_is_no_more_than_any_placement_costs(problem: ConsolidationPro
         _, watts = relax(master, (0,) * len(vector), vector, math.inf, Limits())
         listed, complete = master.listed(watts, 10**4, 10**6)
         assert complete
-        search = Covering(master, [one for _, one in listed], vector, watts)
+        search = Covering(Question(master, [one for _, one in listed], vector, watts))
         relaxed = search._relax(search.root, Limits())
         assert relaxed is not None
         assert relaxed[0] <= master.watts(vector) - master.static_w * vector[-1] + 1e-6
@@ -151,7 +151,7 @@ def test_what_a_choice_takes_is_gone_below_and_nothing_comes_back_beside() -> No
     pack = packing(ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none", gang="free")))
     own, vector = levels(pack), (2, 1, 1)
     master = Master(pack, own, Box(vector, vector), 0)
-    search = Covering(master, [(0, 1), (0,)], vector, master.watts(vector))
+    search = Covering(Question(master, [(0, 1), (0,)], vector, master.watts(vector)))
     run = search.whole
     node = run.stack[0]
     search._choose(run, node, 0)
@@ -173,7 +173,7 @@ def program(seed: int, vector: tuple[int, ...]) -> Covering:
     assert relaxed.bound < watts
     listed, complete = master.listed(watts, 10**5, 10**7)
     assert complete
-    return Covering(master, [one for _, one in listed], vector, watts)
+    return Covering(Question(master, [one for _, one in listed], vector, watts))
 
 
 def counts(seed: int, more: int) -> tuple[int, ...]:
