@@ -84,8 +84,10 @@ def test_a_way_ends_where_nothing_can_be_placed_and_only_there(
     if vector[0] == 0 or any(more > vector[0] for more in vector[1:-1]):
         return
     vector[-1] = master.pack.servers_for(vector[0])
-    end = ending(master, tuple(vector), Limits(), np.random.default_rng(0), 1.0)
-    over, whole = end([])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(endings, "END_S", 300.0)  # a first compilation counts as well
+        end = ending(master, tuple(vector), Limits(), np.random.default_rng(0), 1.0)
+        over, whole = end([])
     assert over
     if whole is None:  # the optimum has no more GPUs than any other placement this dear
         least = problem.evaluate(truth.solution).objective
