@@ -147,7 +147,7 @@ def test_counts_of_a_node_hold_for_what_is_chosen_there() -> None:
         box = Box(low, high)
         master.confine(box)
         bound = master.run(Limits(), priced=True).bound
-        choice = Choosing(master, root).now(box, bound, bound + 2.0, Limits(2), 10_000)
+        choice = Choosing(master, root).now(box, bound, bound + 2.0, Limits(120), 10_000)
         assert choice is not None
         if choice.places is None:
             assert choice.bound > 2107.0
