@@ -9,6 +9,7 @@ or an integer program over them, finds a placement, or there is none.
 from __future__ import annotations
 
 import itertools
+import math
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -194,7 +195,8 @@ def _looked(
 
     Parameters
     ----------
-    seconds: of each look of the first round. alone: before anything else is tried beside.
+    seconds: of each look of the first round; a program that is alone and has all sets goes on, as
+        each look begins anew. alone: before anything else is tried beside.
     """
     done = threading.Event()
 
@@ -204,6 +206,8 @@ def _looked(
             if not left or done.is_set() or limits.stop is not None:
                 break
             each = seconds * LONGER ** (turn // TURNS)
+            if len(left) == 1 and not left[0].part:
+                each = math.inf
             for one in left:
                 answer = one.solve(limits.within(each), turn, done)
                 if decides(answer, one):

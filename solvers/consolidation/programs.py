@@ -24,6 +24,7 @@ class Program:
         self._limits, self._done = Limits(), threading.Event()
         self._highs.cbMipInterrupt += self._interrupt
         self._columns: list[tuple[float, float, dict[int, float]]] = []
+        self._known: int | None = None
 
     def option(self, name: str, value: Any) -> None:
         """One of HiGHS's."""
@@ -57,11 +58,12 @@ class Program:
         kinds = np.full(count, self._integer)
         self._highs.changeColsIntegrality(count, np.arange(count, dtype=np.int32), kinds)
 
-    def reprice(self, times: np.ndarray) -> None:
-        """Costs of all columns, so many times those that they were given."""
-        costs = times * [cost for cost, _, _ in self._columns]
-        count = len(costs)
-        self._highs.changeColsCost(count, np.arange(count, dtype=np.int32), costs)
+    def cheaper_than(self, known: int, watts: float) -> None:
+        """Look for solutions that cost less than `watts` alone, from the one that a column is."""
+        self._known = known
+        self.option("objective_target", watts)
+        self.option("mip_rel_gap", 0.0)
+        self.option("mip_abs_gap", 1e-6)
 
     def run(self, limits: Limits, done: threading.Event | None = None, turn: int = 0) -> None:
         """From the beginning, until limits, or until `done` is set.
@@ -70,11 +72,17 @@ class Program:
         ----------
         turn: each searches in another way, as some take a hundredth of the time of others.
         """
+        import highspy
+
         self._limits, self._done = limits, done or threading.Event()
         self.option("random_seed", turn)
         if np.isfinite(limits.remaining):
             self.option("time_limit", max(0.01, limits.remaining))
         self._highs.clearSolver()
+        if self._known is not None:
+            known = highspy.HighsSolution()
+            known.col_value = [float(k == self._known) for k in range(self.columns)]
+            self._highs.setSolution(known)
         self._highs.run()
 
     @property

@@ -15,7 +15,7 @@ from decisions_consolidation import denied_exactly, tight_problems
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
-from trees_consolidation import built
+from trees_consolidation import built, counts_of
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
 from optgap.models.consolidation.presets import mixed
@@ -24,6 +24,7 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation import deciding
 from optgap.solvers.consolidation.branching import Tree
 from optgap.solvers.consolidation.columns import columns
+from optgap.solvers.consolidation.covering import Question
 from optgap.solvers.consolidation.deciding import Decision, Verdict, decide
 from optgap.solvers.consolidation.generation import Set, coarse_sizes, table_shape
 from optgap.solvers.consolidation.kernels import all_sets, fill_tables
@@ -31,6 +32,7 @@ from optgap.solvers.consolidation.levels import counted, levels
 from optgap.solvers.consolidation.master import Box, Master, Relaxed
 from optgap.solvers.consolidation.packing import packing
 from optgap.solvers.consolidation.search import Search
+from optgap.solvers.consolidation.set_programs import SetProgram, Together
 
 
 @settings(max_examples=100)
@@ -70,6 +72,40 @@ def test_pools_that_are_too_small_are_followed_by_larger_ones(
         patch.setattr(deciding, "POOLS", (1, 2, 1000))
         patch.setattr(deciding, "NEARLY", 1.0)
         denied_exactly(problem, data)
+
+
+@settings(max_examples=60)
+@given(problem=tight_problems(), data=st.data())
+def test_counts_are_denied_exactly_by_an_integer_program_alone(
+    problem: ConsolidationProblem, data: st.DataObject
+) -> None:
+    """The search among sets would have told before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(deciding, "Covering", SetProgram)
+        denied_exactly(problem, data)
+
+
+@pytest.mark.parametrize("kind", [SetProgram, Together])
+def test_a_cover_is_found_that_costs_as_much_as_it_may_and_no_more(kind: type[SetProgram]) -> None:
+    """Three tasks of two GPUs and one of one: two that are slow, and two that are fast."""
+    tasks = [
+        *(Task(f"slow{k}", 5.0, 2, 1.5) for k in range(2)),
+        *(Task(f"fast{k}", 5.0, v, 1.1) for k, v in enumerate((2, 1))),
+    ]
+    servers, kinds = [Server((0,) * 4, 100.0)], [GpuKind(memory_gb=16.0)]
+    pack = packing(ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none")))
+    vector = (4, 4, 1)
+    master = Master(pack, levels(pack), Box((0, 0, 1), vector), 1)
+    sets: list[Set] = [one for n in (1, 2, 3) for one in itertools.combinations(range(4), n)]
+    least = master.watts((3, 2, 1))  # seven in threes; a task of two GPUs is on two
+    for watts, verdict in ((least + 1e-5, Verdict.PLACED), (least - 1e-2, Verdict.DENIED)):
+        program = kind(Question(master, sets, vector, watts))
+        for turn in range(2):
+            decision = program.solve(Limits(60), turn)
+            assert decision.verdict is verdict
+            assert program.denied == (verdict is Verdict.DENIED)
+        if decision.places is not None:
+            assert master.watts(counts_of(pack, master.own, decision.places).tolist()) <= watts
 
 
 @settings(max_examples=80)
@@ -320,9 +356,15 @@ def test_what_denies_some_of_the_sets_denies_nothing() -> None:
 
 
 def test_without_anything_else_to_try_looks_go_on_as_well() -> None:
-    program = Look(Verdict.DENIED, 2)
+    some = Look(Verdict.PLACED, 2, part=True)
+    assert looked([some], Limits(60), None) is Verdict.PLACED
+    assert some.times == [0.01, 0.01]
+
+
+def test_a_program_that_is_alone_and_has_all_sets_is_not_begun_anew() -> None:
+    program = Look(Verdict.DENIED, 1)
     assert looked([program], Limits(60), None) is Verdict.DENIED
-    assert program.times == [0.01, 0.01]
+    assert program.times[0] > 50
 
 
 def test_what_is_found_beside_ends_the_looks() -> None:
