@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
@@ -126,8 +128,8 @@ def _branch(
     tree = Tree(pack, own, proof.counts, search, seed)
     tree.whole = limits
     neighbours = Neighbours(pack, search, seed)
-    share = SLICE_S * pack.tasks / 100
-    if tree.ended or (tree.layouts is not None and not tree.few):
+    share = math.inf if tree.ended else SLICE_S * pack.tasks / 100
+    if tree.layouts is not None and not tree.few:
         share *= LAID
     beside = tree.layouts is not None and (tree.few or len(pack.rows) == 1)
     try:
