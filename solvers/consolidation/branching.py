@@ -64,7 +64,7 @@ MOST_DECIDED = 256
 """Tasks up to which all sets that counts allow are searched: with more there are too many."""
 MOST_SPLIT = 8
 """Levels up to which that is so where a task's GPUs are in one server, as servers tell more."""
-DECIDE_S, LIFT, LIFT_S, RARELY = 3.5, 2.0, 0.6, 6
+DECIDE_S, LIFT, LIFT_S, RARELY = 8.0, 2.0, 0.6, 6
 """Seconds per hundred tasks for a search among what counts allow; where it denies them,
 times what it took for one over more of the dearer levels, the most of that, and how many denials
 later that is tried again where it led to nothing."""

@@ -88,6 +88,19 @@ class Question:
         """The same of no more than so many sets."""
         return replace(self, sets=self.sets[:number], part=self.part or number < len(self.sets))
 
+    def spread(self, each: int) -> Question:
+        """The same of the first sets that leave no task in fewer than `each` of them, if it is.
+
+        The first sets of all may hardly have some of the tasks.
+        """
+        number, kept = [0] * self.master.pack.tasks, []
+        for one in self.sets:
+            if any(number[ell] < each for ell in one):
+                kept.append(one)
+                for ell in one:
+                    number[ell] += 1
+        return replace(self, sets=kept, part=self.part or len(kept) < len(self.sets))
+
 
 @dataclass
 class _Node:

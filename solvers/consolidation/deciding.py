@@ -24,10 +24,12 @@ MOST_LISTED, MOST_NODES = 120_000, 5_000_000
 """Sets that are listed, and sets that are looked at for that, at most."""
 MOST_TOGETHER = 4000
 """The same where sets are told apart by server, or tasks are many."""
-POOLS, BESIDE, MOST_PROGRAMMED = (500, 2000, 6000), 2000, 20_000
+POOLS, BESIDE = (500, 2000, 6000), 2000
 """Sets of the least reduced cost that an integer program with servers is solved over first, then;
-first where nothing can be denied and placements are looked for otherwise, too; and at most where
-there are no servers."""
+and first where nothing can be denied and placements are looked for otherwise, too."""
+SPREAD, MOST_PROGRAMMED = (12, 24), 20_000
+"""Where there are no servers: sets for each task, those of the least reduced cost, of programs that
+place in seconds or are denied in less; and sets of a program at most."""
 NEARLY = 1.5
 """Times a pool up to which all sets are taken at once."""
 NARROWER, NARROWEST = 0.5, 0.02
@@ -149,11 +151,9 @@ def _searched(
         return answer
     if limits.stop is not None:
         return Decision(Verdict.OPEN)
-    if len(asked.sets) > MOST_PROGRAMMED:
-        return _looked([search], limits, limits.remaining, otherwise)
-    program = SetProgram(asked.first(BESIDE) if asked.part else asked)
+    whole = [] if asked.part or len(asked.sets) > MOST_PROGRAMMED else [SetProgram(asked)]
     if otherwise is None:
-        return _looked([search, program], limits, seconds, None)
+        return _looked([search, *whole], limits, seconds, None)
     longer = itertools.count(1)
 
     def also() -> bool:
@@ -162,7 +162,10 @@ def _searched(
             answer = search.solve(limits.within(seconds * next(longer)))
         return decides(answer, search) or otherwise()
 
-    found = _looked([program], limits, seconds, also)
+    few = [one for one in map(asked.spread, SPREAD) if len(one.sets) * NEARLY < len(asked.sets)]
+    found = _looked([*map(SetProgram, few), *whole], limits, math.inf, also)
+    while found.verdict is Verdict.OPEN and limits.stop is None and not asked.part and not also():
+        pass
     return answer if decides(answer, search) else found
 
 

@@ -7,6 +7,7 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation import deciding
 from optgap.solvers.consolidation.branching import Tree
 from optgap.solvers.consolidation.columns import columns
-from optgap.solvers.consolidation.covering import Question
+from optgap.solvers.consolidation.covering import Covering, Question
 from optgap.solvers.consolidation.deciding import Decision, Verdict, decide
 from optgap.solvers.consolidation.generation import Set, coarse_sizes, table_shape
 from optgap.solvers.consolidation.kernels import all_sets, fill_tables
@@ -106,6 +107,56 @@ def test_a_cover_is_found_that_costs_as_much_as_it_may_and_no_more(kind: type[Se
             assert program.denied == (verdict is Verdict.DENIED)
         if decision.places is not None:
             assert master.watts(counts_of(pack, master.own, decision.places).tolist()) <= watts
+
+
+def test_sets_are_spread_over_tasks() -> None:
+    pack = packing(mixed(seed=0, size=4, capacity="none", gang="free"))
+    master = Master(pack, levels(pack), Box((0, 0), (4, 1)), 0)
+    sets: list[Set] = [(0, 1), (0,), (1,), (0, 2), (1, 2), (2,), (3,)]
+    asked = Question(master, sets, (4, 1), 1e3)
+    assert (asked.spread(1).sets, asked.spread(1).part) == ([(0, 1), (0, 2), (3,)], True)
+    two = asked.spread(2)
+    assert two.sets == [(0, 1), (0,), (1,), (0, 2), (1, 2), (3,)]
+    assert (asked.spread(4).sets, asked.spread(4).part) == (sets, False)
+    assert two.spread(2).part
+
+
+class Late(Covering):
+    """A search that has nothing to say for as long as a small program takes."""
+
+    asked_for = 0
+
+    def solve(self, limits: Limits, turn: int = 0, done: threading.Event | None = None) -> Decision:
+        Late.asked_for += 1
+        if Late.asked_for > 40:
+            return super().solve(limits)
+        time.sleep(0.005)
+        return Decision(Verdict.OPEN)
+
+
+@pytest.mark.parametrize(("more", "verdict"), [(0, Verdict.DENIED), (2, Verdict.PLACED)])
+@pytest.mark.parametrize("most", [0, 10**5])
+def test_what_is_denied_with_few_sets_for_each_task_is_searched_on(
+    more: int, verdict: Verdict, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one set for each task nothing is placed, and with all sets there may be no program."""
+    pack = packing(mixed(seed=0, size=24, capacity="mean", gang="free"))
+    own = levels(pack, pack.tasks)
+    low = counted(pack, own, Limits())
+    vector = (*(n + more for n in low), pack.servers_for(low[0] + more))
+    master = Master(pack, own, Box(vector, vector), 0)
+    # a linear program that says nothing by itself
+    relaxed, watts = deciding.relax(master, (0,) * len(vector), vector, math.inf, Limits())
+    monkeypatch.setattr(deciding, "relax", lambda *_: (replace(relaxed, bound=0.0), watts))
+    sets = master.listed(max(watts, relaxed.bound + 1.0), 10**5, 10**7)
+    monkeypatch.setattr(Master, "listed", lambda *_: sets)
+    monkeypatch.setattr(deciding, "Covering", Late)
+    monkeypatch.setattr(deciding, "SPREAD", (1,))
+    monkeypatch.setattr(deciding, "MOST_PROGRAMMED", most)
+    Late.asked_for, limits = 0, Limits(60)
+    decision = decide(master, (0,) * len(vector), vector, math.inf, limits, False, lambda: False)
+    assert decision.verdict is verdict
+    assert (decision.places is not None) == (verdict is Verdict.PLACED)
 
 
 @settings(max_examples=80)
