@@ -35,7 +35,7 @@ NEARLY = 1.5
 NARROWER, NARROWEST = 0.5, 0.02
 """Where there are too many sets, half of what lies between bound and cost is listed, and half of
 that, and so on: it proves nothing, but may find a placement."""
-QUICK_S, FIRST_S, ALONE_S, TURNS, LONGER = 0.2, 0.4, 0.6, 2, 2.0
+QUICK_S, FIRST_S, ALONE_S, TURNS, LONGER = 0.2, 0.2, 0.6, 2, 2.0
 """Seconds per hundred tasks that each has at first, where there are several, and where a search or
 a program is alone, as most need no more; turns that are as long, and how much longer the next are.
 """
@@ -154,16 +154,17 @@ def _searched(
     whole = [] if asked.part or len(asked.sets) > MOST_PROGRAMMED else [SetProgram(asked)]
     if otherwise is None:
         return _looked([search, *whole], limits, seconds, None)
-    longer = itertools.count(1)
+    longer, ended = itertools.count(1), threading.Event()
 
     def also() -> bool:
         nonlocal answer
         if not search.denied:
-            answer = search.solve(limits.within(seconds * next(longer)))
+            answer = search.solve(limits.within(seconds * next(longer)), 0, ended)
         return decides(answer, search) or otherwise()
 
     few = [one for one in map(asked.spread, SPREAD) if len(one.sets) * NEARLY < len(asked.sets)]
-    found = _looked([*map(SetProgram, few), *whole], limits, math.inf, also)
+    found = _looked([*map(SetProgram, few), *whole], limits, math.inf, also, ended=ended)
+    ended.clear()
     while found.verdict is Verdict.OPEN and limits.stop is None and not asked.part and not also():
         pass
     return answer if decides(answer, search) else found
@@ -193,13 +194,15 @@ def _looked(
     seconds: float,
     otherwise: Callable[[], bool] | None,
     alone: float = 0.0,
+    ended: threading.Event | None = None,
 ) -> Decision:
     """Rounds of looks at programs, until one decides: a denial where it has all sets.
 
     Parameters
     ----------
     seconds: of each look of the first round; a program that is alone and has all sets goes on, as
-        each look begins anew. alone: before anything else is tried beside.
+        each look begins anew. alone: before anything else is tried beside. ended: set once there
+        are no more looks.
     """
     done = threading.Event()
 
@@ -223,6 +226,8 @@ def _looked(
     # the solver lets go of the interpreter: beside it there is time to look in other ways
     with ThreadPoolExecutor(1) as thread:
         looks = thread.submit(look)
+        if ended is not None:
+            looks.add_done_callback(lambda _: ended.set())
         wait([looks], timeout=alone)
         try:
             while not looks.done() and limits.stop is None and not otherwise():

@@ -424,6 +424,18 @@ def test_what_is_found_beside_ends_the_looks() -> None:
     assert not list(tried)
 
 
+def test_what_goes_on_beside_is_told_that_there_are_no_more_looks() -> None:
+    """As a search has, what is beside waits for nothing else here."""
+    ended, programs = threading.Event(), [Look(Verdict.DENIED, 3)]
+
+    def waits() -> bool:
+        assert ended.wait(60)
+        return False
+
+    decision = deciding._looked(programs, Limits(60), 0.01, waits, ended=ended)  # type: ignore[arg-type]
+    assert decision.verdict is Verdict.DENIED
+
+
 def test_an_interrupt_ends_the_looks() -> None:
     limits = Limits(60)
 
