@@ -151,22 +151,23 @@ def _searched(
         return answer
     if limits.stop is not None:
         return Decision(Verdict.OPEN)
-    whole = [] if asked.part or len(asked.sets) > MOST_PROGRAMMED else [SetProgram(asked)]
+    whole = [] if len(asked.sets) > MOST_PROGRAMMED else [SetProgram(asked)]
     if otherwise is None:
         return _looked([search, *whole], limits, seconds, None)
-    longer, ended = itertools.count(1), threading.Event()
+    longer, ended, over = itertools.count(1), threading.Event(), False
 
     def also() -> bool:
-        nonlocal answer
+        nonlocal answer, over
         if not search.denied:
             answer = search.solve(limits.within(seconds * next(longer)), 0, ended)
-        return decides(answer, search) or otherwise()
+        over = decides(answer, search) or otherwise()
+        return over
 
     few = [one for one in map(asked.spread, SPREAD) if len(one.sets) * NEARLY < len(asked.sets)]
     found = _looked([*map(SetProgram, few), *whole], limits, math.inf, also, ended=ended)
     ended.clear()
-    while found.verdict is Verdict.OPEN and limits.stop is None and not asked.part and not also():
-        pass
+    while found.verdict is Verdict.OPEN and limits.stop is None and not (asked.part or over):
+        also()
     return answer if decides(answer, search) else found
 
 

@@ -159,6 +159,22 @@ def test_what_is_denied_with_few_sets_for_each_task_is_searched_on(
     assert (decision.places is not None) == (verdict is Verdict.PLACED)
 
 
+def test_where_few_sets_are_known_a_program_has_all_of_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Not many more than some for each task; a search that says nothing, and sets are missing."""
+    pack = packing(mixed(seed=0, size=8, capacity="none", gang="free"))
+    own = levels(pack)
+    vector = (*(pack.gpus for _ in own.quanta), len(pack.server_w))
+    master = Master(pack, own, Box(vector, vector), 0)
+    monkeypatch.setattr(Covering, "solve", lambda *_: Decision(Verdict.OPEN))
+    sets: list[Set] = [(ell,) for ell in range(8)]
+    asked = Question(master, sets, vector, master.watts(vector), part=True)
+    for otherwise in (None, lambda: False):
+        decision = deciding._searched(asked, Limits(60), 0.01, otherwise)
+        assert decision.verdict is Verdict.PLACED
+
+
 @settings(max_examples=80)
 @given(data=st.data())
 def test_every_set_that_earns_enough_is_listed_or_a_larger_one_is(data: st.DataObject) -> None:
