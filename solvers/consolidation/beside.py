@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Self
 
 from optgap.models.limits import Limits
@@ -25,7 +27,9 @@ WAITING_S = 0.005
 
 
 class Beside:
-    """Layouts, and a few servers at a time, by turns; ends with the block that it is used in.
+    """Layouts, and a few servers at a time, by turns; or rests of ways down, where there are such.
+
+    Ends with the block that it is used in.
 
     Parameters
     ----------
@@ -41,7 +45,7 @@ class Beside:
 
     def __enter__(self) -> Self:
         self.tree.prepare()  # with the program that is the tree's own afterwards
-        self.tree.apart = True
+        self.tree.apart = self.tree.layouts is not None
         self._interval = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_S)
         self._work = self._thread.submit(self._run)
@@ -57,14 +61,16 @@ class Beside:
 
     def _run(self) -> None:
         share = self.tree.pack.tasks / 100
+        if self.tree.rests:
+            self._each(self.tree.rest, self.limits)
         while self.limits.stop is None:
-            self._lay(self.limits.within(LAYOUTS_S * share))
+            self._each(partial(self.tree.lay, ()), self.limits.within(LAYOUTS_S * share))
             if self.neighbours is not None and self.limits.stop is None:
                 own = self.limits.within(NEIGHBOURS_S * share)
                 self.neighbours.run(own, self.tree.bound * (1 + CLOSE))
             share *= LONGER
 
-    def _lay(self, limits: Limits) -> None:
+    def _each(self, work: Callable[[Limits], bool], limits: Limits) -> None:
         while limits.stop is None:
-            if not self.tree.lay((), limits):
+            if not work(limits):
                 self.done.wait(WAITING_S)

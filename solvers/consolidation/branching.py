@@ -16,14 +16,15 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation.choosing import Choice, Choosing
 from optgap.solvers.consolidation.covering import Verdict
 from optgap.solvers.consolidation.deciding import decide, relax
-from optgap.solvers.consolidation.endings import way_down
+from optgap.solvers.consolidation.endings import EndedBy, way_down
 from optgap.solvers.consolidation.generation import FEW, Set
 from optgap.solvers.consolidation.layouts import Layouts
-from optgap.solvers.consolidation.levels import Levels, closed_bound, server_limit
+from optgap.solvers.consolidation.levels import Levels, closed_bound, dearer, server_limit
 from optgap.solvers.consolidation.master import Basis, Binding, Box, Master
 from optgap.solvers.consolidation.outcomes import CLOSE
 from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray, Packing
 from optgap.solvers.consolidation.plunge import Plunge, part_of
+from optgap.solvers.consolidation.rests import LOST, Rests
 from optgap.solvers.consolidation.search import Places, Search
 from optgap.solvers.consolidation.squeeze import Attempts
 
@@ -88,6 +89,9 @@ FEW_SETS, AT_ONCE_S = 600, 0.5
 NEARER, LISTED_LESS = 1e-5, 5.0
 """How much better, relatively, the best placement must be than when sets were listed last, and how
 many times as long as that took is waited before they are listed again."""
+MOST_FAILED, LATER_S = 4, 2.0
+"""With more tasks than that: ways down to counts that must have led to nothing before programs end
+others instead; seconds per hundred tasks before those begin beside in any case."""
 MOST_ATTEMPTS = 8
 """Vectors of counts for which placements are annealed."""
 ATTEMPTS_LONGER = 2.0
@@ -159,6 +163,12 @@ class Tree:
         self.near: FloatArray = np.array(box.low, dtype=np.float64)
         self.hope = self.guess = HOPE
         self.layouts = self._layouts(seed)
+        number = 2 if self.large and self.ended else 0
+        self.rests = [Rests(pack, own, box, seed + k) for k in range(number)]
+        """Of a thread beside, and of the tree itself."""
+        self.began, self.failed = time.monotonic(), 0
+        self.room = math.inf
+        """W that the linear program of the last counts that were looked at leaves to lose."""
         self.apart = False
         """Whether layouts are made in a thread of their own."""
         self.choosing = Choosing(self.master, box) if self.fine and self.settles else None
@@ -199,6 +209,12 @@ class Tree:
     def large(self) -> bool:
         """Whether there are too many tasks for a search among all sets."""
         return self.pack.tasks > MOST_DECIDED and not self.pack.anchors
+
+    @property
+    def tight(self) -> bool:
+        """Whether the counts that are looked at leave less to lose than ways down lose here."""
+        lost = self.failed >= MOST_FAILED and self.room < LOST * self.master.top
+        return bool(self.rests) and lost
 
     @property
     def ended(self) -> bool:
@@ -446,7 +462,8 @@ class Tree:
         """Whether a linear program denies counts, which hold where a box has no others."""
         low = self.root.box.low
         relaxed, watts = relax(self.master, low, vector, self.cut, self.limits)
-        return relaxed.bound > watts
+        self.room = watts - relaxed.bound
+        return self.room < 0
 
     def _decides(
         self, vector: tuple[int, ...], gang: bool, seconds: float, wait: bool = True
@@ -552,6 +569,9 @@ class Tree:
         for k in range(1 if self.settles else ways):
             if self._placed(vector) or self.limits.stop is not None:
                 break
+            if self.tight:
+                self.rest(self.limits, 1)
+                break
             self._plunge(vector, node.binding, 0.0 if number == 1 and k == 0 else 1.0)
         return None
 
@@ -587,9 +607,10 @@ class Tree:
 
     def _plunge(self, vector: tuple[int, ...], binding: Binding, noise: float) -> None:
         """One way down from counts."""
-        self._offer(
-            way_down(self.master, vector, binding, self.limits, self.rng, noise, self.ended)
-        )
+        kind: EndedBy = "search" if self.ended else "none"
+        places = way_down(self.master, vector, binding, self.limits, self.rng, noise, kind)
+        self.failed = self.failed + 1 if places is None else 0
+        self._offer(places)
 
     def _offer(self, places: Places | None) -> None:
         if places is not None:
@@ -733,10 +754,28 @@ class Tree:
         self.hope = HOPE if better else min(1.0, self.hope * MORE_HOPE)
         return True
 
+    def rest(self, limits: Limits, which: int = 0) -> bool:
+        """A way down to counts near the root's, whose rest is a program; False where it waits.
+
+        As it takes time from the tree, it waits until there are tight counts, or for a while. The
+        first may run beside the tree: what changes there it reads, and no more.
+        """
+        known = self.search.watts
+        bound = min(self.bound, known)  # what is open may just have been closed
+        soon = time.monotonic() - self.began < LATER_S * self.pack.tasks / 100
+        waits = soon and not self.tight
+        if not self.rests or waits or not self.nodes or bound >= self.cut:
+            return False
+        rests = self.rests[which]
+        rests.learn(list(self.master.sets), limits)
+        self._offer(rests.attempt(bound, known, limits))
+        return True
+
     def _deal(self, near: tuple[int, ...]) -> None:
         """A placement with counts that cost a share of the gap more than those of an open node."""
         began, known = time.monotonic(), self.search.watts
-        vector = self._dearer(near[:-1], self.bound + self.guess * (known - self.bound))
+        most = self.bound + self.guess * (known - self.bound)
+        vector = dearer(self.pack, self.own, near[:-1], most, self.rng)
         if self.ended:
             servers = max(self.pack.servers_for(vector[0]), near[-1])
             self._plunge((*vector, servers), self.root.binding, 1.0)
@@ -748,20 +787,6 @@ class Tree:
         self.guess = HOPE if better else min(MOST_HOPE, self.guess * MORE_HOPE)
         self.limits.progress("counts by level", self.search.watts, self.bound)
         self.diving += time.monotonic() - began
-
-    def _dearer(self, vector: tuple[int, ...], most: float) -> tuple[int, ...]:
-        """More GPUs of some levels, drawn one by one as long as they cost no more than `most` W."""
-        for _ in range(self.pack.gpus):
-            more = [
-                (*vector[:q], count + 1, *vector[q + 1 :])
-                for q, count in enumerate(vector)
-                if count < (vector[q - 1] if q else self.pack.gpus)
-            ]
-            more = [one for one in more if closed_bound(self.pack, self.own, one) <= most]
-            if not more:
-                break
-            vector = more[int(self.rng.integers(len(more)))]
-        return vector
 
     def _below(self, node: Node, whole: Binding) -> None:
         """The best counts that a binding allows, within a few nodes."""

@@ -11,17 +11,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.covering import Covering, Decision, Question, Verdict
-from optgap.solvers.consolidation.deciding import SLACK_W, relax
+from optgap.solvers.consolidation.deciding import SLACK_W, place, relax
 from optgap.solvers.consolidation.generation import Set
 from optgap.solvers.consolidation.master import Binding, Box, Master
 from optgap.solvers.consolidation.packing import IntArray
 from optgap.solvers.consolidation.plunge import Ending, Held, Plunge, seated
 from optgap.solvers.consolidation.search import Places
+
+EndedBy = Literal["search", "programs", "none"]
 
 SMALLER = 0.6
 """Share of the tasks from which what is left is a problem of its own."""
@@ -29,6 +32,13 @@ FEW_LEFT, FEWER, END_S = 45, 0.75, 0.4
 """Tasks that are left to a search, times how many another one is tried with, and seconds for it."""
 MOST_SETS, MOST_NODES = 8000, 500_000
 """Sets that it has, and that are looked at for them, at most."""
+PROGRAMMED, LESS, LEAST, PROGRAM_S, LATER_S = 205, 0.72, 60, 10.0, 5.0
+"""Tasks that are left to a first integer program, and share of them to each next one; with fewer
+there is none; seconds for the first, and for others."""
+CHOSEN = 2400
+"""Sets of such a program, the best of each task."""
+MOST_TURN = 1000
+"""Ways to solve programs: some take a hundredth of the time of others."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +63,23 @@ def way_down(
     limits: Limits,
     rng: np.random.Generator,
     noise: float,
-    ended: bool = True,
+    ended: EndedBy = "search",
+    most: int = PROGRAMMED,
 ) -> Places | None:
     """One way down to counts, drawn with `noise`.
 
     Parameters
     ----------
-    ended: it ends in problems of its own, which have no servers.
+    ended: by what, in problems of its own, which have no servers; programs take longer.
+    most: tasks that are left to the first of them.
     """
-    most = master.watts(vector) + SLACK_W
-    end = ending(master, vector, limits, rng, noise) if ended else None
-    return Plunge(master, limits, rng, noise).placed(up_to(vector), binding, most, most, end)
+    end = None
+    if ended == "search":
+        end = ending(master, vector, limits, rng, noise)
+    elif ended == "programs":
+        end = programmed(master, vector, limits, rng, noise, most)
+    dearest = master.watts(vector) + SLACK_W
+    return Plunge(master, limits, rng, noise).placed(up_to(vector), binding, dearest, dearest, end)
 
 
 def ending(
@@ -92,6 +108,50 @@ def ending(
         decision = _decided(rest.master, rest.vector, limits.within(END_S))
         over = decision.verdict is not Verdict.OPEN
         return over, _whole(master, whole, rest, decision.places)
+
+    return end
+
+
+def programmed(
+    master: Master,
+    vector: tuple[int, ...],
+    limits: Limits,
+    rng: np.random.Generator,
+    noise: float,
+    most: int = PROGRAMMED,
+    seconds: float = PROGRAM_S,
+) -> Ending:
+    """What ends one way down to counts early: integer programs place what is left.
+
+    They take seconds, and place where a way loses too much: most is lost with the last hundred
+    tasks. Where sets are much alike the first does not, but one for fewer tasks and more sets of
+    each.
+
+    Parameters
+    ----------
+    most: tasks that are left to the first program. seconds: for it.
+    """
+
+    def end(whole: Held) -> tuple[bool, Places | None]:
+        left = _left(master, whole)
+        number = int((left > 0).sum())
+        if not number:
+            return True, seated(master, _one_by_one(whole))
+        if number > max(most, SMALLER * master.pack.tasks):
+            return False, None
+        rest = _rest(master, vector, whole, left)
+        least, fewer, places = up_to(rest.vector), most, None
+        if number <= most:
+            own, turn = limits.within(seconds), int(rng.integers(MOST_TURN))
+            places = place(rest.master, least.low, rest.vector, CHOSEN // number, own, turn)
+            fewer = int(LESS * number)
+        if places is None and fewer >= LEAST and limits.stop is None:
+            after = seconds if number > most else LATER_S
+            further = programmed(rest.master, rest.vector, limits, rng, noise, fewer, after)
+            none, dearest = Binding.none(number, 0), rest.master.watts(rest.vector) + SLACK_W
+            plunge = Plunge(rest.master, limits, rng, noise)
+            places = plunge.placed(least, none, dearest, dearest, further)
+        return True, _whole(master, whole, rest, places)
 
     return end
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import nullcontext
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
@@ -137,11 +138,8 @@ def _branch(
             proof = _by_turns(tree, proof, limits, workers, seed)
         elif beside:
             _with_layouts(tree, neighbours if many else None, limits)
-        while limits.stop is None and not closed(search, proof) and (tree.open() or tree.again()):
-            tree.run(limits.within(share))
-            if tree.open() and limits.stop is None and many and tree.choosing is None:
-                neighbours.run(limits.within(0.6 * share), tree.bound * (1 + CLOSE))
-            share *= 1.5
+        with Beside(tree, None, limits) if tree.rests else nullcontext():
+            _go_on(tree, neighbours if many else None, proof, limits, share)
     finally:
         tree.close()
     if limits.stop is None and not closed(search, proof):
@@ -152,6 +150,17 @@ def _branch(
     if watts > proof.watts:
         proof = Proof(watts, "columns, branched on counts of GPUs and on servers", proof.counts)
     return proof
+
+
+def _go_on(
+    tree: Tree, neighbours: Neighbours | None, proof: Proof, limits: Limits, share: float
+) -> None:
+    """Branch until nothing is left, by turns with neighbours; each turn takes longer."""
+    while limits.stop is None and not closed(tree.search, proof) and (tree.open() or tree.again()):
+        tree.run(limits.within(share))
+        if neighbours and tree.open() and limits.stop is None and tree.choosing is None:
+            neighbours.run(limits.within(0.6 * share), tree.bound * (1 + CLOSE))
+        share *= 1.5
 
 
 def _small(tree: Tree) -> bool:

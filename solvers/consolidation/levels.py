@@ -119,6 +119,23 @@ def closed_bound(pack: Packing, own: Levels, counts: tuple[int, ...]) -> float:
     return gpus * (1 - 1e-12) + least_static(pack, counts[0])
 
 
+def dearer(
+    pack: Packing, own: Levels, vector: tuple[int, ...], most: float, rng: np.random.Generator
+) -> tuple[int, ...]:
+    """More GPUs of some levels, drawn one by one as long as they cost no more than `most` W."""
+    for _ in range(pack.gpus):
+        more = [
+            (*vector[:q], count + 1, *vector[q + 1 :])
+            for q, count in enumerate(vector)
+            if count < (vector[q - 1] if q else pack.gpus)
+        ]
+        more = [one for one in more if closed_bound(pack, own, one) <= most]
+        if not more:
+            break
+        vector = more[int(rng.integers(len(more)))]
+    return vector
+
+
 def level_bound(
     pack: Packing,
     own: Levels,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,15 +18,15 @@ from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Gang
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation import branching, endings
-from optgap.solvers.consolidation.deciding import Decision, Verdict
-from optgap.solvers.consolidation.endings import ending, way_down
+from optgap.solvers.consolidation.deciding import Decision, Verdict, place
+from optgap.solvers.consolidation.endings import EndedBy, ending, programmed, way_down
 from optgap.solvers.consolidation.exhaustive import exhaustive
 from optgap.solvers.consolidation.levels import counted, levels
 from optgap.solvers.consolidation.master import Binding, Box, Master
 from optgap.solvers.consolidation.packing import packing
 from optgap.solvers.consolidation.plunge import Held
 from optgap.solvers.consolidation.programs import Program
-from optgap.solvers.consolidation.search import Search
+from optgap.solvers.consolidation.search import Places, Search
 from optgap.solvers.consolidation.squeeze import applies
 
 
@@ -47,10 +49,16 @@ def begun(problem: ConsolidationProblem) -> tuple[Master, tuple[int, ...]] | Non
     few=st.sampled_from((0, 1, 3, 45)),
     most=st.sampled_from((1, 8000)),
     smaller=st.sampled_from((0.6, 1.0)),
+    ended=st.sampled_from(("search", "programs")),
     seed=st.integers(0, 99),
 )
 def test_what_is_placed_in_parts_keeps_the_counts(
-    problem: ConsolidationProblem, few: int, most: int, smaller: float, seed: int
+    problem: ConsolidationProblem,
+    few: int,
+    most: int,
+    smaller: float,
+    ended: EndedBy,
+    seed: int,
 ) -> None:
     found = begun(problem)
     if found is None:
@@ -60,8 +68,9 @@ def test_what_is_placed_in_parts_keeps_the_counts(
         patch.setattr(endings, "FEW_LEFT", few)
         patch.setattr(endings, "MOST_SETS", most)
         patch.setattr(endings, "SMALLER", smaller)
+        patch.setattr(endings, "LEAST", 2)
         none, rng = Binding.none(master.pack.tasks, 0), np.random.default_rng(seed)
-        places = way_down(master, vector, none, Limits(), rng, 1.0)
+        places = way_down(master, vector, none, Limits(), rng, 1.0, ended, few)
     if places is not None:
         assert problem.check(master.pack.solution(places)) == []
         assert (counts_of(master.pack, master.own, places) <= vector).all()
@@ -142,6 +151,69 @@ def test_fewer_tasks_must_be_left_before_another_program_is_tried(
         whole: Held = [((ell,), int(master.pack.width[ell])) for ell in range(covered)]
         assert end(whole) == (False, None)
     assert asked == [40, 30]
+
+
+def test_programs_are_for_fewer_tasks_each_time_and_for_more_sets_of_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """None before 30 of 50 tasks are left; each next with 0.72 of those at most, as long as 12."""
+    problem = mixed(seed=3, size=50, capacity="mean", gang="free")
+    found = begun(problem)
+    assert found is not None
+    master, vector = found
+    more = tuple(2 * count for count in vector)
+    asked: list[tuple[int, int]] = []
+
+    def unplaced(rest: Master, _: object, __: object, each: int, *___: object) -> None:
+        asked.append((rest.pack.tasks, each))
+
+    monkeypatch.setattr(endings, "place", unplaced)
+    monkeypatch.setattr(endings, "LEAST", 12)
+    monkeypatch.setattr(endings, "CHOSEN", 240)
+    end = programmed(master, more, Limits(), np.random.default_rng(0), 0.0, 30)
+    for covered in (0, 19):
+        whole: Held = [((ell,), int(master.pack.width[ell])) for ell in range(covered)]
+        assert end(whole) == (False, None)
+    assert asked == []
+    over, places = end([((ell,), int(master.pack.width[ell])) for ell in range(20)])
+    assert over
+    assert places is None or problem.check(master.pack.solution(places)) == []
+    assert len(asked) > 1
+    assert asked[0] == (30, 8)
+    assert all(later <= 0.72 * tasks for (tasks, _), (later, _) in itertools.pairwise(asked))
+    assert all(each == 240 // tasks for tasks, each in asked)
+    assert all(0.72 * tasks >= 12 for tasks, _ in asked[:-1])
+    asked.clear()  # a smaller problem long before programs: its linear programs take less time
+    sooner = programmed(master, more, Limits(), np.random.default_rng(0), 0.0, 20)
+    over, _ = sooner([((ell,), int(master.pack.width[ell])) for ell in range(20)])
+    assert over
+    assert asked[0][0] <= 20
+
+
+def test_a_placement_of_a_program_ends_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With counts of a placement all is placed at once; with a first GPU taken it still counts."""
+    asked: list[int] = []
+
+    def counted_place(rest: Master, *given: Any) -> Places | None:
+        asked.append(rest.pack.tasks)
+        return place(rest, *given)
+
+    monkeypatch.setattr(endings, "place", counted_place)
+    monkeypatch.setattr(endings, "LEAST", 1)
+    problem = mixed(seed=1, size=12, capacity="mean", gang="free")
+    found = begun(problem)
+    assert found is not None
+    master, vector = found
+    for covered in (0, 1):
+        whole: Held = [((ell,), int(master.pack.width[ell])) for ell in range(covered)]
+        more = tuple(count + covered for count in vector)
+        end = programmed(master, more, Limits(), np.random.default_rng(0), 0.0)
+        over, places = end(whole)
+        assert over
+        assert places is not None
+        assert problem.check(master.pack.solution(places)) == []
+        assert (counts_of(master.pack, master.own, places) <= more).all()
+    assert asked == [12, 11]
 
 
 @pytest.mark.parametrize("slow", [0.0, 1e9])
