@@ -90,8 +90,8 @@ NEARER, LISTED_LESS = 1e-5, 5.0
 """How much better, relatively, the best placement must be than when sets were listed last, and how
 many times as long as that took is waited before they are listed again."""
 MOST_FAILED, LATER_S = 4, 2.0
-"""With more tasks than that: ways down to counts that must have led to nothing before programs end
-others instead; seconds per hundred tasks before those begin beside in any case."""
+"""Ways down to counts that must have led to nothing before programs end others instead, where there
+are too many tasks for a search; seconds per hundred tasks before those begin beside in any case."""
 MOST_ATTEMPTS = 8
 """Vectors of counts for which placements are annealed."""
 ATTEMPTS_LONGER = 2.0
@@ -767,7 +767,7 @@ class Tree:
         if not self.rests or waits or not self.nodes or bound >= self.cut:
             return False
         rests = self.rests[which]
-        rests.learn(list(self.master.sets), limits)
+        rests.learn(self.master.sets, limits)
         self._offer(rests.attempt(bound, known, limits))
         return True
 

@@ -78,8 +78,14 @@ def way_down(
         end = ending(master, vector, limits, rng, noise)
     elif ended == "programs":
         end = programmed(master, vector, limits, rng, noise, most)
-    dearest = master.watts(vector) + SLACK_W
-    return Plunge(master, limits, rng, noise).placed(up_to(vector), binding, dearest, dearest, end)
+    return _down(Plunge(master, limits, rng, noise), vector, binding, end)
+
+
+def _down(
+    plunge: Plunge, vector: tuple[int, ...], binding: Binding, end: Ending | None
+) -> Places | None:
+    most = plunge.master.watts(vector) + SLACK_W
+    return plunge.placed(up_to(vector), binding, most, most, end)
 
 
 def ending(
@@ -140,17 +146,17 @@ def programmed(
         if number > max(most, SMALLER * master.pack.tasks):
             return False, None
         rest = _rest(master, vector, whole, left)
-        least, fewer, places = up_to(rest.vector), most, None
+        fewer, places = most, None
         if number <= most:
-            own, turn = limits.within(seconds), int(rng.integers(MOST_TURN))
-            places = place(rest.master, least.low, rest.vector, CHOSEN // number, own, turn)
+            least, turn = up_to(rest.vector).low, int(rng.integers(MOST_TURN))
+            own = limits.within(seconds)
+            places = place(rest.master, least, rest.vector, CHOSEN // number, own, turn)
             fewer = int(LESS * number)
         if places is None and fewer >= LEAST and limits.stop is None:
             after = seconds if number > most else LATER_S
             further = programmed(rest.master, rest.vector, limits, rng, noise, fewer, after)
-            none, dearest = Binding.none(number, 0), rest.master.watts(rest.vector) + SLACK_W
             plunge = Plunge(rest.master, limits, rng, noise)
-            places = plunge.placed(least, none, dearest, dearest, further)
+            places = _down(plunge, rest.vector, Binding.none(number, 0), further)
         return True, _whole(master, whole, rest, places)
 
     return end

@@ -51,7 +51,7 @@ class Rests:
     def learn(self, sets: list[Set], limits: Limits) -> None:
         """Begin with sets of another program, and with the counts of the linear program; once."""
         if self.near is None:
-            self.master.add(sets)
+            self.master.add(list(sets))  # whose own program may add to them meanwhile
             relaxed = self.master.run(limits)
             self.near = tuple(np.floor(relaxed.vector + WHOLE).astype(int).tolist())
 

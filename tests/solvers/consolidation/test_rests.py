@@ -35,6 +35,20 @@ def large(problem: ConsolidationProblem, monkeypatch: pytest.MonkeyPatch) -> tup
     return built(packing(problem))
 
 
+def begun(problem: ConsolidationProblem, seed: int = 0) -> tuple[Rests, Search, float] | None:
+    """Rests without sets of another program, a placement that they may undercut, and a bound."""
+    pack = packing(problem)
+    own, search = levels(pack), Search(pack, 0)
+    search.build(Limits(), tries=1)
+    if search.places is None or pack.gang or not applies(pack, own):
+        return None
+    low = counted(pack, own, Limits())
+    high = (pack.gpus,) * len(low) + (len(pack.server_w),)
+    asked = Rests(pack, own, Box((*low, pack.servers_for(low[0])), high), seed)
+    asked.learn([], Limits())
+    return asked, search, closed_bound(pack, own, low)
+
+
 @settings(max_examples=80)
 @given(
     problem=consolidation_problems(even=True, lines=False),
@@ -46,18 +60,11 @@ def large(problem: ConsolidationProblem, monkeypatch: pytest.MonkeyPatch) -> tup
 def test_what_is_placed_keeps_the_rules_and_costs_what_its_counts_do(
     problem: ConsolidationProblem, each: int, hope: float, lost: float, seed: int
 ) -> None:
-    pack = packing(problem)
-    own, search = levels(pack), Search(pack, 0)
-    search.build(Limits(), tries=1)
-    if search.places is None or pack.gang or not applies(pack, own):
+    found = begun(problem, seed)
+    if found is None:
         return
-    low = counted(pack, own, Limits())
-    high = (pack.gpus,) * len(low) + (len(pack.server_w),)
-    box = Box((*low, pack.servers_for(low[0])), high)
-    asked = Rests(pack, own, box, seed)
-    asked.hope = hope
-    asked.learn([], Limits())
-    bound = closed_bound(pack, own, low)
+    asked, search, bound = found
+    asked.hope, pack = hope, asked.pack
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(endings, "CHOSEN", each * pack.tasks)
         patch.setattr(rests, "LOST", lost)
@@ -70,15 +77,9 @@ def test_what_is_placed_keeps_the_rules_and_costs_what_its_counts_do(
 
 
 def test_hope_rises_while_nothing_is_placed_and_begins_anew_after_a_placement() -> None:
-    problem = mixed(seed=4, size=24, capacity="mean", gang="free")
-    pack = packing(problem)
-    own, search = levels(pack), Search(pack, 0)
-    search.build(Limits(), tries=1)
-    low = counted(pack, own, Limits())
-    box = Box((*low, pack.servers_for(low[0])), (pack.gpus,) * len(low) + (len(pack.server_w),))
-    asked = Rests(pack, own, box, 0)
-    asked.learn([], Limits())
-    bound = closed_bound(pack, own, low)
+    found = begun(mixed(seed=4, size=24, capacity="mean", gang="free"))
+    assert found is not None
+    asked, search, bound = found
     hopes = []
     for _ in range(12):  # for nothing that costs less than the bound
         assert asked.attempt(bound, bound, Limits()) is None
