@@ -30,6 +30,8 @@ MOST_JOBS = 6
 MOST_CONFIGURATIONS = 40
 """Per class: more, and a joint one takes too long to find."""
 EPS = 1e-9
+SHORT = 1e-7
+"""Shares of jobs, in all, that an order may leave undone and still count as possible."""
 
 Joint = tuple[int, ...]
 """The configuration of each job, −1 for none."""
@@ -92,6 +94,7 @@ class Search:
         self.pool: dict[frozenset[int], list[Joint]] = {}
         self.programs = 0
         self.trouble = ""
+        self.stopped: Termination | None = None
 
     def columns(self, active: frozenset[int]) -> list[Joint]:
         """Those made so far for a set; at first nothing, and each job alone at its fastest."""
@@ -128,20 +131,35 @@ class Search:
         return total, tuple(idle)
 
     def solve(self, events: tuple[int, ...]) -> Node | None:
-        """The linear program of a prefix; None when no schedule has its events in that order."""
+        """The linear program of a prefix; None when no schedule has its events in that order.
+
+        Also None where `trouble` or `stopped` says that it is not known.
+        """
         sets = self._sets(events)
+        first, slack = False, 0.0
         while True:
             columns = [(i, q) for i, active in enumerate(sets) for q in self.columns(active)]
-            solved, rows = self._program(events, columns, len(sets))
+            solved, rows = self._program(events, columns, first, slack)
             self.programs += 1
-            if solved.status is Status.INFEASIBLE:
+            if solved.status is Status.INFEASIBLE and not first and not slack:
+                first = True  # of the columns made so far: phase 1 makes those that are missing
+                continue
+            if solved.termination in (Termination.TIME_LIMIT, Termination.INTERRUPTED):
+                self.stopped = solved.termination
+            self.stopped = self.stopped or self.limits.stop
+            if self.stopped is not None:
                 return None
             if solved.values is None:  # nothing is known of this order: the search must end
                 self.trouble = solved.message or f"a linear program ended {solved.status}"
                 return None
             if solved.duals is None or solved.objective is None:
                 raise ValueError("the linear program's solver gives no duals")
-            if not self._extend(sets, events, solved.duals, rows):
+            if first and solved.objective <= SHORT * float(self.fastest.max()):
+                first, slack = False, SHORT
+                continue
+            if not self._extend(sets, solved.duals, rows, first):
+                if first:
+                    return None  # with every column there is work left undone
                 break
         plan = tuple(
             tuple(
@@ -167,26 +185,43 @@ class Search:
         return sets
 
     def _program(
-        self, events: tuple[int, ...], columns: list[tuple[int, Joint]], intervals: int
+        self,
+        events: tuple[int, ...],
+        columns: list[tuple[int, Joint]],
+        first: bool,
+        slack: float,
     ) -> tuple[Solved, dict[str, Any]]:
         """min Σ C: work rows by job, times of submissions, and completions still to come.
 
-        Time begins with the first submission.
+        Time begins with the first submission. In phase 1 (`first`) instead the least share of
+        work left undone, by artificial variables; in phase 2 they may take up to `slack` each.
         """
         done = {event: i for i, event in enumerate(events) if event >= 0}
         rest = [j for j in range(self.size) if j not in done]
         zero = float(self.submit[0])
-        builder = LinearBuilder("min", offset=zero * len(done))
+        builder = LinearBuilder("min", offset=0.0 if first else zero * len(done))
         for i, _ in columns:
-            builder.variable(cost=float(sum(1 for at in done.values() if at >= i)))
+            builder.variable(
+                cost=0.0 if first else float(sum(1 for at in done.values() if at >= i))
+            )
         late = [
-            builder.variable(lower=float(self.submit[j] + self.fastest[j]), cost=1.0) for j in rest
+            builder.variable(
+                lower=float(self.submit[j] + self.fastest[j]), cost=0.0 if first else 1.0
+            )
+            for j in rest
         ]
         work = []
         for j in range(self.size):
             terms = [
                 (x, float(self.rate[j][q[j]])) for x, (_, q) in enumerate(columns) if q[j] >= 0
             ]
+            if j in done and (first or slack):
+                # in seconds, as times are: a share per second may be below solvers' tolerances
+                undone = builder.variable(
+                    upper=math.inf if first else slack,
+                    cost=float(self.fastest.max()) if first else 0.0,
+                )
+                terms.append((undone, 1.0))
             work.append(builder.row(terms, lower=1.0 if j in done else -math.inf, upper=1.0))
         fixed, arrived = {}, 1
         for i, event in enumerate(events):
@@ -204,28 +239,29 @@ class Search:
             limit = builder.row([(x, 1.0) for x in range(len(columns))], upper=when)
         else:
             limit = -1
-        solved = solve(builder.build(), backend="highs", limits=Limits())
+        solved = solve(builder.build(), backend="highs", limits=self.limits)
         rows = {"work": work, "fixed": fixed, "ends": ends, "limit": limit, "done": done}
         return solved, rows
 
     def _extend(
         self,
         sets: list[frozenset[int]],
-        events: tuple[int, ...],
         duals: Floats,
         rows: dict[str, Any],
+        first: bool,
     ) -> bool:
         """Add joint configurations of negative reduced cost; whether there was one."""
         worth = duals[rows["work"]]
         added = False
         for i, active in enumerate(sets):
-            cost = float(sum(1 for at in rows["done"].values() if at >= i))
+            cost = 0.0 if first else float(sum(1 for at in rows["done"].values() if at >= i))
             cost -= sum(float(duals[r]) for at, r in rows["fixed"].items() if at >= i)
             cost += sum(float(duals[r]) for r in rows["ends"])
             if rows["limit"] >= 0:
                 cost -= float(duals[rows["limit"]])
             value, joint = self.price(active, worth)
-            if value > cost + 1e-8 * (1 + abs(cost)) and joint not in self.columns(active):
+            least = 1e-9 * abs(cost) if first else 1e-8 * (1 + abs(cost))
+            if value > cost + least and joint not in self.columns(active):
                 self.columns(active).append(joint)
                 added = True
         return added
@@ -301,7 +337,7 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome
             break
         for events in search.children(node.events):
             child = search.solve(events)
-            if search.trouble:
+            if search.trouble or search.stopped is not None:
                 break
             if child is None or (best is not None and child.value >= best.value):
                 continue
@@ -311,7 +347,7 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome
             else:
                 # deeper first among equals
                 heapq.heappush(heap, (max(child.value, value), -next(counter), child))
-        stopped = Termination.ERROR if search.trouble else limits.stop
+        stopped = Termination.ERROR if search.trouble else search.stopped or limits.stop
     if stopped is None and best is not None:
         bound = best.value
     return _outcome(problem, search, best, bound, stopped)
