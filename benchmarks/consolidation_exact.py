@@ -31,7 +31,7 @@ def main() -> None:
         for seed in range(arguments.seeds):
             problem = mixed(seed=seed, size=size, capacity=arguments.capacity)
             ours = optgap.solve(problem, "exact", time_limit=arguments.limit)
-            theirs = optgap.solve(problem, "printed", time_limit=arguments.limit)
+            theirs = optgap.solve(problem, "printed", backend="cbc", time_limit=arguments.limit)
             both = (ours, theirs)
             if all(r.status is Status.OPTIMAL for r in both):
                 values = [r.objective for r in both if r.objective is not None]

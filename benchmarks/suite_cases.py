@@ -127,7 +127,7 @@ def consolidation() -> Iterator[Case]:
         params = {"size": 8 * size, "capacity": "none"}
         small = {"size": 8}
         ours = solving("consolidation", "exact", params, small, time_limit=LIMIT)
-        printed = solving("consolidation", "printed", params, time_limit=LIMIT)
+        printed = solving("consolidation", "printed", params, backend="cbc", time_limit=LIMIT)
         yield Case("consolidation", "exact", size, "printed formulation, CBC", ours, printed)
     for size in SIZES:
         fast, slow = partial(cats, size, False), partial(cats, size, True)

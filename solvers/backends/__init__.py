@@ -35,6 +35,7 @@ class Backend:
     duals: gives row duals of a linear program.
     interrupts: can be stopped at once, and hands over what it has; the others run on in the
         background until their own time limit and their incumbent is lost.
+    extra: of optgap, which installs what a plain installation may not have.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Backend:
     continuous: bool = True
     duals: bool = False
     interrupts: bool = True
+    extra: str = ""
 
     @property
     def module(self) -> str:
@@ -52,6 +54,8 @@ class Backend:
     @property
     def install(self) -> str:
         """The command that installs what is needed."""
+        if self.extra:
+            return f"pip install 'optgap[{self.extra}]'"
         return "pip install " + " ".join(f"'{name}{spec}'" for name, spec in self.packages.items())
 
 
@@ -65,7 +69,7 @@ BACKENDS: Mapping[str, Backend] = {
     backend.name: backend
     for backend in (
         Backend("highs", "HiGHS", {"highspy": HIGHSPY}, duals=True),
-        Backend("cbc", "CBC", {"pulp": ">=3.3.1,<5", "cbcbox": ">=2.931"}),
+        Backend("cbc", "CBC", {"pulp": ">=3.3.1,<5", "cbcbox": ">=2.931"}, extra="cbc"),
         Backend("cpsat", "CP-SAT", {"ortools": ORTOOLS}, continuous=False),
         Backend("scipy", "SciPy (HiGHS)", {"scipy": ">=1.15"}, interrupts=False),
         Backend("scip", "SCIP", {"ortools": ORTOOLS}),
@@ -140,15 +144,21 @@ def require(name: str) -> Backend:
 def _trouble(name: str) -> str:
     """What the installed versions have against a back end, in less than a line."""
     backend = BACKENDS[name]
-    missing = [package for package in backend.packages if not _version(package)]
+    needed = {p: spec for p, spec in backend.packages.items() if _version(p) or not _carried(p)}
+    missing = [package for package in needed if not _version(package)]
     if missing:
         return f"{' and '.join(missing)} not installed"
     if name == "highs":
         return _highspy_trouble(_version("highspy"), bool(_version("ortools")))
-    for package, spec in backend.packages.items():
+    for package, spec in needed.items():
         if not _satisfies(_version(package), spec):
             return f"{package} {_version(package)}, which is not {spec}"
     return ""
+
+
+def _carried(package: str) -> bool:
+    """PuLP 3 carries a CBC, PuLP 4 none."""
+    return package == "cbcbox" and (0,) < _release(_version("pulp")) < (4,)
 
 
 def _highspy_trouble(found: str, with_ortools: bool) -> str:

@@ -1,4 +1,4 @@
-"""CBC: the problem is written by PuLP and solved by the executable that cbcbox carries."""
+"""CBC: the problem is written by PuLP and solved by cbcbox's executable, else by PuLP 3's own."""
 
 from __future__ import annotations
 
@@ -22,15 +22,37 @@ BOUND = re.compile(r"^Lower bound:\s+(\S+)", re.MULTILINE)
 
 
 def probe() -> None:
-    """Import what it needs."""
-    import cbcbox  # noqa: F401
+    """Find what it needs, or raise ImportError."""
     import pulp  # noqa: F401
+
+    executable()
+
+
+def executable() -> str:
+    """Path of the CBC to run: cbcbox's where that is installed, else the one in PuLP 3.
+
+    Raises
+    ------
+    ImportError: where there is neither, or PuLP 3 has none for this machine.
+    """
+    try:
+        from cbcbox import cbc_bin_path
+    except ModuleNotFoundError:
+        return _bundled()
+    return str(cbc_bin_path())
+
+
+def _bundled() -> str:
+    from pulp import PULP_CBC_CMD
+
+    path = str(getattr(PULP_CBC_CMD, "pulp_cbc_path", ""))
+    if not os.access(path, os.X_OK):
+        raise ImportError("cbcbox not installed, and PuLP has no CBC that runs here")
+    return path
 
 
 def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
     """Solve with the CBC executable, in a folder of its own."""
-    from cbcbox import cbc_bin_path
-
     from optgap.solvers.backends.pulp_model import write_mps
 
     with tempfile.TemporaryDirectory(prefix="optgap-cbc-") as name:
@@ -41,7 +63,7 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
             return Solved(Status.NO_SOLUTION, stopped, solver=_name(), message=told)
         if options.start is not None:
             _write_start(folder / "start.sol", model, options.start)
-        command = [cbc_bin_path(), "model.mps", *_arguments(limits, options)]
+        command = [executable(), "model.mps", *_arguments(limits, options)]
         with open(folder / "log", "w") as log:
             process = subprocess.Popen(
                 command,
@@ -146,6 +168,10 @@ def _proven(model: LinearModel, values: FloatArray, gap: float, logged: float | 
 
 
 def _name() -> str:
+    try:
+        import cbcbox  # noqa: F401
+    except ModuleNotFoundError:
+        return f"CBC (PuLP {version('pulp')})"
     return f"CBC (cbcbox {version('cbcbox')})"
 
 

@@ -43,9 +43,9 @@ METHODS = entries(
     Entry(
         "printed",
         f"{HERE}.printed:printed",
-        "Eq. 6-14 as printed, written by PuLP and solved by CBC: the reference",
+        "Eq. 6-14 as printed, by a general MILP solver (backend: highs, cbc, …): the reference",
         kind="exact",
-        params={"backend": "cbc", "big_m": True},
+        params={"backend": "highs", "big_m": True},
         goals=POWER,
     ),
     Entry(

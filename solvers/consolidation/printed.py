@@ -112,7 +112,7 @@ def printed(
     *,
     limits: Limits,
     seed: int,
-    backend: str = "cbc",
+    backend: str = "highs",
     big_m: bool = True,
 ) -> Outcome:
     """Eq. 6-14 on a MILP solver; the paper used PuLP with CBC and a tolerance of 1e-6.
@@ -121,7 +121,7 @@ def printed(
 
     Parameters
     ----------
-    backend: ``cbc``, ``highs``, ``scip`` or ``scipy``.
+    backend: ``highs``, ``cbc``, ``scip`` or ``scipy``.
     big_m: (14) with M = f_max as printed; else (14'), equal at x = 1 and tighter at x = 0.
 
     Raises

@@ -152,7 +152,8 @@ def used(python: str, wheel: Path, archive: Path, place: Path, lowest: bool) -> 
         install += ["--constraint", str(limits)]
     check = Check(f"{version}, {'lowest' if lowest else 'newest'} dependencies")
     print(f"\n{check.name}: the wheel")
-    user.checked([*install, str(wheel)])
+    # one of COMMANDS asks for CBC, and PuLP 4 carries none
+    user.checked([*install, f"{wheel}[cbc]"])
     user.checked(["pip", "check"])
     of_wheel = installed(user)
     commands(user, check)

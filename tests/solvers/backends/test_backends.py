@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 import threading
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -281,7 +283,30 @@ def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(backends, "_version", lambda package: "")
     with pytest.raises(BackendUnavailable, match="pulp and cbcbox not installed") as caught:
         require("cbc")
-    assert "pip install 'pulp>=3.3.1,<5' 'cbcbox>=2.931'" in str(caught.value)
+    assert "pip install 'optgap[cbc]'" in str(caught.value)
+
+
+def test_pulp_4_without_cbcbox_has_no_cbc_and_one_line_says_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(backends, "_version", lambda package: {"pulp": "4.2.0"}.get(package, ""))
+    with pytest.raises(BackendUnavailable, match="cbcbox not installed") as caught:
+        require("cbc")
+    assert "pip install 'optgap[cbc]'" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.skipif(int(version("pulp").split(".")[0]) > 3, reason="PuLP 4 carries no CBC")
+def test_without_cbcbox_the_cbc_in_pulp_3_solves(monkeypatch: pytest.MonkeyPatch) -> None:
+    from optgap.solvers.backends import cbc
+
+    monkeypatch.setitem(sys.modules, "cbcbox", None)
+    monkeypatch.setattr(backends, "_version", lambda p: "" if p == "cbcbox" else version(p))
+    assert backends.unusable("cbc") == ""
+    assert "pulp" in cbc.executable()
+    solved = solve(knapsack([5.0, 4.0, 3.0], [2, 2, 2], 4), backend="cbc", limits=Limits())
+    assert (solved.status, solved.objective) == (Status.OPTIMAL, pytest.approx(9.0))
+    assert solved.solver.startswith("CBC (PuLP 3")
 
 
 def test_an_import_that_fails_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
