@@ -6,8 +6,24 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from numba import njit
+from numba.core import event
+
+from optgap.models.clock import COMPILING
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Listener(event.Listener):
+    """Stops the clock of limits while numba compiles."""
+
+    def on_start(self, event: Any) -> None:
+        COMPILING.begin()
+
+    def on_end(self, event: Any) -> None:
+        COMPILING.end()
+
+
+event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]
 
 
 def compiled(function: F) -> F:

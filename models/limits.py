@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from optgap.models.clock import working_time
 from optgap.models.result import Termination
 
 Progress = Callable[[str, float | None, float | None], None]
@@ -26,7 +26,7 @@ class Limits:
 
     Parameters
     ----------
-    time_limit: wall-clock seconds from now, or None for no limit.
+    time_limit: wall-clock seconds from now, compiling left out, or None for no limit.
     interrupted: set from outside (a signal handler) to ask for an early, clean end.
     progress: told the phase, the incumbent and the bound as they change.
     """
@@ -34,12 +34,12 @@ class Limits:
     time_limit: float | None = None
     interrupted: threading.Event = field(default_factory=threading.Event)
     progress: Progress = silent
-    started: float = field(default_factory=time.monotonic)
+    started: float = field(default_factory=working_time)
 
     @property
     def elapsed(self) -> float:
-        """Seconds since this limit was made."""
-        return time.monotonic() - self.started
+        """Seconds since this limit was made, without those spent compiling."""
+        return working_time() - self.started
 
     @property
     def remaining(self) -> float:

@@ -109,7 +109,7 @@ class Result:
     """A solution with the referee's objective and a proven bound.
 
     `objective` is the referee's; `bound` is in the same unit and sense. `seconds` is wall
-    time of the method alone, without reading files or refereeing. `problem` is what was
+    time of the method alone, without reading files, compiling or refereeing. `problem` is what was
     solved, where that is known: the JSON form needs it to name things.
     """
 

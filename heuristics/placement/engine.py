@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from functools import lru_cache
 
 import numpy as np
@@ -19,6 +18,7 @@ from optgap.heuristics.placement.tables import (
     Rule,
     Run,
 )
+from optgap.models.clock import working_time
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
@@ -59,11 +59,11 @@ def simulate(
             termination = stopped
             break
         limits.progress(f"{label}: arrival {done} of {total}", None, None)
-        started, start = time.perf_counter(), done
+        started, start = working_time(), done
         done = min(total, start + step)
         place_arrivals(run, start, done, rank, mask)
         # How long an arrival takes hangs on nodes, target workload and policy: feel for it.
-        brief = time.perf_counter() - started < LOOK_EVERY
+        brief = working_time() - started < LOOK_EVERY
         step = 2 * step if brief else max(1, step // 2)
     node = np.where(rank >= 0, order[rank], -1)
     return Outcome(

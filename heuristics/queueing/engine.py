@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,7 @@ from optgap.heuristics.queueing.tables import (
     Run,
     Table,
 )
+from optgap.models.clock import working_time
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.result import Outcome, Status, Termination
@@ -54,9 +54,9 @@ def drive(
             termination = stopped
             break
         limits.progress(f"{label}: {run.tally[0]} of {len(problem)} jobs", None, None)
-        began = time.perf_counter()
+        began = working_time()
         more = step(events)
-        brief = time.perf_counter() - began < LOOK_EVERY_S
+        brief = working_time() - began < LOOK_EVERY_S
         events = 2 * events if brief else max(1, events // 2)
     return outcome_of(problem, run, termination)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 
+from optgap.models.clock import working_time
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.choosing import Choice, Choosing
 from optgap.solvers.consolidation.covering import Verdict
@@ -166,7 +166,7 @@ class Tree:
         number = 2 if self.large and self.ended else 0
         self.rests = [Rests(pack, own, box, seed + k) for k in range(number)]
         """Of a thread beside, and of the tree itself."""
-        self.began, self.failed = time.monotonic(), 0
+        self.began, self.failed = working_time(), 0
         self.room = math.inf
         """W that the linear program of the last counts that were looked at leaves to lose."""
         self.apart = False
@@ -248,9 +248,9 @@ class Tree:
         May be called again, to go on.
         """
         self.limits = self.attempts.limits = limits
-        began, self.diving = time.monotonic(), 0.0
+        began, self.diving = working_time(), 0.0
         while self.open() and limits.stop is None:
-            if self.nodes and self._seek(self.heap[0], time.monotonic() - began):
+            if self.nodes and self._seek(self.heap[0], working_time() - began):
                 self._choose()
                 continue
             if not self.open():
@@ -274,7 +274,7 @@ class Tree:
         if self.choosing.ready:
             self._known(self.choosing.stop())
         self._offer(self.choosing.take())
-        began = time.monotonic()
+        began = working_time()
         late = began >= self.listing and self.cut < (1 - NEARER) * self.listed_at
         if not (self.open() and late) or self.limits.stop is not None:
             return
@@ -285,7 +285,7 @@ class Tree:
         relaxed = self.master.run(self.limits, self.cut, priced=True)
         if relaxed.bound < self.cut:
             self.choosing.begin(box, relaxed.bound, self.cut, self.whole)
-        self.listing = time.monotonic() + LISTED_LESS * (time.monotonic() - began)
+        self.listing = working_time() + LISTED_LESS * (working_time() - began)
 
     def _chosen(self, choosing: Choosing, node: Node, bound: float) -> bool:
         """Whether few sets are left for what is better, and the cheapest of them are known."""
@@ -435,9 +435,9 @@ class Tree:
         seconds = self.patience * DECIDE_S * self.pack.tasks / 100
         near = self.pack.gang and self.cut < self.master.watts(vector) * (1 + NEAR)
         for gang in (False, True) if near else (False,):
-            began = time.monotonic()
+            began = working_time()
             if self._decides(vector, gang, seconds):
-                seconds = LIFT * (time.monotonic() - began)
+                seconds = LIFT * (working_time() - began)
                 self.refused.append(self._lifted(node, vector, gang, seconds))
                 return self.refused[-1]
         return None
@@ -623,12 +623,12 @@ class Tree:
 
     def _downs(self) -> None:
         """Ways down from the root, by which the best placement is near from the beginning."""
-        began = time.monotonic()
+        began = working_time()
         for k in range(DOWNS):
             if self.open() and self.limits.stop is None:
                 self.master.shrink()
                 self._down(self._near(0), self.root.binding, self.cut, float(k > 0))
-        self.diving += time.monotonic() - began
+        self.diving += working_time() - began
 
     def _near(self, servers: int) -> Box:
         """The root's box with as many GPUs and servers as the best node has, or more servers."""
@@ -639,14 +639,14 @@ class Tree:
 
     def _renew(self) -> None:
         """A way down from a part of the best placement."""
-        began = time.monotonic()
+        began = working_time()
         self.master.shrink()
         part = part_of(self.pack, self.search.places or [], self.rng.uniform(*KEPT), self.rng)
         servers = part.awake if self.pack.gang and self.rng.random() < MORE_SERVERS else 0
         binding = self.root.binding.bind(part.bound)
         self._down(self._near(servers), binding, self.cut, 1.0, part.kept)
         self.limits.progress("parts of the best placement", self.search.watts, self.bound)
-        self.diving += time.monotonic() - began
+        self.diving += working_time() - began
 
     def _down(
         self,
@@ -662,7 +662,7 @@ class Tree:
 
     def _dive(self, node: Node, loss: float, good: float) -> None:
         """From a node down: all tasks bound by their shares, sets fixed, a few counts tried."""
-        began = time.monotonic()
+        began = working_time()
         before = self.search.watts
         loss = min(loss, LOOSE * (self.cut - node.bound))
         own = self.limits.within((APART_S if self.apart else DIVE_S) * self.pack.tasks / 100)
@@ -688,14 +688,14 @@ class Tree:
         if not LEAST_REACH < self.reach < (self.cut / node.bound - 1):
             self.reach = REACH
         self.dives += 1
-        self.diving += time.monotonic() - began
+        self.diving += working_time() - began
 
     def _nearest(self, best: Node) -> None:
         """From the root down: all tasks bound at the least loss, and placements with that binding.
 
         By turns with no more GPUs than the best node's linear program has.
         """
-        began = time.monotonic()
+        began = working_time()
         box = self._near(0)
         if self.dives % 2 == 0:
             gpus = max(box.low[0], best.aim[0])
@@ -711,15 +711,15 @@ class Tree:
             for k in range(DOWN_FROM):
                 self._down(box, whole, self.cut, float(k > 0))
         self.dives += 1
-        self.diving += time.monotonic() - began
+        self.diving += working_time() - began
 
     def _lay(self, first: Sequence[tuple[int, ...]]) -> None:
         """A layout between nodes."""
-        began = time.monotonic()
+        began = working_time()
         self.prepare(first)
         self.lay(first, self.limits)
         self.limits.progress("layouts", self.search.watts, self.bound)
-        self.diving += time.monotonic() - began
+        self.diving += working_time() - began
 
     def prepare(self, first: Sequence[tuple[int, ...]] = ()) -> None:
         """Prices for the first layout, where there are none yet."""
@@ -762,7 +762,7 @@ class Tree:
         """
         known = self.search.watts
         bound = min(self.bound, known)  # what is open may just have been closed
-        soon = time.monotonic() - self.began < LATER_S * self.pack.tasks / 100
+        soon = working_time() - self.began < LATER_S * self.pack.tasks / 100
         waits = soon and not self.tight
         if not self.rests or waits or not self.nodes or bound >= self.cut:
             return False
@@ -773,7 +773,7 @@ class Tree:
 
     def _deal(self, near: tuple[int, ...]) -> None:
         """A placement with counts that cost a share of the gap more than those of an open node."""
-        began, known = time.monotonic(), self.search.watts
+        began, known = working_time(), self.search.watts
         most = self.bound + self.guess * (known - self.bound)
         vector = dearer(self.pack, self.own, near[:-1], most, self.rng)
         if self.ended:
@@ -786,7 +786,7 @@ class Tree:
         better = self.search.watts < known
         self.guess = HOPE if better else min(MOST_HOPE, self.guess * MORE_HOPE)
         self.limits.progress("counts by level", self.search.watts, self.bound)
-        self.diving += time.monotonic() - began
+        self.diving += working_time() - began
 
     def _below(self, node: Node, whole: Binding) -> None:
         """The best counts that a binding allows, within a few nodes."""

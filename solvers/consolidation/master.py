@@ -17,13 +17,13 @@ a gap that is mostly closed (see docs/consolidation-bounds.md).
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from optgap.models.clock import working_time
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.generation import (
     FEW,
@@ -449,9 +449,9 @@ class Master:
             slow = len(values) > PATIENT and values[-1 - PATIENT] - value <= idle * value
             if value <= hopeless or (idle and slow):
                 return Relaxed(value, best, vector, amounts)
-            began = time.monotonic()
+            began = working_time()
             bound, fresh, exact = self._price(np.array(solution.row_dual), nodes)
-            longer = MORE_NODES * (time.monotonic() - began)
+            longer = MORE_NODES * (working_time() - began)
             best = bound if priced else max(best, bound)
             last = Relaxed(value, best, vector, amounts)
             if best >= enough or limits.stop is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-import time
 
 import numpy as np
 
+from optgap.models.clock import working_time
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.packing import FloatArray, IntArray, Packing
 from optgap.solvers.consolidation.search_kernels import MOST_RESIDENTS, anneal, construct
@@ -90,7 +90,7 @@ class Search:
         length = STEPS * int(self.start[-1])
         most: float = MOST_STEPS
         while own.stop is None and self.watts > target + 1e-9:
-            began, steps = time.monotonic(), max(1, int(min(length, most)))
+            began, steps = working_time(), max(1, int(min(length, most)))
             place = self.best.copy()
             usable = self._usable(place)
             hot = watts * float(np.exp(self.rng.uniform(np.log(0.01), np.log(0.6))))
@@ -104,7 +104,7 @@ class Search:
             )  # fmt: skip
             self._take(place)
             length = int(1.3 * length)
-            rate = steps / max(1e-6, time.monotonic() - began)
+            rate = steps / max(1e-6, working_time() - began)
             most = min(MOST_STEPS, rate * max(LEAST_S, own.remaining))
 
     def _usable(self, place: IntArray) -> int:

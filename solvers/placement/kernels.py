@@ -9,12 +9,12 @@ exact, so what a table holds can be traced without having been noted down.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from optgap.models.compiled import compiled
 from optgap.models.placement.arrays import FloatArray, IntArray
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def share_one_gpu(
     size: int, steps: int, milli: IntArray, cpu: IntArray, value: FloatArray
 ) -> tuple[IntArray, IntArray, FloatArray, IntArray, IntArray]:
@@ -88,14 +88,14 @@ def share_one_gpu(
     return fill[:count], need[:count], worth[:count], item[:count], parent[:count]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _grown(column: IntArray, room: int) -> IntArray:
     wider = np.empty(room, np.int64)
     wider[: len(column)] = column
     return wider
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def fill_gpus(
     size: int,
     gpus: int,
@@ -122,13 +122,13 @@ def fill_gpus(
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _raise(row: FloatArray, before: FloatArray, worth: float) -> None:
     for u in range(len(row)):
         row[u] = max(row[u], before[u] + worth)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def walk_gpus(
     best: FloatArray,
     point: IntArray,
@@ -171,7 +171,7 @@ def walk_gpus(
     return contents[:n_contents], items[:n_items]
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def add_cpu_tasks(gpu_best: FloatArray, cpu: IntArray, value: FloatArray) -> FloatArray:
     """Best value of j GPUs and of CPU-only tasks beside them, with at most u CPU units."""
     best = gpu_best.copy()
@@ -186,7 +186,7 @@ def add_cpu_tasks(gpu_best: FloatArray, cpu: IntArray, value: FloatArray) -> Flo
     return best
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def walk_cpu_tasks(
     best: FloatArray, gpu_best: FloatArray, cpu: IntArray, value: FloatArray, j: int, u: int
 ) -> tuple[IntArray, int]:

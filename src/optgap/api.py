@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from optgap.contract import Problem
+from optgap.models.clock import working_time
 from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.limits import NO_MEMORY, Limits
 from optgap.models.result import (
@@ -232,7 +232,7 @@ def execute(
     require_seed(seed)
     runnable.require_goal(problem, "--policy" if runnable.entry.kind == "policy" else "--method")
     function = runnable.entry.load()
-    started = time.perf_counter()
+    started = working_time()
     try:
         outcome = function(problem, limits=limits, seed=seed, **runnable.params)
     except (InputError, RefereeError):
@@ -244,7 +244,7 @@ def execute(
             raise
         found = NoQuote(f"{type(error).__name__}: {error}")
         raise InputError(runnable.label, "", found, "a policy that runs") from error
-    result = refereed(problem, runnable, outcome, time.perf_counter() - started, seed)
+    result = refereed(problem, runnable, outcome, working_time() - started, seed)
     if not bound_only or result.status is Status.INFEASIBLE:
         return result
     return replace(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -13,11 +12,12 @@ from optgap.api import choose_method, generate
 from optgap.comparison import ACCEPTED, Comparison
 from optgap.contract import Problem
 from optgap.gaps import compare
+from optgap.models.clock import working_time
 from optgap.models.errors import InputError
 from optgap.models.jsonio import finite
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Termination
-from optgap.registry import FAMILIES, families
+from optgap.registry import families
 from optgap.render import Row, duration, html_table, number, percent, text_table
 from optgap.versions import versions
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "optgap.overview/1"
 BUDGET = 75.0
-"""Seconds that all families share, reading and compiling code included."""
+"""Seconds that all families share, compiling left out."""
 LEAST = 1.0
 """Seconds that a method gets even when the budget is spent."""
 RUNS = 2
@@ -122,7 +122,7 @@ def compare_all(
     names: only these families.
     budget: wall-clock seconds for all of them together: what is left is shared out to methods
         and policies, which return what they have when their share is over. What a first run
-        compiles comes before and is not counted.
+        compiles is not counted.
     time_limit: besides, wall-clock seconds for each single run of a method or policy.
 
     Raises
@@ -139,13 +139,11 @@ def compare_all(
     problems = {name: _made(name, seed, failures) for name in wanted}
     there = [name for name in wanted if problems[name] is not None]
     waiting = sorted(there, key=lambda name: _effort(problems[name]))
-    for name in waiting:
-        _compile(name, problems[name], _told(limits, f"{name}, first"))
-    started = time.monotonic()
+    started = working_time()
     for k, name in enumerate(waiting):
         if limits.interrupted.is_set():
             break
-        left = budget - (time.monotonic() - started)
+        left = budget - (working_time() - started)
         share = max(LEAST, left / (len(waiting) - k) / RUNS)
         shares[name] = share if time_limit is None else min(share, time_limit)
         try:
@@ -175,18 +173,6 @@ def _made(name: str, seed: int, failures: dict[str, str]) -> Any:
     except Exception as error:
         failures[name] = f"{type(error).__name__}: {error}"
         return None
-
-
-def _compile(name: str, problem: Problem, limits: Limits) -> None:
-    """Everything that a comparison runs, on a tiny problem.
-
-    What is compiled by a first run would else be taken out of the time of what it is to compare.
-    """
-    if limits.interrupted.is_set():
-        return
-    with contextlib.suppress(Exception):  # told where it is measured
-        tiny = generate(name, seed=0, **FAMILIES[name].tiny)
-        compare(tiny, methods=[choose_method(problem).label], limits=limits)
 
 
 def _effort(problem: Problem) -> tuple[bool, int]:

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from optgap.cli import DONE, FAILED, PARTIAL
+from optgap.models.clock import COMPILING
 from optgap.models.jsonio import dump_json
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Termination
@@ -99,7 +100,13 @@ def _progress(quiet: bool) -> Iterator[Progress]:
                 parts.append(f"bound {number(bound)}")
             status.update(" · ".join(parts).replace("[", r"\["))
 
-        yield tell
+        def compiling(functions: int) -> None:
+            status.update(
+                f"{time.monotonic() - started:.0f} s · compiling, once: {functions} kernels"
+            )
+
+        with COMPILING.telling(compiling):
+            yield tell
 
 
 class Output:

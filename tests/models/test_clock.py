@@ -1,0 +1,78 @@
+"""A time limit does not count compiling."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from optgap.models.clock import CompileTimer
+from optgap.models.limits import Limits
+from optgap.models.result import Termination
+
+SOLVE = """
+import json, time
+from optgap import generate, run
+from optgap.models.clock import COMPILING
+began, problem = time.monotonic(), generate("consolidation", servers=2, size=4)
+before = COMPILING.working() - time.monotonic()
+result = run(problem, policy="cats", time_limit={limit})
+compiling = time.monotonic() - COMPILING.working() + before
+print(json.dumps([result.termination, result.objective, result.seconds, compiling]))
+"""
+
+
+def test_the_clock_stands_still_while_anything_is_compiled() -> None:
+    timer = CompileTimer()
+    timer.begin()
+    timer.begin()  # a function that the first one calls
+    still = timer.working()
+    time.sleep(0.02)
+    timer.end()
+    assert timer.working() == still
+    timer.end()
+    assert timer.working() >= still
+    assert time.monotonic() - timer.working() >= 0.02
+    end = timer.working()
+    time.sleep(0.001)
+    assert timer.working() > end
+
+
+def test_who_listens_is_told_of_every_function_until_it_leaves() -> None:
+    timer, told = CompileTimer(), list[int]()
+    with timer.telling(told.append):
+        timer.begin()
+        timer.begin()
+    timer.begin()
+    assert told == [1, 2]
+
+
+def test_a_limit_without_compiling_runs_out() -> None:
+    limits = Limits(0.01)
+    time.sleep(0.02)
+    assert limits.stop is Termination.TIME_LIMIT
+    assert limits.remaining == 0.0
+
+
+def test_a_first_run_ends_as_later_ones_do_under_a_limit_shorter_than_compiling(
+    tmp_path: Path,
+) -> None:
+    def run() -> list[float | str]:
+        done = subprocess.run(
+            [sys.executable, "-c", SOLVE.format(limit=0.8)],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        answer: list[float | str] = json.loads(done.stdout)
+        return answer
+
+    first, later = run(), run()
+    assert first[:2] == later[:2]
+    assert first[0] == "completed"
+    assert float(first[3]) > float(first[2])  # compiling, which the result's seconds leave out
+    assert abs(float(later[3])) < 1e-3
