@@ -50,8 +50,11 @@ def test_everything_that_is_needed_has_a_lowest_version() -> None:
 
 
 def test_back_ends_ask_for_what_the_package_asks_for() -> None:
-    asked = {r.name: r.specifier for r in map(Requirement, project()["dependencies"])}
+    table = project()
+    extras = table["optional-dependencies"]
     for backend in BACKENDS.values():
+        texts = [*table["dependencies"], *extras.get(backend.extra, [])]
+        asked = {r.name: r.specifier for r in map(Requirement, texts)}
         for name, spec in backend.packages.items():
             assert SpecifierSet(spec) == asked[name], name
 
