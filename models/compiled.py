@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from types import FunctionType
 from typing import Any, TypeVar, cast
 
-from numba import njit
-from numba.core import event
+from numba import types
+from numba.core import config, event
+from numba.core.registry import CPUDispatcher
 
 from optgap.models.clock import COMPILING
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+_INTERPRETED = ContextVar("interpreted", default=False)
+_TWINS: dict[Kernel, Callable[..., Any]] = {}
 
 
 class _Listener(event.Listener):
@@ -26,6 +33,49 @@ class _Listener(event.Listener):
 event.register("numba:compile", _Listener())  # type: ignore[no-untyped-call]
 
 
+class Kernel(CPUDispatcher):
+    """A function with two ways to run it: compiled on its first call, or by Python as it stands."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _INTERPRETED.get():
+            return python_of(self)(*args, **kwargs)
+        return super().__call__(*args, **kwargs)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """The type of a call: one for all integers, where numba makes one for each literal."""
+        whole: Any = types.unliteral
+        return super().get_call_template(
+            [whole(a) for a in args], {name: whole(a) for name, a in kws.items()}
+        )
+
+
+@contextmanager
+def interpreted(small: bool) -> Iterator[None]:
+    """Run kernels by Python within this context if the problem is `small`, else compiled.
+
+    A compiler takes a dozen seconds for a family's policies, once on a machine; Python is through
+    with a few hundred jobs sooner. Both ways run the same source and give the same answer.
+    """
+    before = _INTERPRETED.set(small)
+    try:
+        yield
+    finally:
+        _INTERPRETED.reset(before)
+
+
+def python_of(kernel: Kernel) -> Callable[..., Any]:
+    """The kernel as an ordinary function, which calls others of its kind as such, too."""
+    if kernel not in _TWINS:
+        function = kernel.py_func
+        names = dict(function.__globals__)
+        twin = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
+        _TWINS[kernel] = twin
+        for name in function.__code__.co_names:
+            if isinstance(names.get(name), Kernel):
+                names[name] = python_of(names[name])
+    return _TWINS[kernel]
+
+
 def compiled(function: F) -> F:
     """Compile `function` on its first call, and keep the machine code for the next process.
 
@@ -36,10 +86,7 @@ def compiled(function: F) -> F:
     The kept code of a function is renewed when its own file changes, not when a file does
     whose functions it calls: after editing those, delete ``__pycache__``.
     """
-    try:
-        return cast(F, njit(cache=True, nogil=True)(function))
-    except RuntimeError:  # no folder to keep machine code in: compile in every process
-        return cast(F, njit(nogil=True)(function))
+    return _kernel(function, {})
 
 
 def inner(function: F) -> F:
@@ -48,9 +95,13 @@ def inner(function: F) -> F:
     Without a way in from Python, which for functions of many arrays takes longer to compile than
     the function itself.
     """
-    untyped: Any = njit  # its type hints leave these two options out
-    options = {"nogil": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-    try:
-        return cast(F, untyped(cache=True, **options)(function))
-    except RuntimeError:  # as above
-        return cast(F, untyped(**options)(function))
+    return _kernel(function, {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+
+
+def _kernel(function: F, options: dict[str, bool]) -> F:
+    if config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    kernel = Kernel(function, targetoptions={"nopython": True, "nogil": True, **options})
+    with suppress(RuntimeError):  # no folder to keep machine code in: compile in every process
+        kernel.enable_caching()
+    return cast(F, kernel)

@@ -26,6 +26,9 @@ class InputError(ValueError):
         told = shorten(NoQuote(expected), EXPECTED_LENGTH)
         super().__init__(f"{place}: found {shorten(found)}, expected {told}")
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str, object, str]]:
+        return type(self), (self.source, self.where, self.found, self.expected)
+
 
 class RefereeError(RuntimeError):
     """A solver's or policy's own claim disagrees with the referee: a fault of ours."""

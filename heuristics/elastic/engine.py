@@ -15,6 +15,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from optgap.heuristics.elastic import placement
+from optgap.models.compiled import interpreted
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.limits import Limits
@@ -26,6 +27,8 @@ place all jobs anew, or let it wait."""
 
 SAME = 1e-9
 """Relative: events this close are one."""
+INTERPRETED_JOBS = 500
+"""Up to so many jobs Python runs a policy's rules in half a second; compiling takes 14."""
 PAUSE_S = 1.0
 """A job that goes on elsewhere, on as many GPUs, after a shorter pause than this has been moved."""
 
@@ -257,6 +260,10 @@ class Simulation:
 
     def run(self) -> Outcome:
         """To the last completion, or until the limits say stop."""
+        with interpreted(len(self.problem) <= INTERPRETED_JOBS):
+            return self._run()
+
+    def _run(self) -> Outcome:
         wake = math.inf
         stopped: Termination | None = None
         size = len(self.problem)

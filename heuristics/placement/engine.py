@@ -19,6 +19,7 @@ from optgap.heuristics.placement.tables import (
     Run,
 )
 from optgap.models.clock import working_time
+from optgap.models.compiled import interpreted
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
@@ -36,6 +37,8 @@ from optgap.models.result import Outcome, Status, Termination
 LOOK_EVERY = 0.05
 """Seconds between two looks at the limits, about."""
 
+INTERPRETED_CELLS = 5_000
+"""Up to so many nodes times tasks Python simulates in a second; compiling takes 8."""
 CACHE_CELLS = 8_000_000
 """Most cached scores, 20 bytes each; requests beyond it are scored anew at every arrival."""
 
@@ -47,6 +50,13 @@ def simulate(
 
     A run that was stopped returns the placements so far, with the other tasks not placed.
     """
+    with interpreted(len(problem.cluster) * len(problem.tasks) <= INTERPRETED_CELLS):
+        return _simulate(problem, rule, limits, seed, label)
+
+
+def _simulate(
+    problem: PlacementProblem, rule: Rule, limits: Limits, seed: int, label: str
+) -> Outcome:
     order = np.argsort(problem.ranks)
     run = set_up(problem, rule, order, seed)
     total = len(problem.tasks)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optgap.models.compiled import interpreted
 from optgap.models.elastic import knapsack
 from optgap.models.elastic.problem import ElasticProblem, Floats, Ints
 
@@ -152,6 +153,7 @@ def horizon(problem: ElasticProblem, of_class: Ints, remaining: Floats) -> float
     return 2 * float((remaining * slowest[of_class]).max())
 
 
+@interpreted(False)
 def solve(snapshot: Snapshot, gap: float = 1e-9, most_states: int = MOST_STATES) -> Solved:
     """The optimum with proof, up to a relative gap."""
     return _Search(snapshot, gap, most_states).run()

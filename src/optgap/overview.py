@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from optgap.api import choose_method, generate
+from optgap.api import generate
 from optgap.comparison import ACCEPTED, Comparison
-from optgap.contract import Problem
 from optgap.gaps import compare
-from optgap.models.clock import working_time
-from optgap.models.errors import InputError
-from optgap.models.jsonio import finite
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Termination
-from optgap.registry import families
+from optgap.processes import side_by_side
+from optgap.registry import families, family
 from optgap.render import Row, duration, html_table, number, percent, text_table
 from optgap.versions import versions
 
@@ -25,12 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SCHEMA = "optgap.overview/1"
-BUDGET = 75.0
-"""Seconds that all families share, compiling left out."""
-LEAST = 1.0
-"""Seconds that a method gets even when the budget is spent."""
-RUNS = 2
-"""How often a slow method may run in one comparison: on the problem, and on an accepted part."""
+SHARE_S = 18.0
+"""Seconds that a single run of a method or policy gets, compiling left out."""
 
 
 @dataclass(frozen=True)
@@ -41,15 +34,15 @@ class Overview:
     ----------
     comparisons: in the order of the registry; families that failed are left out.
     failures: what went wrong, by family.
-    shares: seconds that each single method or policy could take, by family.
+    share_s: seconds that each single method or policy could take.
     seconds: wall time of everything.
     termination: whether the whole was interrupted, or stopped by a limit that the caller set.
-        A method that was stopped by its share of the budget says so in its own row.
+        A method that was stopped by its share of the time says so in its own row.
     """
 
     comparisons: tuple[Comparison, ...]
     failures: Mapping[str, str]
-    shares: Mapping[str, float]
+    share_s: float
     seconds: float
     termination: Termination = Termination.COMPLETED
 
@@ -66,7 +59,7 @@ class Overview:
             "schema": SCHEMA,
             "seconds": self.seconds,
             "termination": str(self.termination),
-            "shares": dict(self.shares),
+            "share_s": self.share_s,
             "failures": dict(self.failures),
             "versions": versions(),
             "families": [comparison.to_json() for comparison in self.comparisons],
@@ -92,7 +85,7 @@ class Overview:
             lines.append("* against a bound for the part that was accepted")
         cut = {c.family for c, r in rows if r.result.termination is Termination.TIME_LIMIT}
         for name in sorted(cut):
-            share = duration(self.shares[name])
+            share = duration(self.share_s)
             command = f"`optgap compare {name}` gives it all it needs"
             lines.append(f"{name}: a method was stopped at its share of time, {share}: {command}")
         lines += [f"{name}: {message}" for name, message in self.failures.items()]
@@ -106,24 +99,20 @@ class Overview:
 def compare_all(
     names: Sequence[str] | None = None,
     *,
-    budget: float = BUDGET,
     time_limit: float | None = None,
     seed: int = 0,
+    processes: int | None = None,
     limits: Limits | None = None,
     progress: Progress = silent,
 ) -> Overview:
-    """Compare every family's policies on its default preset.
-
-    Families whose default is solved exactly go first, then smaller problems before larger ones:
-    what they leave of the time goes to the rest.
+    """Compare every family's policies on its default preset, families side by side.
 
     Parameters
     ----------
     names: only these families.
-    budget: wall-clock seconds for all of them together: what is left is shared out to methods
-        and policies, which return what they have when their share is over. What a first run
-        compiles is not counted.
-    time_limit: besides, wall-clock seconds for each single run of a method or policy.
+    time_limit: seconds for each single run of a method or policy; `SHARE_S` without it. A method
+        returns what it has by then. What a first run compiles is not counted.
+    processes: how many families are compared at a time; None for as many as there are cores.
 
     Raises
     ------
@@ -133,71 +122,37 @@ def compare_all(
     limits = limits or Limits(progress=progress)
     begun = time.monotonic()
     wanted = list(families() if names is None else names)
-    made: dict[str, Comparison] = {}
-    failures: dict[str, str] = {}
-    shares: dict[str, float] = {}
-    problems = {name: _made(name, seed, failures) for name in wanted}
-    there = [name for name in wanted if problems[name] is not None]
-    waiting = sorted(there, key=lambda name: _effort(problems[name]))
-    started = working_time()
-    for k, name in enumerate(waiting):
-        if limits.interrupted.is_set():
-            break
-        left = budget - (working_time() - started)
-        share = max(LEAST, left / (len(waiting) - k) / RUNS)
-        shares[name] = share if time_limit is None else min(share, time_limit)
-        try:
-            made[name] = compare(
-                problems[name],
-                time_limit=shares[name],
-                seed=seed,
-                limits=_told(limits, f"{name}, {k + 1} of {len(waiting)}"),
-            )
-        except Exception as error:  # the others are still worth showing
-            failures[name] = f"{type(error).__name__}: {error}"
-    done = tuple(made[name] for name in wanted if name in made)
+    for name in wanted:
+        family(name)
+    share = SHARE_S if time_limit is None else time_limit
+    works = [partial(_compared, name, seed, share) for name in wanted]
+    outcomes = dict(zip(wanted, side_by_side(works, limits, processes=processes), strict=True))
+    done = tuple(o.answer for o in outcomes.values() if o.answer is not None)
+    errors = {name: o.error for name, o in outcomes.items() if o.error is not None}
     return Overview(
         done,
-        failures,
-        shares,
+        {name: f"{type(error).__name__}: {error}" for name, error in errors.items()},
+        share,
         time.monotonic() - begun,
-        _termination(limits, done, shares, time_limit),
+        _termination(limits, done, time_limit),
     )
 
 
-def _made(name: str, seed: int, failures: dict[str, str]) -> Any:
-    try:
-        return generate(name, seed=seed)
-    except InputError:
-        raise
-    except Exception as error:
-        failures[name] = f"{type(error).__name__}: {error}"
-        return None
-
-
-def _effort(problem: Problem) -> tuple[bool, int]:
-    """Sorts problems by how long they may take: not solved to their end, then by size."""
-    exact = choose_method(problem).entry.kind == "exact"
-    return not exact, len(json.dumps(finite(problem.to_json())))
-
-
-def _told(limits: Limits, prefix: str) -> Limits:
+def _compared(name: str, seed: int, share: float, limits: Limits) -> Comparison:
     def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
-        limits.progress(f"{prefix}: {phase}", incumbent, bound)
+        limits.progress(f"{name}: {phase}", incumbent, bound)
 
-    return Limits(None, limits.interrupted, tell)
+    problem = generate(name, seed=seed)
+    told = Limits(None, limits.interrupted, tell)
+    return compare(problem, time_limit=share, seed=seed, limits=told)
 
 
 def _termination(
-    limits: Limits,
-    done: Sequence[Comparison],
-    shares: Mapping[str, float],
-    time_limit: float | None,
+    limits: Limits, done: Sequence[Comparison], time_limit: float | None
 ) -> Termination:
     if limits.interrupted.is_set():
         return Termination.INTERRUPTED
-    asked = [c for c in done if c.termination is Termination.TIME_LIMIT]
-    if any(shares[c.family] == time_limit for c in asked):
+    if time_limit is not None and any(c.termination is Termination.TIME_LIMIT for c in done):
         return Termination.TIME_LIMIT
     return Termination.COMPLETED
 
