@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,3 +29,21 @@ class Regret:
     chosen: str
     better: str
     cost: float
+
+
+Judge = Callable[[Any, Any], list[Regret]]
+"""``f(problem, solution)``: every decision of a solution, judged."""
+
+
+def from_first_event(judge: Judge) -> Judge:
+    """Have a judge count time from the first event of the problem."""
+
+    @wraps(judge)
+    def judged(problem: Any, solution: Any) -> list[Regret]:
+        epoch_s = problem.epoch_s
+        if not epoch_s:
+            return judge(problem, solution)
+        found = judge(problem.moved(-epoch_s), solution.moved(-epoch_s))
+        return [replace(regret, time=regret.time + epoch_s) for regret in found]
+
+    return judged

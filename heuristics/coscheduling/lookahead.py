@@ -20,6 +20,7 @@ from optgap.models.coscheduling.events import Action, State, replay
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.times import slack_s
 
 LEAST_LEFT = 0.3
 """Of its expected run time, what a running job is thought to have left at least."""
@@ -201,7 +202,7 @@ class _Player:
                 return cost + problem.idle_w * problem.gpus * last
             now, count = heapq.heappop(ends)
             free += count
-            while ends and ends[0][0] <= now * (1 + 1e-9):
+            while ends and ends[0][0] <= now + slack_s(now):
                 free += heapq.heappop(ends)[1]
             places = problem.numa - len(ends)
             offers = [(job, self.kept[problem.jobs[job]]) for job in waiting]
