@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any
 
+from optgap.models.times import from_first_event
+
 
 @dataclass(frozen=True, slots=True)
 class Regret:
@@ -35,15 +37,12 @@ Judge = Callable[[Any, Any], list[Regret]]
 """``f(problem, solution)``: every decision of a solution, judged."""
 
 
-def from_first_event(judge: Judge) -> Judge:
+def by_its_own_clock(judge: Judge) -> Judge:
     """Have a judge count time from the first event of the problem."""
 
     @wraps(judge)
     def judged(problem: Any, solution: Any) -> list[Regret]:
-        epoch_s = problem.epoch_s
-        if not epoch_s:
-            return judge(problem, solution)
-        found = judge(problem.moved(-epoch_s), solution.moved(-epoch_s))
-        return [replace(regret, time=regret.time + epoch_s) for regret in found]
+        found = judge(*from_first_event(problem, solution))
+        return [replace(regret, time=regret.time + problem.epoch_s) for regret in found]
 
     return judged

@@ -10,7 +10,7 @@ depends on when a problem begins:
 
 from __future__ import annotations
 
-from typing import Protocol, Self, TypeVar, runtime_checkable
+from typing import Any, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,3 +56,10 @@ class Timed(Protocol):
 
     def moved(self, by_s: float) -> Self:
         """The same problem, everything so much later."""
+
+
+def from_first_event(problem: Any, solution: Any) -> tuple[Any, Any]:
+    """A problem and its solution by a clock that begins with the problem's first event."""
+    if not isinstance(problem, Timed) or not problem.epoch_s:
+        return problem, solution
+    return problem.moved(-problem.epoch_s), solution.moved(-problem.epoch_s)

@@ -22,6 +22,8 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.times import slack_s
 
+EQUAL = 1e-9
+"""Relative: energies this close count as equal, and the first action as the best."""
 LEAST_LEFT = 0.3
 """Of its expected run time, what a running job is thought to have left at least."""
 
@@ -76,7 +78,9 @@ def lookahead(
             return seen.started(first[0] if first else (), state)
         running = seen.left(state)
         played = [(player.played(jobs, running, action, seen.mean_s), action) for action in first]
-        return seen.started(min(played)[1], state)
+        least = min(energy for energy, _ in played)
+        equal = [action for energy, action in played if energy <= least + EQUAL * abs(least)]
+        return seen.started(min(equal), state)
 
     return replay(problem, choose, limits)
 

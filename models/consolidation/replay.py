@@ -313,9 +313,11 @@ def run(
         upcoming = event_time[event] if event < len(event_time) else np.inf
         if min(due, upcoming) == np.inf:
             return end, totals
-        now = max(now, min(due, upcoming))
+        # what ends when a clock changes has ended: its last bit is not run at the new clock
+        first = due <= upcoming + given.same_s + ROUNDING * upcoming
+        now = max(now, due if first else upcoming)
         before = count
-        if due <= upcoming:
+        if first:
             # by what it was due for, not by the clock: late in a run short samples round away
             done = upto(given, held, task) if held.rate[task] > 0 else held.progress[task]
             if done >= given.duration[task]:

@@ -13,7 +13,7 @@ from optgap.models.coscheduling import (
     Run,
 )
 from optgap.models.limits import Limits
-from optgap.models.regret import Regret, from_first_event
+from optgap.models.regret import Regret, by_its_own_clock
 from optgap.solvers.coscheduling.area import bound_area, least_cost_j
 from optgap.solvers.coscheduling.patterns import patterns, prove
 from optgap.solvers.coscheduling.remaining import remaining
@@ -22,7 +22,7 @@ NOISE = 5e-6
 """Relative to the bound: less than this is the integer programs' tolerance."""
 
 
-@from_first_event
+@by_its_own_clock
 def regrets(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[Regret]:
     """One regret per start, in order of start.
 
