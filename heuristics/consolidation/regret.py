@@ -9,9 +9,10 @@ from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolut
 from optgap.models.consolidation.clocks import lowest
 from optgap.models.consolidation.engine import Engine, State
 from optgap.models.limits import Limits
-from optgap.models.regret import Regret
+from optgap.models.regret import Regret, by_its_own_clock
 
 
+@by_its_own_clock
 def regrets(problem: ConsolidationProblem, solution: ConsolidationSolution) -> list[Regret]:
     """One per placed task, in order of arrival, in W (power) or in J (energy).
 

@@ -32,6 +32,7 @@ from optgap.models.coscheduling.events import State, replay
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.times import shown
 
 
 def run(
@@ -71,7 +72,7 @@ def run(
         raise InputError(name, "", NoQuote("no method place"), expected)
 
     def choose(state: State) -> list[tuple[int, int]]:
-        where = f"at {state.time_s:g} s"
+        where = f"at {shown(state.time_s)} s"
         try:
             answer = list(place(state, **params) or ())
         except InputError:

@@ -20,7 +20,10 @@ from optgap.models.coscheduling.events import Action, State, replay
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.times import slack_s
 
+EQUAL = 1e-9
+"""Relative: energies this close count as equal, and the first action as the best."""
 LEAST_LEFT = 0.3
 """Of its expected run time, what a running job is thought to have left at least."""
 
@@ -75,7 +78,9 @@ def lookahead(
             return seen.started(first[0] if first else (), state)
         running = seen.left(state)
         played = [(player.played(jobs, running, action, seen.mean_s), action) for action in first]
-        return seen.started(min(played)[1], state)
+        least = min(energy for energy, _ in played)
+        equal = [action for energy, action in played if energy <= least + EQUAL * abs(least)]
+        return seen.started(min(equal), state)
 
     return replay(problem, choose, limits)
 
@@ -201,7 +206,7 @@ class _Player:
                 return cost + problem.idle_w * problem.gpus * last
             now, count = heapq.heappop(ends)
             free += count
-            while ends and ends[0][0] <= now * (1 + 1e-9):
+            while ends and ends[0][0] <= now + slack_s(now):
                 free += heapq.heappop(ends)[1]
             places = problem.numa - len(ends)
             offers = [(job, self.kept[problem.jobs[job]]) for job in waiting]

@@ -15,6 +15,7 @@ from optgap.models.elastic import ElasticProblem, JobClass
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.times import shown
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ class Own:
             dict(zip(jobs, state.remaining.tolist(), strict=True)),
             running,
         )
-        where = f"at {state.time_s:g} s"
+        where = f"at {shown(state.time_s)} s"
         try:
             answer = dict(self.allocate(view, **self.params) or {})
         except Exception as error:

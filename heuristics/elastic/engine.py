@@ -20,13 +20,12 @@ from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.times import slack_s
 
 Making = Literal["least", "repack", "none"]
 """What to do when a job fits nowhere although enough GPUs are free: move as few as possible,
 place all jobs anew, or let it wait."""
 
-SAME = 1e-9
-"""Relative: events this close are one."""
 INTERPRETED_JOBS = 500
 """Up to so many jobs Python runs a policy's rules in half a second; compiling takes 14."""
 PAUSE_S = 1.0
@@ -279,35 +278,35 @@ class Simulation:
                 continue
             decision = self.policy.decide(self._state())
             self._apply(decision)
-            wake = max(decision.wake_s, self.now)
+            wake = max(decision.wake_s, self.now + slack_s(self.now))
             self.tally.events += 1
         self._close()
         return self._outcome(stopped)
 
     def _advance(self, wake: float) -> None:
         """To the next event."""
-        following = wake
-        if self.upcoming < len(self.problem):
-            following = min(following, float(self.release_s[self.upcoming]))
-        if len(self.active):
-            following = min(following, float(self.finish[self.active].min()))
-            following = min(following, float(self.window_end[self.active].min()))
+        ends = (self.finish[self.active], self.window_end[self.active])
+        times = np.concatenate([[wake], *ends, self.release_s[self.upcoming : self.upcoming + 1]])
+        following = float(times.min())
         if not math.isfinite(following):
             raise ValueError(f"nothing will ever happen again at {self.now} s")
-        self.now = max(self.now, following)
+        # what happens at the same time is one event, and the last of it is now
+        until = following + slack_s(following)
+        submitted = int(np.searchsorted(self.release_s, until, side="right"))
+        last = [self.release_s[submitted - 1]] if submitted > self.upcoming else []
+        self.now = max(self.now, float(times[times <= until].max()), *last)
 
     def _complete(self) -> None:
         """Jobs that are done, and windows that have ended."""
-        slack = SAME * max(1.0, self.now)
         jobs = self.active
-        done = self.finish[jobs] <= self.now + slack
+        done = self.finish[jobs] <= self.now
         for job in jobs[done].tolist():
             self._flush(job, float(self.finish[job]))
             self.left[job] = 0.0
             self._drop(job)
         if done.any():
             self.active = jobs = jobs[~done]
-        ended = self.window_end[jobs] <= self.now + slack
+        ended = self.window_end[jobs] <= self.now
         for job in jobs[ended].tolist():
             self._flush(job, self.now)
             self._settle(job)
@@ -316,11 +315,8 @@ class Simulation:
             self._set_speed(job)
 
     def _submit(self) -> None:
-        slack = SAME * max(1.0, self.now)
         first = self.upcoming
-        while (
-            self.upcoming < len(self.problem) and self.release_s[self.upcoming] <= self.now + slack
-        ):
+        while self.upcoming < len(self.problem) and self.release_s[self.upcoming] <= self.now:
             job = self.upcoming
             if self.settings.prerun_s > 0:
                 start = float(self.problem.jobs.submit_s[job])
@@ -497,7 +493,7 @@ class Simulation:
         job = int(self.active[a])
         k = int(decision.count[a])
         place = self.cluster.place(job)
-        if self.now - self.last_end[job] < PAUSE_S:
+        if self.now - self.last_end[job] < PAUSE_S - slack_s(self.now):
             before = self.last_held[job]
             moved = moved or (before[0] == k and before[1] != place)
         self.count[job], self.clock[job] = k, decision.clock[a]

@@ -12,6 +12,7 @@ from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.times import slack_s
 
 
 @within_budget
@@ -114,7 +115,7 @@ class Gandiva:
         jobs = state.jobs.tolist()
         present = set(jobs)
         changed = self._ends(present)
-        turn = math.floor(state.time_s / self.quantum_s + 1e-9)
+        turn = math.floor((state.time_s + slack_s(state.time_s)) / self.quantum_s)
         sliced = turn > self.turn
         if sliced:
             self.turn = turn

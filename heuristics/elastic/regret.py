@@ -12,6 +12,7 @@ from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.elastic.referee import rates
 from optgap.models.elastic.snapshot import Choices, horizon
 from optgap.models.regret import Regret
+from optgap.models.times import slack_s
 
 MOST_EVENTS = 400
 """Events that are judged: at most so many, spread evenly over the schedule."""
@@ -54,7 +55,7 @@ def _regret(
     begins = problem.jobs.submit_s.copy()  # a job cannot run before the end of its pre-run
     before = solution.kind == Kind.PRERUN
     np.maximum.at(begins, solution.job[before], solution.end_s[before])
-    active = (begins <= t) & (remaining > 1e-6 * problem.jobs.iterations)
+    active = (begins <= t + slack_s(t)) & (remaining > 1e-6 * problem.jobs.iterations)
     jobs = np.flatnonzero(active)
     if not len(jobs):
         return None
@@ -88,12 +89,12 @@ def _taken(
     """(A,) count and clock that each job has from t on; the next clock it runs at."""
     count = np.full(len(problem), -1, dtype=np.int64)
     clock = np.full(len(problem), len(problem.frequencies_mhz) - 1, dtype=np.int64)
-    slack = 1e-6 * max(1.0, t * 1e-3)
-    now = (solution.start_s <= t + slack) & (solution.end_s > t + slack)
+    until = t + slack_s(t)
+    now = (solution.start_s <= until) & (solution.end_s > until)
     now &= solution.kind != Kind.PRERUN
     held = solution.job[now]
     count[held] = np.searchsorted(problem.counts, solution.gpus[now])
-    runs = (solution.kind == Kind.RUN) & (solution.end_s > t + slack)
+    runs = (solution.kind == Kind.RUN) & (solution.end_s > until)
     for s in np.flatnonzero(runs)[::-1].tolist():  # the earliest run from t on comes last
         clock[solution.job[s]] = solution.frequency[s]
     return count[jobs], clock[jobs]

@@ -14,6 +14,7 @@ from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.times import slack_s
 
 Discipline = Literal["2d-las", "gittins"]
 QUANTUM_GPU_S = 3250.0
@@ -149,7 +150,7 @@ class Tiresias:
         jobs, gpus = state.jobs, self.problem.counts[self.wanted[state.jobs]]
         self._note_ends(state)
         held = state.held_s[jobs] - self.forgotten[jobs]
-        queue = self._queues(gpus * held)
+        queue = self._queues(gpus, held + slack_s(state.time_s))
         queue = self._promoted(state, queue, held)
         held = state.held_s[jobs] - self.forgotten[jobs]
         running = state.count >= 0
@@ -176,17 +177,17 @@ class Tiresias:
         wake = min(self._wake(state, gpus, held, count), self.clock.wake(state, count, clock))
         return Decision(count, clock, order, wake)
 
-    def _queues(self, attained: Floats) -> Ints:
-        """How many thresholds each has passed."""
-        nudged = attained * (1 + 1e-9) + 1e-6  # an event at the threshold itself is past it
-        return np.asarray((nudged[:, None] >= self.thresholds[None, :]).sum(axis=1))
+    def _queues(self, gpus: Ints, held: Floats) -> Ints:
+        """How many thresholds each has passed, an event at the threshold itself being past it."""
+        return np.asarray(((gpus * held)[:, None] >= self.thresholds[None, :]).sum(axis=1))
 
     def _promoted(self, state: State, queue: Ints, held: Floats) -> Ints:
         if not self.promote:
             return queue
         jobs = state.jobs
         waited = state.time_s - self.waiting_since[jobs]
-        lifted = (state.count < 0) & (queue > 0) & (waited * (1 + 1e-9) >= self.promote * held)
+        due = waited + slack_s(state.time_s) >= self.promote * held
+        lifted = (state.count < 0) & (queue > 0) & due
         self.forgotten[jobs[lifted]] = state.held_s[jobs[lifted]]
         self.waiting_since[jobs[lifted]] = state.time_s
         return np.where(lifted, 0, queue)
@@ -208,8 +209,9 @@ class Tiresias:
         wake = math.inf
         if running.any():
             a, n = attained[running], gpus[running]
+            passed = n * (held[running] + slack_s(state.time_s))
             ahead = np.where(
-                self.thresholds[None, :] > (a * (1 + 1e-9) + 1e-6)[:, None],
+                self.thresholds[None, :] > passed[:, None],
                 self.thresholds[None, :] - a[:, None],
                 np.inf,
             ).min(axis=1)
@@ -217,6 +219,7 @@ class Tiresias:
         if self.promote:
             jobs = state.jobs[~running]
             due = self.waiting_since[jobs] + self.promote * held[~running]
-            later = due[(due > state.time_s * (1 + 1e-9)) & (held[~running] > 0)]
+            now = state.time_s + slack_s(state.time_s)
+            later = due[(due > now) & (held[~running] > 0)]
             wake = min(wake, float(later.min(initial=np.inf)))
         return wake

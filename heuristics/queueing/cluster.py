@@ -23,6 +23,9 @@ from optgap.heuristics.queueing.trees import put
 from optgap.models.compiled import inner
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.queueing.kernels import fits, place, take
+from optgap.models.times import slack_s
+
+slack = inner(slack_s)
 
 
 @inner
@@ -149,7 +152,7 @@ def shadow(run: Run, n: int, now: float) -> float:
     for k in range(run.tally[RUNNING] - 1, -1, -1):
         time: float = max(run.ends[PLANNED][k], now)
         release(run, run.running[PLANNED][k], run.free[AHEAD], run.level[AHEAD])
-        last = k == 0 or max(run.ends[PLANNED][k - 1], now) > time
+        last = k == 0 or max(run.ends[PLANNED][k - 1], now) > time + slack(time)
         if last and fits(run.free[AHEAD], run.level[AHEAD], n, run.g):
             return time
     return now

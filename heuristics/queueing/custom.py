@@ -35,6 +35,7 @@ from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.packing import Cluster
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.times import shown, slack_s
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def run(
         raise InputError(name, "", NoQuote("no method place"), "a class with place(state)")
 
     def choose(state: State) -> list[int]:
-        where = f"at {state.time_s:g} s"
+        where = f"at {shown(state.time_s)} s"
         try:
             answer = list(place(state, **params) or ())
         except Exception as error:
@@ -149,14 +150,16 @@ def replay(
             termination = limits.stop
             break
         now = min([*events[-1:], *(end for end, _ in ends[:1])])
-        while events and events[-1] <= now:
-            events.pop()
-        while ends and ends[0][0] <= now:
+        until = now + slack_s(now)  # what happens at the same time, the last of it is now
+        while events and events[-1] <= until:
+            now = max(now, events.pop())
+        while ends and ends[0][0] <= until:
+            now = max(now, ends[0][0])
             cluster.end(heapq.heappop(ends)[1])
-        while arrived < len(jobs) and jobs.arrival_s[arrived] <= now:
+        while arrived < len(jobs) and jobs.arrival_s[arrived] <= until:
             waiting.append(arrived)
             arrived += 1
-        waiting = [job for job in waiting if leaves[job] > now]
+        waiting = [job for job in waiting if leaves[job] > until]
         while waiting:
             running = {job: start[job] for _, job in ends}
             chosen = choose(State(problem, now, tuple(waiting), running, cluster))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from optgap.heuristics.queueing.cluster import begin, begin_on, enter, finish, leave
+from optgap.heuristics.queueing.cluster import begin, begin_on, enter, finish, leave, slack
 from optgap.heuristics.queueing.select import select
 from optgap.heuristics.queueing.tables import (
     ARRIVED,
@@ -39,20 +39,25 @@ def next_event(run: Run) -> float:
 
 
 @inner
-def happen(run: Run, now: float) -> None:
-    """Ends, arrivals and departures up to now, in this order."""
+def happen(run: Run, time: float) -> float:
+    """Ends, arrivals and departures at the same time, in this order; when the last of them is."""
     jobs, count = run.jobs, run.tally
     count[EVENTS] += 1
-    while count[RUNNING] > 0 and run.ends[TRUE][count[RUNNING] - 1] <= now:
+    now, until = time, time + slack(time)
+    while count[RUNNING] > 0 and run.ends[TRUE][count[RUNNING] - 1] <= until:
+        now = max(now, run.ends[TRUE][count[RUNNING] - 1])
         finish(run)
-    while count[ARRIVED] < len(jobs) and jobs[count[ARRIVED]]["arrival"] <= now:
+    while count[ARRIVED] < len(jobs) and jobs[count[ARRIVED]]["arrival"] <= until:
+        now = max(now, jobs[count[ARRIVED]]["arrival"])
         count[ARRIVED] += 1
         enter(run, count[ARRIVED] - 1)
-    while count[LEFT] < len(run.leavers) and jobs[run.leavers[count[LEFT]]]["leaves"] <= now:
+    while count[LEFT] < len(run.leavers) and jobs[run.leavers[count[LEFT]]]["leaves"] <= until:
         j = run.leavers[count[LEFT]]
         if jobs[j]["waiting"] != 0:
+            now = max(now, jobs[j]["leaves"])
             leave(run, j)
         count[LEFT] += 1
+    return now
 
 
 @compiled
@@ -60,10 +65,10 @@ def advance(run: Run, events: int) -> bool:
     """Work through so many events; whether there may be more."""
     jobs = run.jobs
     for _ in range(events):
-        now = next_event(run)
-        if now == INF:
+        time = next_event(run)
+        if time == INF:
             return False
-        happen(run, now)
+        now = happen(run, time)
         size = select(run, now)
         while size > 0:
             run.tally[ROUNDS] += 1

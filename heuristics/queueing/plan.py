@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from optgap.heuristics.queueing.cluster import book, enter, finish, head, insert, leave
-from optgap.heuristics.queueing.loop import next_event
+from optgap.heuristics.queueing.cluster import book, head, insert, leave, slack
+from optgap.heuristics.queueing.loop import happen, next_event
 from optgap.heuristics.queueing.tables import (
     ARRIVED,
-    EVENTS,
     HEAD,
     INF,
-    LEFT,
     NOW,
     QUEUE,
     ROUNDS,
@@ -80,7 +78,7 @@ def _segment(plan: Plan, time: float, free: int, after: int) -> int:
 @inner
 def _split(plan: Plan, k: int, time: float) -> int:
     """The segment that starts at `time`, which lies in segment k or at its start."""
-    if plan.time[k] == time:
+    if plan.time[k] >= time - slack(time):
         return k
     plan.next[k] = _segment(plan, time, plan.free[k], plan.next[k])
     return int(plan.next[k])
@@ -90,17 +88,17 @@ def _split(plan: Plan, k: int, time: float) -> int:
 def _hold(plan: Plan, node: int, start: float, end: float, gpus: int) -> None:
     """Take GPUs out of a node's future."""
     k = plan.first[node]
-    while plan.next[k] >= 0 and plan.time[plan.next[k]] <= start:
+    while plan.next[k] >= 0 and plan.time[plan.next[k]] <= start + slack(start):
         k = plan.next[k]
     k = _split(plan, k, start)
     while True:
         after = plan.next[k]
-        if after < 0 or plan.time[after] > end:
+        if after < 0 or plan.time[after] > end + slack(end):
             _split(plan, k, end)
             plan.free[k] -= gpus
             return
         plan.free[k] -= gpus
-        if plan.time[after] == end:
+        if plan.time[after] >= end - slack(end):
             return
         k = after
 
@@ -141,7 +139,7 @@ def _earliest(
             least = min(least, plan.free[k])
             if start > latest:
                 return INF, 0
-            if end >= start + length:
+            if end >= start + length - slack(start + length):
                 return start, least
         if start == INF and end > latest:
             return INF, 0
@@ -238,26 +236,22 @@ def _anew(plan: Plan, now: float) -> None:
 
 
 @inner
-def _happen(plan: Plan, now: float) -> bool:
-    """Ends, arrivals and departures up to now; whether anything was not as planned."""
-    run, jobs, count = plan.run, plan.run.jobs, plan.run.tally
-    count[EVENTS] += 1
-    surprise = False
-    while count[RUNNING] > 0 and run.ends[TRUE][count[RUNNING] - 1] <= now:
-        surprise |= plan.until[run.running[TRUE][count[RUNNING] - 1]] > now
-        finish(run)
+def _happen(plan: Plan, time: float) -> tuple[float, bool]:
+    """Ends, arrivals, departures and planned starts at the same time: when the last of them is,
+    and whether anything was not as planned."""
+    run, count = plan.run, plan.run.tally
+    until, surprise = time + slack(time), False
     for r in range(count[RUNNING]):
-        surprise |= plan.until[run.running[TRUE][r]] <= now
-    while count[ARRIVED] < len(jobs) and jobs[count[ARRIVED]]["arrival"] <= now:
-        count[ARRIVED] += 1
-        enter(run, count[ARRIVED] - 1)
-    while count[LEFT] < len(run.leavers) and jobs[run.leavers[count[LEFT]]]["leaves"] <= now:
-        j = run.leavers[count[LEFT]]
-        if jobs[j]["waiting"] != 0:
-            leave(run, j)
-            surprise = True
-        count[LEFT] += 1
-    return surprise
+        planned = plan.until[run.running[TRUE][r]] <= until
+        surprise |= (run.ends[TRUE][r] <= until) != planned
+    waiting = count[QUEUE] - count[ARRIVED]
+    now = happen(run, time)
+    surprise |= count[QUEUE] - count[ARRIVED] < waiting  # some have left
+    k = plan.tally[PLANNED] - 1
+    while k >= 0 and plan.starts[k] <= until:
+        now = max(now, plan.starts[k])
+        k -= 1
+    return now, surprise
 
 
 @compiled
@@ -265,12 +259,13 @@ def advance_planned(plan: Plan, events: int) -> bool:
     """Work through so many events; whether there may be more."""
     run, jobs = plan.run, plan.run.jobs
     for _ in range(events):
-        now = next_event(run)
+        time = next_event(run)
         if plan.tally[PLANNED] > 0:
-            now = min(now, plan.starts[plan.tally[PLANNED] - 1])
-        if now == INF:
+            time = min(time, plan.starts[plan.tally[PLANNED] - 1])
+        if time == INF:
             return False
-        if _happen(plan, now):
+        now, surprise = _happen(plan, time)
+        if surprise:
             _anew(plan, now)
         else:
             _forget(plan, now)

@@ -8,6 +8,7 @@ import numpy as np
 
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.regret import Regret
+from optgap.models.times import shown, slack_s
 
 
 def regrets(problem: QueueingProblem, solution: QueueingSolution) -> list[Regret]:
@@ -27,13 +28,13 @@ def regrets(problem: QueueingProblem, solution: QueueingSolution) -> list[Regret
     for k in order.tolist():
         start, arrival = float(solution.start_s[k]), float(jobs.arrival_s[k])
         early = start
-        if start > arrival:
+        if start > arrival + slack_s(start):
             low = int(np.searchsorted(starts, arrival - longest))
             high = int(np.searchsorted(starts, start + float(jobs.duration_s[k])))
             early = _earliest(problem, solution, k, order[low:high].tolist())
         cost = _saved(problem, k, start, early, last)
-        chosen = f"at {start:g} s, after {start - arrival:g} s"
-        better = f"at {early:g} s, beside all others" if cost > 0 else chosen
+        chosen = f"at {shown(start)} s, after {start - arrival:g} s"
+        better = f"at {shown(early)} s, beside all others" if cost > 0 else chosen
         found.append(Regret(start, jobs.names[k], chosen, better, cost))
     return found
 
@@ -62,7 +63,7 @@ def _earliest(
     jobs, (nodes, g) = problem.jobs, problem.shape
     n, duration = int(jobs.gpus[k]), float(jobs.duration_s[k])
     arrival, start = float(jobs.arrival_s[k]), float(solution.start_s[k])
-    counted = problem.placement == "count"
+    latest, counted = start - slack_s(start), problem.placement == "count"
     others = [
         (
             float(solution.start_s[j]),
@@ -72,7 +73,7 @@ def _earliest(
         for j in near
         if j != k and solution.end_s[j] > arrival
     ]
-    for t in sorted({arrival, *(end for _, end, _ in others if arrival < end < start)}):
+    for t in sorted({arrival, *(end for _, end, _ in others if arrival < end < latest)}):
         spare = np.full(nodes, g)
         points = [t, *(s for s, _, _ in others if t < s < t + duration)]
         for x in points:

@@ -14,6 +14,7 @@ import numpy as np
 from optgap.heuristics.queueing.tables import BY_ARRIVAL, BY_TIME, HPS, INF, QUEUE, Rule, Run
 from optgap.heuristics.queueing.trees import first_waiting, last_waiting
 from optgap.models.compiled import inner
+from optgap.models.times import TOLERANCE_S
 
 DIGITS = 1e9
 """Scores are compared after rounding to 1e-9."""
@@ -45,7 +46,7 @@ def aging(rule: Rule, wait: float) -> float:
     if rule.fixed:
         share = (wait - rule.threshold) / (rule.full - rule.threshold)
         return 1 + (rule.boost - 1) * min(max(share, 0.0), 1.0)
-    if wait > rule.threshold:
+    if wait > rule.threshold + TOLERANCE_S:
         return rule.boost * min(wait / rule.full, 1.0)
     return 1.0
 
@@ -107,7 +108,7 @@ def best_in_class(
 def _most_aged(rule: Rule, longest: float, shortest: float) -> float:
     """The largest aging factor of waits between two."""
     most = max(aging(rule, longest), aging(rule, shortest))
-    if shortest <= rule.threshold:
+    if shortest <= rule.threshold + TOLERANCE_S:
         most = max(most, 1.0)
     return most
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from optgap.heuristics.queueing.batches import best_batch
-from optgap.heuristics.queueing.cluster import harmless, head, shadow
+from optgap.heuristics.queueing.cluster import harmless, head, shadow, slack
 from optgap.heuristics.queueing.pairs import ahead_of_all, best_pair
 from optgap.heuristics.queueing.scores import Scale, adaptive_scale, best_in_class
 from optgap.heuristics.queueing.tables import (
@@ -90,11 +90,11 @@ def _scored(run: Run, now: float) -> int:
     rule, jobs, classes = run.rule, run.jobs, run.classes
     longest = INF
     oldest = head(run)
-    if now - jobs[oldest]["arrival"] > rule.reserve:
+    if now - jobs[oldest]["arrival"] > rule.reserve + slack(now):
         n = jobs[oldest]["gpus"]
         if fits(run.free[NOW], run.level[NOW], n, run.g):
             return oldest
-        longest = shadow(run, n, now) - now
+        longest = shadow(run, n, now) - now + slack(now)
     scale = Scale(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
     if rule.kind == ADAPTIVE:
         scale = adaptive_scale(run)
@@ -117,7 +117,7 @@ def _easy(run: Run, now: float) -> int:
     wanted = jobs[oldest]["gpus"]
     if fits(run.free[NOW], run.level[NOW], wanted, run.g):
         return oldest
-    longest = shadow(run, wanted, now) - now
+    longest = shadow(run, wanted, now) - now + slack(now)
     best = -1
     for c in range(len(classes)):
         if classes[c]["fit"] == 0:

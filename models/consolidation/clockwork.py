@@ -6,9 +6,15 @@ import numpy as np
 
 from optgap.models.compiled import compiled
 from optgap.models.consolidation.tasks import FloatArray, IntArray
+from optgap.models.times import ROUNDING, TOLERANCE_S
 
-SLACK = 1e-9
-"""Samples: progress this close to the end of one has reached it."""
+
+@compiled
+def goal(task: int, period: float, length: IntArray, at: IntArray, duration: FloatArray) -> float:
+    """Progress at the end of a task's present sample, or of the task, s."""
+    if at[task] < length[task] - 1:
+        return float(min(duration[task], (at[task] + 1) * period))
+    return float(duration[task])
 
 
 @compiled
@@ -49,10 +55,8 @@ def retime(
         return
     rate[task] = slowest
     # of samples that end together some are still to be turned: what counts is where each is
-    goal = duration[task]
-    if at[task] < length[task] - 1:
-        goal = min(goal, (at[task] + 1) * period)
-    due[task] = now + max(0.0, goal - progress[task]) / slowest
+    left = goal(task, period, length, at, duration) - progress[task]
+    due[task] = now + max(0.0, left) / slowest
 
 
 @compiled
@@ -110,6 +114,7 @@ def refresh(
 
 @compiled
 def advance(
+    now: float,
     horizon: float,
     period: float,
     exponent: float,
@@ -133,31 +138,37 @@ def advance(
     rate: FloatArray,
     due: FloatArray,
 ) -> tuple[float, int]:
-    """The next end of a task up to `horizon`: (when, its place in `running`), or (horizon, −1).
+    """The next end of a task before `horizon`: (when, its place in `running`), or (horizon, −1).
 
-    Of tasks that end together the first in `running` is told.
+    What ends at the horizon does so after what happens there; of tasks that end together the first
+    in `running` is told.
     """
+    when = now
     while True:
-        first, when = -1, horizon
+        soon = np.inf
         for k in range(count):
-            if due[running[k]] < when:
-                first, when = k, due[running[k]]
-        if first < 0:
+            soon = min(soon, due[running[k]])
+        soon += TOLERANCE_S + ROUNDING * soon
+        if soon >= horizon:
             return horizon, -1
+        first = 0
+        while due[running[first]] > soon:
+            first += 1
         task = running[first]
-        progress[task] += (when - since[task]) * rate[task]
-        since[task] = when
+        when = max(when, due[task])
         if rate[task] == 0.0:  # what it waited for is awake
+            since[task] = when
             retime(
                 task, when, period, start, place, speed, slowdown, ready, length, at, duration,
                 progress, rate, due,
             )  # fmt: skip
             continue
-        if progress[task] >= duration[task] - SLACK * period:
-            progress[task] = duration[task]
+        # by what it was due for, not by the clock: late in a run short samples round away
+        progress[task] = goal(task, period, length, at, duration)
+        since[task] = when
+        if progress[task] >= duration[task]:
             return when, first
-        at[task] = min(length[task] - 1, at[task] + 1)
-        progress[task] = max(progress[task], at[task] * period)
+        at[task] += 1
         sample[task] = series[offset[task] + at[task]]
         retime(
             task,
@@ -240,7 +251,11 @@ def correlate(
         for m in range(many[g]):
             task = held[g, m]
             done = progress[task] + (now - since[task]) * rate[task]
-            first[m] = 0 if from_start else min(length[task] - 1, int(done / period + 1e-9))
+            first[m] = (
+                0
+                if from_start
+                else min(length[task] - 1, int((done + min(TOLERANCE_S, period / 2)) / period))
+            )
         longest = aligned(held[g], many[g], series, offset, length, first, total)
         mean = 0.0
         for t in range(longest):

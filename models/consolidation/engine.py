@@ -13,6 +13,7 @@ from optgap.models.consolidation.solution import Assignment, Clock, Consolidatio
 from optgap.models.consolidation.tasks import FloatArray, IntArray
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.times import slack_s
 
 Choice = tuple[int, ...] | None
 Decide = Callable[["State", int], Choice]
@@ -20,8 +21,6 @@ Decide = Callable[["State", int], Choice]
 ClockRule = Callable[["State", int, float], list[tuple[float, float]]]
 """(delay in s, MHz) steps of a GPU's clock after a change, from its present clock on."""
 LOOK_EVERY = 64
-INSTANT_S = 1e-6
-"""A GPU that was empty for no longer has not slept."""
 
 
 class State:
@@ -113,7 +112,7 @@ class State:
             self.count[g] += 1
             if self.count[g] == 1:
                 self.awake[problem.gpu_server[g]] += 1
-                if self.time_s - self.emptied[g] > INSTANT_S:
+                if self.time_s - self.emptied[g] > slack_s(self.time_s):  # it has slept
                     self.ready[g] = self.time_s + problem.rules.wake_s
             self.free_bytes[g] -= problem.memory[task]
             self.mean_micro[g] += problem.mean_micro[task]
@@ -168,10 +167,10 @@ class State:
     def next_end(self, horizon: float) -> tuple[float, int]:
         """The next task that ends up to `horizon` and when; −1 for none."""
         when, k = advance(
-            horizon, self.problem.period_s, self.problem.rules.contention, self.running,
-            self.present, self.series, self.offset, self.length, self.at, self.duration, self.held,
-            self.count, self.sample, self.start, self.place, self.speed, self.slowdown,
-            self.ready, self.progress, self.since, self.rate, self.due,
+            self.time_s, horizon, self.problem.period_s, self.problem.rules.contention,
+            self.running, self.present, self.series, self.offset, self.length, self.at,
+            self.duration, self.held, self.count, self.sample, self.start, self.place, self.speed,
+            self.slowdown, self.ready, self.progress, self.since, self.rate, self.due,
         )  # fmt: skip
         return when, int(self.running[k]) if k >= 0 else -1
 
@@ -230,10 +229,10 @@ class Engine:
             when, ended = state.next_end(min(arrival, step))
             if ended < 0 and not np.isfinite(when):
                 break  # what waits never fits
-            state.time_s = when
+            state.time_s = max(state.time_s, when)
             if ended >= 0:
                 self._end(ended)
-            elif step <= arrival:
+            elif step <= arrival + slack_s(arrival):
                 self._step()
             else:
                 self._arrive(upcoming)

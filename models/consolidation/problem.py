@@ -23,6 +23,7 @@ from optgap.models.consolidation.tasks import (
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
 from optgap.models.result import Evaluation, Objective, Violation
+from optgap.models.times import SHORTEST_S, slack_s
 
 MOST_TASKS = 100_000
 MOST_CELLS = 50_000_000
@@ -137,8 +138,9 @@ class ConsolidationProblem:
         """
         rules = rules or Rules()
         rules.validate(source, goal)
-        if not 0 < period_s < 1e9:
-            raise InputError(source, "field period_s", period_s, "a positive time in s")
+        if not SHORTEST_S <= period_s < 1e9:
+            expected = f"a time of at least {SHORTEST_S:g} s"
+            raise InputError(source, "field period_s", period_s, expected)
         _check_cluster(kinds, servers, source)
         timed = [
             t if t.duration_s else replace(t, duration_s=period_s * t.util_percent.size)
@@ -267,7 +269,8 @@ class ConsolidationProblem:
         """u[t] up to the horizon: the last sample goes on until the task ends."""
         series = micro_percent(task.util_percent)
         values = np.zeros(self.horizon, dtype=np.int64)
-        lasting = min(self.horizon, math.ceil(task.duration_s / self.period_s - 1e-9))
+        lasting = task.duration_s - slack_s(task.duration_s)
+        lasting = min(self.horizon, math.ceil(lasting / self.period_s))
         values[: series.size] = series
         values[series.size :] = series[-1]
         values[lasting:] = 0
@@ -290,6 +293,19 @@ class ConsolidationProblem:
         if self.rules.util_scaled:
             busy = min(1.0, int(self.mean_micro[list(residents)].sum()) / (100 * MICRO))
         return max(self.line(ell, kind).watts(mhz * busy) for ell in residents)
+
+    # -- time -----------------------------------------------------------------------------
+
+    @property
+    def epoch_s(self) -> float:
+        """The first submission, s; 0 where all tasks are present at once."""
+        timed = self.objective.goal == "energy"
+        return min(task.submit_s for task in self.tasks) if timed else 0.0
+
+    def moved(self, by_s: float) -> ConsolidationProblem:
+        """The same problem, everything so much later."""
+        tasks = tuple(replace(task, submit_s=task.submit_s + by_s) for task in self.tasks)
+        return replace(self, tasks=tasks)
 
     # -- parts ----------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.solution import Assignment, ConsolidationSolution
 from optgap.models.consolidation.tasks import BYTES, MICRO
 from optgap.models.result import Evaluation, Violation
+from optgap.models.times import slack_s
 
 
 def check(problem: ConsolidationProblem, solution: ConsolidationSolution) -> list[Violation]:
@@ -106,7 +107,7 @@ def _slots(problem: ConsolidationProblem, gpu: int, tasks: list[int]) -> list[Vi
         total = 0
         for ell in tasks:
             task = problem.tasks[ell]
-            if t * problem.period_s < task.duration_s - 1e-9 * problem.period_s:
+            if t * problem.period_s < task.duration_s - slack_s(task.duration_s):
                 k = min(t, task.util_percent.size - 1)
                 total += round(float(task.util_percent[k]) * MICRO)
         if total > worst:

@@ -14,11 +14,11 @@ import numpy as np
 
 from optgap.models.compiled import compiled
 from optgap.models.consolidation.tasks import FloatArray, IntArray
+from optgap.models.times import ROUNDING
 
-NEAR = 1e-7
+NEAR = 1e-9
 """Samples: progress this close to the end of one has reached it."""
-ALMOST = 1e-6
-"""Seconds: a GPU that was empty for less has not slept."""
+
 ENERGY, GPU_S, SERVER_S, ARRIVAL, FLOOR = range(5)
 Heap = list[tuple[float, int]]
 
@@ -35,7 +35,8 @@ class Given(NamedTuple):
     server_w: W of an awake server.
     memory, floors: (L,) bytes, and the least a GPU draws that runs the task, W.
     period, exponent: s per sample, and q of the slowdown.
-    last_arrival, largest, share: s; bytes of the largest GPU; static W of a server per GPU.
+    last_arrival, same_s: s; by how much equal times may differ: a GPU empty for less has not slept.
+    largest, share: bytes of the largest GPU; static W of a server per GPU.
     wake_s, scaled: latency of a GPU that slept; whether power follows utilisation.
     """
 
@@ -56,6 +57,7 @@ class Given(NamedTuple):
     period: float
     exponent: float
     last_arrival: float
+    same_s: float
     largest: float
     share: float
     wake_s: float
@@ -206,7 +208,7 @@ def come(given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, no
         if g < 0:
             break
         if held.head[g] < 0:
-            if now - held.emptied[g] > ALMOST:
+            if now - held.emptied[g] > given.same_s + ROUNDING * now:
                 held.ready[g] = now + given.wake_s
             held.settled[g], held.awoke[g] = now, now
             i = given.gpu_server[g]
@@ -311,12 +313,14 @@ def run(
         upcoming = event_time[event] if event < len(event_time) else np.inf
         if min(due, upcoming) == np.inf:
             return end, totals
-        now = max(now, min(due, upcoming))
+        # what ends when a clock changes has ended: its last bit is not run at the new clock
+        first = due <= upcoming + given.same_s + ROUNDING * upcoming
+        now = max(now, due if first else upcoming)
         before = count
-        if due <= upcoming:
+        if first:
             # by what it was due for, not by the clock: late in a run short samples round away
             done = upto(given, held, task) if held.rate[task] > 0 else held.progress[task]
-            if done >= given.duration[task] - NEAR * given.period:
+            if done >= given.duration[task]:
                 leave(given, held, totals, heap, task, now)
                 end[task] = now
                 count -= 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from optgap.models.errors import NoQuote
@@ -52,6 +52,13 @@ class ConsolidationSolution:
         return cls(
             tuple(sorted(assignments, key=lambda a: (a.start_s, a.task))),
             tuple(sorted(clocks, key=lambda c: (c.time_s, c.gpu))),
+        )
+
+    def moved(self, by_s: float) -> ConsolidationSolution:
+        """The same schedule, so much later."""
+        return ConsolidationSolution(
+            tuple(replace(a, start_s=a.start_s + by_s) for a in self.assignments),
+            tuple(replace(c, time_s=c.time_s + by_s) for c in self.clocks),
         )
 
     def __len__(self) -> int:

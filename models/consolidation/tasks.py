@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from optgap.models.consolidation.cluster import PowerLine, validate_line
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.times import SHORTEST_S
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -64,8 +65,8 @@ class Task:
             raise fail("kappa", self.kappa, "a tolerance of at least 1")
         if not 0 <= self.submit_s < 1e12:
             raise fail("submit_s", self.submit_s, "a time in s of at least 0")
-        if not 0 < self.duration_s < 1e12:
-            raise fail("duration_s", self.duration_s, "a positive time in s")
+        if not SHORTEST_S <= self.duration_s < 1e12:
+            raise fail("duration_s", self.duration_s, f"a time of at least {SHORTEST_S:g} s")
         if self.beta is not None and not 0 <= self.beta <= 10:
             raise fail("beta", self.beta, "an exponent from 0 to 10")
         if self.power is not None:

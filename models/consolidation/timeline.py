@@ -15,9 +15,9 @@ from optgap.models.consolidation.replay import Given, empty, run
 from optgap.models.consolidation.solution import ConsolidationSolution
 from optgap.models.consolidation.tasks import FloatArray, IntArray
 from optgap.models.result import Evaluation, Violation
+from optgap.models.times import freed_s, slack_s
 
-ALMOST = 1e-6
-"""Seconds: times this close are the same."""
+END, CLOCK, START = range(3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +50,11 @@ def check(problem: ConsolidationProblem, solution: ConsolidationSolution) -> lis
             continue
         task = problem.tasks[a.task]
         where = f"task {task.name}"
-        if not math.isfinite(a.start_s) or a.start_s < task.submit_s - ALMOST:
+        if not a.start_s >= task.submit_s - slack_s(task.submit_s) or a.start_s == math.inf:
             broken.append(Violation("start_s", where, a.start_s, task.submit_s))
         earlier = a.task in first
-        if not problem.rules.waiting and not earlier and a.start_s > task.submit_s + ALMOST:
+        latest = task.submit_s + slack_s(task.submit_s)
+        if not problem.rules.waiting and not earlier and a.start_s > latest:
             broken.append(Violation("start without waiting", where, a.start_s, task.submit_s))
         first.setdefault(a.task, a.start_s)
     for clock in solution.clocks:
@@ -65,30 +66,37 @@ def check(problem: ConsolidationProblem, solution: ConsolidationSolution) -> lis
 
 
 def _over_time(problem: ConsolidationProblem, solution: ConsolidationSolution) -> list[Violation]:
-    """Memory, capacity and clocks after every change."""
+    """Memory, capacity and clocks after every change.
+
+    Of what happens at the same time ends come first, then clocks, then starts.
+    """
     end = replay(problem, solution).end_s
     broken: list[Violation] = []
     events: list[tuple[float, int, int, int]] = []
     spans = _spans(solution, end)
     for k, (task, _, start, stop) in enumerate(spans):
-        if math.isinf(stop) and math.isinf(float(end[task])):
+        if math.isinf(stop):
             broken.append(Violation("a clock for its GPUs", f"task {task}", "never ends", "ends"))
-        events += [(start, 1, k, task), (stop, 0, k, task)]
-    clocks = [(c.time_s, 2, k, 0) for k, c in enumerate(solution.clocks)]
+            events.append((start, START, k, task))
+        else:
+            events += [(start, START, k, task), (freed_s(start, stop), END, k, task)]
+    clocks = [
+        (c.time_s - slack_s(c.time_s) / 2, CLOCK, k, 0) for k, c in enumerate(solution.clocks)
+    ]
     residents: dict[int, list[int]] = defaultdict(list)
     mhz: dict[int, float] = {}
     touched: set[int] = set()
     ordered = sorted([*events, *clocks])
     for k, (time, what, index, task) in enumerate(ordered):
-        if what == 2:
+        if what == CLOCK:
             clock = solution.clocks[index]
             mhz[clock.gpu] = clock.mhz
             touched.add(clock.gpu)
         else:
             for g in spans[index][1]:
-                residents[g].append(task) if what else residents[g].remove(task)
+                residents[g].append(task) if what == START else residents[g].remove(task)
                 touched.add(g)
-        last = k + 1 == len(ordered) or ordered[k + 1][0] > time + ALMOST
+        last = k + 1 == len(ordered) or ordered[k + 1][0] > time
         if last:
             for g in sorted(touched):
                 if residents[g]:
@@ -120,10 +128,14 @@ def _spans(solution: ConsolidationSolution, end: FloatArray) -> list[Span]:
 
 @lru_cache(maxsize=1)  # `check` and `evaluate` ask for the same one in turn
 def replay(problem: ConsolidationProblem, solution: ConsolidationSolution) -> Replay:
-    """Run a schedule: where, when and at which clocks is given, how fast follows."""
+    """Run a schedule: where, when and at which clocks is given, how fast follows.
+
+    Time counts from the first submission: what adds up over a long run must not round.
+    """
+    epoch_s = problem.epoch_s
     order = sorted(
-        [(a.start_s, 1, k) for k, a in enumerate(solution.assignments)]
-        + [(c.time_s, 0, k) for k, c in enumerate(solution.clocks)]
+        [(a.start_s - epoch_s, 1, k) for k, a in enumerate(solution.assignments)]
+        + [(c.time_s - epoch_s, 0, k) for k, c in enumerate(solution.clocks)]
     )
     widest = int(problem.width.max())
     stays = np.full((len(solution.assignments), widest), -1, dtype=np.int64)
@@ -142,7 +154,7 @@ def replay(problem: ConsolidationProblem, solution: ConsolidationSolution) -> Re
         np.array([0.0 if c is None else c.mhz for c in clocks], dtype=np.float64),
         np.array([k if kind else -1 for _, kind, k in order], dtype=np.int64),
     )
-    return Replay(end, *(float(x) for x in totals))
+    return Replay(end + epoch_s, *(float(x) for x in totals))
 
 
 def _given(problem: ConsolidationProblem, stays: IntArray, who: IntArray) -> Given:
@@ -166,7 +178,8 @@ def _given(problem: ConsolidationProblem, stays: IntArray, who: IntArray) -> Giv
         floors=_floors(problem),
         period=problem.period_s,
         exponent=problem.rules.contention,
-        last_arrival=tasks[-1].submit_s,
+        last_arrival=tasks[-1].submit_s - problem.epoch_s,
+        same_s=slack_s(problem.epoch_s),
         largest=float(problem.gpu_memory.max()),
         share=min(server.static_w / len(server.gpus) for server in problem.servers),
         wake_s=problem.rules.wake_s,
@@ -206,7 +219,7 @@ def evaluate(problem: ConsolidationProblem, solution: ConsolidationSolution) -> 
         lasted = float(ran.end_s[ell]) - s
         spent.append(float(ran.end_s[ell]) - task.submit_s)
         stretch.append(lasted / task.duration_s)
-        broken += lasted > task.kappa * task.duration_s * (1 + 1e-9) + ALMOST
+        broken += lasted > task.kappa * task.duration_s + slack_s(float(ran.end_s[ell]))
     span = max(makespan, 1e-300)
     count = max(1, len(start))
     window = max(problem.tasks[-1].submit_s - first, 1e-300)

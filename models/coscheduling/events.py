@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution, Run
-from optgap.models.coscheduling.gpus import TOLERANCE, Node
+from optgap.models.coscheduling.gpus import Node
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.times import slack_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,7 @@ class _Clock:
         self.coming = sorted((problem.release_s(job), job) for job in range(len(problem)))
         self.coming.reverse()
         self.waiting: list[int] = []
-        self._arrive()
+        self._happen(0.0)
 
     @property
     def left(self) -> int:
@@ -122,12 +123,17 @@ class _Clock:
             raise ValueError("the policy starts nothing although nothing runs")
         ends = [self.ends[0][0]] if self.ends else []
         arrivals = [self.coming[-1][0]] if self.coming else []
-        self.now = max(self.now, min(ends + arrivals))
-        slack = TOLERANCE * max(1.0, self.now)
-        while self.ends and self.ends[0][0] <= self.now + slack:
-            self.node.end(heapq.heappop(self.ends)[1])
-        self._arrive()
+        self._happen(min(ends + arrivals))
 
-    def _arrive(self) -> None:
-        while self.coming and self.coming[-1][0] <= self.now:
-            insort(self.waiting, self.coming.pop()[1])
+    def _happen(self, time: float) -> None:
+        """Ends and arrivals at the same time; the last of them is now."""
+        self.now = max(self.now, time)
+        until = self.now + slack_s(self.now)
+        while self.ends and self.ends[0][0] <= until:
+            end, job = heapq.heappop(self.ends)
+            self.now = max(self.now, end)
+            self.node.end(job)
+        while self.coming and self.coming[-1][0] <= until:
+            release, job = self.coming.pop()
+            self.now = max(self.now, release)
+            insort(self.waiting, job)

@@ -6,9 +6,7 @@ from collections.abc import Iterable
 
 from optgap.models.coscheduling.problem import CoschedulingProblem
 from optgap.models.coscheduling.solution import CoschedulingSolution, Run
-
-TOLERANCE = 1e-7
-"""Relative: ends and starts that are equal but for rounding."""
+from optgap.models.times import slack_s
 
 
 class Node:
@@ -49,8 +47,7 @@ def placed(
     running: list[Run] = []
     runs: list[Run] = []
     for job, count, start in sorted(starts, key=lambda item: (item[2], item[0])):
-        slack = TOLERANCE * max(1.0, start)
-        for run in [run for run in running if run.end_s <= start + slack]:
+        for run in [run for run in running if run.end_s <= start + slack_s(start)]:
             node.end(run.job)
             running.remove(run)
         mode = problem.application(job).mode(count)

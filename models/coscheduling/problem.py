@@ -14,6 +14,7 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
+from optgap.models.times import SHORTEST_S, shown
 
 SCHEMA = "optgap.coscheduling.problem/1"
 MOST_GPUS = 1024
@@ -144,8 +145,8 @@ class CoschedulingProblem:
         ------
         InputError: for M or K below 1, an idle power that is none, an empty window, an
             application named twice or without a mode that fits, a GPU count given twice, a
-            run time or power that is not positive, or release times that are none or not one
-            per job.
+            run time below `SHORTEST_S`, a power that is not positive, or release times that are
+            none or not one per job.
         """
         _whole(source, "gpus", gpus, MOST_GPUS)
         _whole(source, "numa", numa, MOST_GPUS)
@@ -181,6 +182,20 @@ class CoschedulingProblem:
     def release_s(self, job: int) -> float:
         """When job number `job` comes, s."""
         return self.releases[job] if self.releases else 0.0
+
+    @cached_property
+    def epoch_s(self) -> float:
+        """The first release, s; makespan and energy count from here."""
+        return min(self.releases, default=0.0)
+
+    def delay_s(self, job: int) -> float:
+        """By how much job number `job` comes after the first one, s."""
+        return self.release_s(job) - self.epoch_s
+
+    def moved(self, by_s: float) -> CoschedulingProblem:
+        """The same problem, everything so much later."""
+        times = tuple(self.release_s(job) + by_s for job in range(len(self)))
+        return replace(self, releases=times if any(times) else ())
 
     @cached_property
     def job_names(self) -> tuple[str, ...]:
@@ -253,7 +268,7 @@ class CoschedulingProblem:
 
     @property
     def _stream(self) -> str:
-        return f", released until {max(self.releases):g} s" if self.releases else ""
+        return f", released until {shown(max(self.releases))} s" if self.releases else ""
 
     def __str__(self) -> str:
         return f"{self.name}: {self.summary}"
@@ -351,9 +366,11 @@ def _fitting(app: Application, gpus: int, source: str, k: int) -> Application:
         _whole(source, f"applications[{k}] ({app.name}), gpu_count", mode.gpu_count, MOST_GPUS)
         if counts.count(mode.gpu_count) > 1:
             raise InputError(source, where, NoQuote(f"gpu_count {mode.gpu_count} twice"), "it once")
-        for name, value in (("runtime_s", mode.runtime_s), ("power", mode.power_per_gpu_w)):
-            if not 0 < value < 1e12:
-                raise InputError(source, f"{where}, {name}", value, "a positive number")
+        if not SHORTEST_S <= mode.runtime_s < 1e12:
+            expected = f"a time of at least {SHORTEST_S:g} s"
+            raise InputError(source, f"{where}, runtime_s", mode.runtime_s, expected)
+        if not 0 < mode.power_per_gpu_w < 1e12:
+            raise InputError(source, f"{where}, power", mode.power_per_gpu_w, "a positive number")
         if mode.dram_util_sum is not None and not 0 <= mode.dram_util_sum < math.inf:
             shown = mode.dram_util_sum
             raise InputError(source, f"{where}, dram_util_sum", shown, "a number of at least 0")

@@ -7,9 +7,7 @@ import math
 from optgap.models.coscheduling.problem import CoschedulingProblem
 from optgap.models.coscheduling.solution import CoschedulingSolution, Run
 from optgap.models.result import Evaluation, Violation
-
-TOLERANCE = 1e-6
-"""Seconds per second of the schedule, and at least so many: what floats make of sums."""
+from optgap.models.times import freed_s, shown, slack_s
 
 
 def check(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[Violation]:
@@ -18,20 +16,20 @@ def check(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[
     Measured times may differ from the profiles' and overlap by the schedule's own tolerance.
     """
     broken: list[Violation] = []
-    slack = TOLERANCE * max([1.0, *(run.end_s for run in solution.runs if run.end_s < math.inf)])
-    slack += solution.tolerance_s
     seen: set[int] = set()
     for run in solution.runs:
-        broken += _alone(problem, run, slack, solution.measured)
+        broken += _alone(problem, run, solution)
         if run.job in seen:
             broken.append(Violation("runs per job", f"job {run.job}", 2, 1))
         seen.add(run.job)
     if not broken:
-        broken += _together(problem, solution, slack)
+        broken += _together(problem, solution)
     return broken
 
 
-def _alone(problem: CoschedulingProblem, run: Run, slack: float, measured: bool) -> list[Violation]:
+def _alone(
+    problem: CoschedulingProblem, run: Run, solution: CoschedulingSolution
+) -> list[Violation]:
     """What is wrong with one run, whatever the others do."""
     if not 0 <= run.job < len(problem):
         return [Violation("job number", f"job {run.job}", run.job, len(problem) - 1)]
@@ -51,25 +49,30 @@ def _alone(problem: CoschedulingProblem, run: Run, slack: float, measured: bool)
         broken.append(Violation("times", where, f"{run.start_s} to {run.end_s}", "0 or later"))
         return broken
     lasted = run.end_s - run.start_s
-    if measured and lasted <= 0:
+    near = min(slack_s(run.end_s), mode.runtime_s / 2) if mode is not None else 0.0
+    if solution.measured and lasted <= 0:
         broken.append(Violation("times", where, f"{run.start_s} to {run.end_s}", "a later end"))
-    elif not measured and mode is not None and abs(lasted - mode.runtime_s) > slack:
+    elif not solution.measured and mode is not None and abs(lasted - mode.runtime_s) > near:
         broken.append(Violation("runtime_s", where, lasted, mode.runtime_s))
     released = problem.releases[run.job] if problem.releases else 0.0
-    if run.start_s < released - slack:
+    if run.start_s < released - slack_s(run.start_s) - _more_s(solution):
         broken.append(Violation("release_s", where, run.start_s, released))
     return broken
 
 
-def _together(
-    problem: CoschedulingProblem, solution: CoschedulingSolution, slack: float
-) -> list[Violation]:
+def _more_s(solution: CoschedulingSolution) -> float:
+    """By how much more than rounding times that a clock showed may be off, s."""
+    return solution.tolerance_s if solution.measured else 0.0
+
+
+def _together(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[Violation]:
     """GPUs held twice, and more jobs at a time than NUMA domains; each shown once per start."""
     broken = []
     running: list[Run] = []
     for run in sorted(solution.runs, key=lambda run: run.start_s):
-        running = [other for other in running if other.end_s > run.start_s + slack]
-        where = f"job {run.job} ({problem.job_names[run.job]}) at {run.start_s:g} s"
+        since = run.start_s + _more_s(solution)
+        running = [other for other in running if freed_s(other.start_s, other.end_s) > since]
+        where = f"job {run.job} ({problem.job_names[run.job]}) at {shown(run.start_s)} s"
         for other in running:
             shared = sorted(set(other.gpu_index) & set(run.gpu_index))
             if shared:
@@ -82,7 +85,7 @@ def _together(
 
 
 def evaluate(problem: CoschedulingProblem, solution: CoschedulingSolution) -> Evaluation:
-    """Objective and metrics; energy counts every GPU from 0 to the end of the last job.
+    """Objective and metrics; energy counts every GPU from the first release to the last end.
 
     Measured runs last as long as they were seen to, at the power of their profile.
     """
@@ -90,7 +93,7 @@ def evaluate(problem: CoschedulingProblem, solution: CoschedulingSolution) -> Ev
     held: list[float] = []
     loss: list[float] = []
     waits: list[float] = []
-    makespan = 0.0
+    makespan, epoch_s = 0.0, problem.epoch_s
     for run in solution.runs:
         app = problem.application(run.job)
         mode = app.mode(len(run.gpu_index))
@@ -101,7 +104,7 @@ def evaluate(problem: CoschedulingProblem, solution: CoschedulingSolution) -> Ev
         held.append(mode.gpu_count * lasted)
         loss.append(lasted / min(m.runtime_s for m in app.modes) - 1)
         waits.append(run.start_s - (problem.releases[run.job] if problem.releases else 0.0))
-        makespan = max(makespan, run.start_s + lasted)
+        makespan = max(makespan, run.start_s - epoch_s + lasted)
     gpu_seconds = math.fsum(held)
     idle_j = problem.idle_w * max(0.0, problem.gpus * makespan - gpu_seconds)
     energy = math.fsum([*active, idle_j])

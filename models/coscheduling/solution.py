@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from optgap.models.errors import NoQuote
@@ -61,6 +61,11 @@ class CoschedulingSolution:
         """From runs in any order; `tolerance_s` counts for measured times only."""
         ordered = tuple(sorted(runs, key=lambda run: (run.start_s, run.job)))
         return cls(ordered, measured, tolerance_s if measured else 0.0)
+
+    def moved(self, by_s: float) -> CoschedulingSolution:
+        """The same schedule, so much later."""
+        runs = (replace(r, start_s=r.start_s + by_s, end_s=r.end_s + by_s) for r in self.runs)
+        return replace(self, runs=tuple(runs))
 
     def __len__(self) -> int:
         return len(self.runs)

@@ -10,6 +10,7 @@ import numpy as np
 from optgap.models.elastic.problem import ElasticProblem
 from optgap.models.elastic.referee import finished, powers, step_function
 from optgap.models.elastic.solution import ElasticSolution, Kind
+from optgap.models.times import slack_s
 
 
 def timeline(problem: ElasticProblem, solution: ElasticSolution) -> str:
@@ -56,7 +57,7 @@ def series(problem: ElasticProblem, solution: ElasticSolution) -> str:
     ]
     times = columns[0][0]
     jobs, used, watts = (column[1] for column in columns)
-    last = np.append(np.diff(times) > 1e-9, True)
+    last = np.append(np.diff(times) > slack_s(times[1:]), True)
     per = problem.gpus_per_node
     on = np.ceil(used / per - 1e-6) * per if solution.switch_off else float(problem.gpus)
     idle = np.maximum(0.0, on - used) * problem.idle_w

@@ -16,6 +16,7 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
+from optgap.models.times import SHORTEST_S
 
 SCHEMA = "optgap.elastic.problem/1"
 MOST_GPUS = 1 << 16
@@ -189,8 +190,8 @@ class ElasticProblem:
         Raises
         ------
         InputError: naming the field, for anything that is not what it should be; for a time or
-            power that is not positive the class, the GPU count and the clock; and for a limit
-            under which some job can never run.
+            power that is not positive the class, the GPU count and the clock; for a job that may
+            be done in less than `SHORTEST_S`; and for a limit under which some job can never run.
         """
         _cluster(source, gpus, gpus_per_node)
         clocks = _clocks(source, frequencies_mhz)
@@ -234,6 +235,7 @@ class ElasticProblem:
             origin,
             tuple(notes) + more,
         )
+        _last(source, problem)
         _can_run(source, problem)
         return problem
 
@@ -284,6 +286,15 @@ class ElasticProblem:
         """(J,) iterations × min T_iter: no job can take less, s."""
         least = self.time_s.min(axis=(1, 2))
         return np.asarray(self.jobs.iterations * least[self.jobs.of_class])
+
+    @property
+    def epoch_s(self) -> float:
+        """The first submission, s; makespan and energy count from here."""
+        return float(self.jobs.submit_s[0])
+
+    def moved(self, by_s: float) -> ElasticProblem:
+        """The same problem, everything so much later."""
+        return replace(self, jobs=replace(self.jobs, submit_s=self.jobs.submit_s + by_s))
 
     def restrict(self, solution: ElasticSolution) -> ElasticProblem:
         """The same with only the jobs that were finished, under the limit that was kept."""
@@ -563,6 +574,14 @@ def _jobs(source: str, jobs: Jobs, classes: tuple[JobClass, ...]) -> tuple[Jobs,
         return jobs, ()
     order = np.argsort(jobs.submit_s, kind="stable")
     return jobs.only(order), ("jobs were not in order of submission; sorted",)
+
+
+def _last(source: str, problem: ElasticProblem) -> None:
+    """Raise InputError for a job that may be done sooner than times can be told apart."""
+    for j in np.flatnonzero(problem.least_jct_s < SHORTEST_S)[:1].tolist():
+        found = NoQuote(f"{problem.least_jct_s[j]:g} s of work at its fastest")
+        where = f"job {problem.jobs.names[j]}, iterations"
+        raise InputError(source, where, found, f"at least {SHORTEST_S:g} s")
 
 
 def _can_run(source: str, problem: ElasticProblem) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 from optgap.models.elastic.problem import ElasticProblem, Floats, Ints
 from optgap.models.elastic.solution import ElasticSolution, Kind
 from optgap.models.result import Evaluation, Violation
+from optgap.models.times import ROUNDING, freed_s, shown, slack_s
 
 TOLERANCE = 1e-6
-"""Relative: what floats make of sums of times, of work and of power."""
+"""Relative: what floats make of sums of work and of power."""
 MOST_SHOWN = 50
 """Violations of one kind that are listed."""
 
@@ -53,9 +54,17 @@ def work(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
     return np.asarray(np.bincount(solution.job, done, minlength=len(problem)), dtype=np.float64)
 
 
+def _work_slack(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
+    """(J,) iterations that a job may be off: a share of its own, and its own times' rounding."""
+    rounded = rates(problem, solution) * ROUNDING * np.abs(solution.end_s)
+    of_times = np.bincount(solution.job, rounded, minlength=len(problem))
+    return np.asarray(TOLERANCE * problem.jobs.iterations + of_times)
+
+
 def finished(problem: ElasticProblem, solution: ElasticSolution) -> np.ndarray:
     """(J,) whether all iterations are done."""
-    return np.asarray(work(problem, solution) >= problem.jobs.iterations * (1 - TOLERANCE))
+    least = problem.jobs.iterations - _work_slack(problem, solution)
+    return np.asarray(work(problem, solution) >= least)
 
 
 def profile_of_power(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Floats, Floats]:
@@ -71,19 +80,14 @@ def step_function(
 ) -> tuple[Floats, Floats]:
     """(times, level from each on) of a sum of intervals; those that touch do not overlap.
 
-    Ends count as earlier by `slack`, s; unless given a billionth of the whole time, or 1 µs.
+    Ends count as earlier by `slack`, s; unless given by as much as is the same time.
     """
     if not len(start):
         return np.zeros(1), np.zeros(1)
-    slack = _slack(end) if slack is None else slack
-    times = np.concatenate([end - slack, start])
+    times = np.concatenate([freed_s(start, end) if slack is None else end - slack, start])
     change = np.concatenate([-value, value])
     order = np.argsort(times, kind="stable")
     return times[order], np.cumsum(change[order])
-
-
-def _slack(end: Floats) -> float:
-    return TOLERANCE * max(1.0, float(end.max(initial=1.0)) * 1e-3)
 
 
 def within_limit(problem: ElasticProblem, solution: ElasticSolution) -> bool:
@@ -111,7 +115,7 @@ def check(problem: ElasticProblem, solution: ElasticSolution) -> list[Violation]
 
 def _where(problem: ElasticProblem, solution: ElasticSolution, s: int) -> str:
     name = problem.jobs.names[int(solution.job[s])]
-    return f"job {name} at {solution.start_s[s]:g} s"
+    return f"job {name} at {shown(solution.start_s[s])} s"
 
 
 def _alone(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Violation]:
@@ -127,7 +131,7 @@ def _alone(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Viola
     running = solution.kind == Kind.RUN
     clock = np.where(running, (solution.frequency >= 0) & (solution.frequency < clocks), True)
     timely = np.isfinite(start) & np.isfinite(end) & (end >= start)
-    early = start < problem.jobs.submit_s[job] - _slack(end) if timely.all() else ~timely
+    early = start < problem.jobs.submit_s[job] - slack_s(start) if timely.all() else ~timely
     pairs = {
         pair: _fits(problem, solution, *pair)
         for pair in set(zip(solution.place.tolist(), n.tolist(), strict=True))
@@ -165,13 +169,14 @@ def _fits(problem: ElasticProblem, solution: ElasticSolution, p: int, n: int) ->
 def _sequences(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Violation]:
     """One segment at a time per job, restarts paid for, and no more work than there is."""
     order = np.lexsort((solution.start_s, solution.job))
-    slack = 2 * _slack(solution.end_s)
     # plain lists: a day has a hundred thousand segments
     job, kind, gpus, place = (
         column[order].tolist()
         for column in (solution.job, solution.kind, solution.gpus, solution.place)
     )
     start, end = solution.start_s[order].tolist(), solution.end_s[order].tolist()
+    free = freed_s(solution.start_s[order], solution.end_s[order]).tolist()
+    slack = slack_s(solution.end_s[order]).tolist()
     due_by = {
         (n, moved): problem.overhead.seconds(n, moved) for n in set(gpus) for moved in (False, True)
     }
@@ -181,7 +186,7 @@ def _sequences(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[V
         if shown >= MOST_SHOWN:
             return
         fresh = s == 0 or job[s] != job[s - 1]
-        if not fresh and start[s] < end[s - 1] - slack:
+        if not fresh and start[s] < free[s - 1]:
             shown += 1
             where = _where(problem, solution, int(order[s]))
             yield Violation("one segment at a time", where, "two", "one")
@@ -189,19 +194,19 @@ def _sequences(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[V
             paid = due = 0.0
             continue
         started = fresh or kind[s - 1] == Kind.PRERUN or gpus[s] != gpus[s - 1]
-        started = started or start[s] - end[s - 1] > slack
+        started = started or start[s] - end[s - 1] > slack[s]
         moved = not started and not _same_place(solution, place[s - 1], place[s])
         if started or moved:
             paid, due = 0.0, due_by[gpus[s], moved]
         if kind[s] == Kind.RESTART:
             paid += end[s] - start[s]
-        elif end[s] > start[s] and paid < due - slack:
+        elif end[s] > start[s] and paid < due - slack[s]:
             shown += 1
             where = _where(problem, solution, int(order[s]))
             yield Violation("restart", where, float(paid), f"{due:g} s")
             due = 0.0
     done = work(problem, solution)
-    over = done > problem.jobs.iterations * (1 + TOLERANCE) + 1e-9
+    over = done > problem.jobs.iterations + _work_slack(problem, solution) + 1e-9
     for j in np.flatnonzero(over)[:MOST_SHOWN]:
         name = problem.jobs.names[j]
         limit = float(problem.jobs.iterations[j])
@@ -221,7 +226,7 @@ def _capacity(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Vi
     worst = int(np.argmax(used))
     if used[worst] > problem.gpus + 0.5:
         found = round(float(used[worst]))
-        yield Violation("GPUs", f"at {times[worst]:g} s", found, problem.gpus)
+        yield Violation("GPUs", f"at {shown(times[worst])} s", found, problem.gpus)
 
 
 def _expanded(problem: ElasticProblem, solution: ElasticSolution) -> tuple[Ints, Ints]:
@@ -253,9 +258,9 @@ def _places(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Viol
     s, gpu = s[real], gpu[real]
     order = np.lexsort((solution.start_s[s], gpu))
     s, gpu = s[order], gpu[order]
-    slack = 2 * _slack(solution.end_s)
+    free_s = freed_s(solution.start_s[s[:-1]], solution.end_s[s[:-1]])
     same = (gpu[1:] == gpu[:-1]) & (solution.job[s[1:]] != solution.job[s[:-1]])
-    clash = same & (solution.start_s[s[1:]] < solution.end_s[s[:-1]] - slack)
+    clash = same & (solution.start_s[s[1:]] < free_s)
     for k in np.flatnonzero(clash)[:MOST_SHOWN]:
         held = problem.jobs.names[int(solution.job[s[k]])]
         where = _where(problem, solution, int(s[k + 1]))
@@ -269,7 +274,7 @@ def _power(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Viola
     times, level = profile_of_power(problem, solution)
     worst = int(np.argmax(level))
     if level[worst] > limit * (1 + TOLERANCE) + 1e-6:
-        yield Violation("power limit", f"at {times[worst]:g} s", float(level[worst]), limit)
+        yield Violation("power limit", f"at {shown(times[worst])} s", float(level[worst]), limit)
     if problem.cap == "energy":
         energy = float(evaluate(problem, solution).metrics["energy_j"])
         if energy > problem.energy_budget_j * (1 + TOLERANCE):
@@ -293,7 +298,7 @@ def evaluate(problem: ElasticProblem, solution: ElasticSolution) -> Evaluation:
     level = profile_of_power(problem, solution)[1]
     steady = inside & (solution.kind != Kind.PROFILE)
     calm = step_function(solution.start_s[steady], solution.end_s[steady], watts[steady])[1]
-    makespan = float(solution.end_s.max(initial=0.0))
+    makespan = _makespan(problem, solution)
     busy = math.fsum((solution.gpus * spans)[inside].tolist())
     energy = math.fsum([*joules.values(), idle])
     limit = problem.power_limit_w
@@ -322,11 +327,16 @@ def evaluate(problem: ElasticProblem, solution: ElasticSolution) -> Evaluation:
     return Evaluation(metrics["mean_jct_s"], metrics)
 
 
+def _makespan(problem: ElasticProblem, solution: ElasticSolution) -> float:
+    """From the first submission to the last end, s."""
+    return float(solution.end_s.max(initial=problem.epoch_s)) - problem.epoch_s
+
+
 def idle_energy(problem: ElasticProblem, solution: ElasticSolution) -> float:
     """J drawn until the last job ends by GPUs that no job holds, on nodes that are on."""
     inside = solution.kind != Kind.PRERUN
     start, end, n = solution.start_s[inside], solution.end_s[inside], solution.gpus[inside]
-    makespan = float(solution.end_s.max(initial=0.0))
+    makespan = _makespan(problem, solution)
     busy = math.fsum((n * (end - start)).tolist())
     if not solution.switch_off:
         return problem.idle_w * max(0.0, problem.gpus * makespan - busy)

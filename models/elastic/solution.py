@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,10 @@ class ElasticSolution:
             switch_off,
             power_limit_w,
         )
+
+    def moved(self, by_s: float) -> ElasticSolution:
+        """The same segments, so much later."""
+        return replace(self, start_s=self.start_s + by_s, end_s=self.end_s + by_s)
 
     def __len__(self) -> int:
         return len(self.job)

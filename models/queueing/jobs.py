@@ -12,9 +12,10 @@ import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
+from optgap.models.times import SHORTEST_S
 
-SHORTEST_S, LONGEST_S = 1e-6, 4e9
-"""Seconds; the shortest time still counts when it is added to the longest in a float."""
+LONGEST_S = 4e9
+"""Of a time, s: a clock that counts from 1970 shows it in 2096."""
 MOST_JOBS = 10_000_000
 
 
@@ -29,7 +30,7 @@ class Jobs:
     ----------
     names: unique.
     arrival_s: s, at least 0.
-    duration_s: true run time, s, positive.
+    duration_s: true run time, s.
     gpus: GPUs held, at least 1.
     kinds: type (inference, training, …), "" where unknown.
     families: model family, "" where unknown.
@@ -73,7 +74,7 @@ class Jobs:
         Raises
         ------
         InputError: for columns of different lengths, a repeated name, an arrival before zero,
-            a duration, estimate or patience that is not positive, or fewer than one GPU.
+            a duration, estimate or patience below `SHORTEST_S`, or fewer than one GPU.
         """
         arrival = floats(arrival_s)
         count = len(arrival)

@@ -8,12 +8,10 @@ import numpy as np
 
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.queueing.kernels import fits, place, take
+from optgap.models.times import freed_s
 
 if TYPE_CHECKING:
     from optgap.models.queueing.problem import QueueingProblem
-
-TOLERANCE = 1e-7
-"""Relative: an end and a start that are equal but for rounding."""
 
 
 class Cluster:
@@ -53,9 +51,9 @@ def best_fit(
     found: list[list[tuple[int, int]]] = [[] for _ in range(len(problem))]
     events: list[tuple[float, int, int]] = []
     for k in np.flatnonzero(np.isfinite(start_s)).tolist():
-        slack = TOLERANCE * max(1.0, float(end_s[k]))
-        events.append((float(start_s[k]), 1, k))
-        events.append((float(end_s[k]) - slack, 0, k))
+        start, end = float(start_s[k]), float(end_s[k])
+        events.append((start, 1, k))
+        events.append((freed_s(start, end), 0, k))
     for _, starts, k in sorted(events):
         n = int(problem.jobs.gpus[k])
         if starts and cluster.fits(n):

@@ -11,6 +11,7 @@ import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
+from optgap.models.queueing.arrays import floats
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.result import Evaluation, Objective, Violation
@@ -142,6 +143,16 @@ class QueueingProblem:
         span = float(self.jobs.arrival_s[-1] - self.jobs.arrival_s[0])
         work = float(self.jobs.gpu_seconds.sum())
         return work / (self.gpus * span) if span > 0 else math.inf
+
+    @property
+    def epoch_s(self) -> float:
+        """The first arrival, s."""
+        return float(self.jobs.arrival_s[0])
+
+    def moved(self, by_s: float) -> QueueingProblem:
+        """The same problem, everything so much later."""
+        arrival = floats(self.jobs.arrival_s + by_s)
+        return replace(self, jobs=replace(self.jobs, arrival_s=arrival))
 
     def value(self, start_s: Any, chosen: Any = slice(None)) -> float:
         """The objective of start times, s, for `chosen` jobs (all unless given)."""

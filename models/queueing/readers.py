@@ -13,10 +13,12 @@ import numpy as np
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.tables import Column, open_text, read_table
+from optgap.models.times import SHORTEST_S
 
 Path = str | os.PathLike[str]
 Unusable = Literal["auto", "refuse", "drop"]
 ENDLESS = float("inf")
+LONG_ENOUGH = f"a number of seconds, at least {SHORTEST_S:g}"
 
 TIDY = (
     Column("job"),
@@ -135,7 +137,7 @@ def usable(
     """
     (time, duration), (size, gpus) = columns.items()
     faults = (
-        (f"without a {time}", time, duration <= 0, duration, "a positive number of seconds"),
+        (f"without a {time}", time, duration < SHORTEST_S, duration, LONG_ENOUGH),
         (f"without {size}", size, gpus < 1, gpus, "an integer of at least 1"),
         (
             f"larger than {most_gpus} GPUs",

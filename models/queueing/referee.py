@@ -12,10 +12,8 @@ from optgap.models.queueing.problem import STARVED_S, QueueingProblem
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.queueing.sweep import over_time
 from optgap.models.result import Evaluation, Violation
+from optgap.models.times import freed_s, shown, slack_s
 
-SLACK_S = 1e-6
-RELATIVE = 1e-9
-"""Seconds, and seconds per second, by which equal times may differ through rounding."""
 SHORT_S = 10.0
 """Run times below this count as this in a slowdown, as is the custom."""
 
@@ -31,16 +29,11 @@ def check(problem: QueueingProblem, solution: QueueingSolution) -> list[Violatio
     return broken or _capacity(problem, solution)
 
 
-def _slack(times: FloatArray) -> FloatArray:
-    slack: FloatArray = SLACK_S + RELATIVE * np.abs(times)
-    return slack
-
-
 def _times(problem: QueueingProblem, solution: QueueingSolution) -> list[Violation]:
     """Starts before arrival or after patience, and run times that are not the job's."""
-    jobs, k = problem.jobs, solution.started
+    jobs, k = problem.jobs, np.flatnonzero(~np.isnan(solution.start_s))
     start, end = solution.start_s[k], solution.end_s[k]
-    slack = _slack(end)
+    slack = slack_s(np.where(np.isfinite(start), start, 0.0))
     found: list[Violation] = []
 
     def say(constraint: str, bad: Any, values: FloatArray, limits: FloatArray) -> None:
@@ -51,8 +44,11 @@ def _times(problem: QueueingProblem, solution: QueueingSolution) -> list[Violati
     say("start_s not before arrival", start < jobs.arrival_s[k] - slack, start, jobs.arrival_s[k])
     latest = jobs.arrival_s[k] + jobs.patience_s[k]
     say("start_s within patience", start > latest + slack, start, latest)
-    wrong = ~(np.abs(end - start - jobs.duration_s[k]) <= slack)
-    say("run time", wrong, end - start, jobs.duration_s[k])
+    with np.errstate(invalid="ignore"):
+        lasted = end - start
+    near = np.minimum(slack_s(start + jobs.duration_s[k]), jobs.duration_s[k] / 2)
+    wrong = ~(np.abs(lasted - jobs.duration_s[k]) <= near)
+    say("run time", wrong, lasted, jobs.duration_s[k])
     return found
 
 
@@ -94,7 +90,7 @@ def _capacity(problem: QueueingProblem, solution: QueueingSolution) -> list[Viol
         gpus, most = problem.jobs.gpus[k], problem.gpus
     start, end = solution.start_s[job], solution.end_s[job]
     # a job that ends when another starts has left, rounding or not
-    time = np.concatenate([end - _slack(end), start])
+    time = np.concatenate([freed_s(start, end), start])
     change = np.concatenate([-gpus, gpus])
     where = np.concatenate([node, node])
     order = np.lexsort((change, time, where))
@@ -107,8 +103,8 @@ def _capacity(problem: QueueingProblem, solution: QueueingSolution) -> list[Viol
         if at not in seen:
             seen.add(at)
             place = f"node {at}" if problem.placement == "node" else "cluster"
-            shown = f"{place} at {time[order[i]]:g} s"
-            found.append(Violation("GPUs held", shown, int(held[i]), most))
+            where_and_when = f"{place} at {shown(time[order[i]])} s"
+            found.append(Violation("GPUs held", where_and_when, int(held[i]), most))
     return found
 
 
@@ -135,7 +131,7 @@ def evaluate(problem: QueueingProblem, solution: QueueingSolution) -> Evaluation
         **_outcomes(problem, solution, wait),
         "jain_wait": jain(wait),
         "jain_slowdown": jain(np.maximum(jct / np.maximum(jobs.duration_s[k], SHORT_S), 1.0)),
-        **over_time(problem, solution, _left(problem, solution), SLACK_S),
+        **over_time(problem, solution, _left(problem, solution)),
     }
     goals = {"mean_wait": "mean_wait_s", "mean_jct": "mean_jct_s", "makespan": "makespan_s"}
     return Evaluation(float(metrics[goals[problem.objective.goal]]), metrics)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +48,10 @@ class QueueingSolution:
         start = floats(start_s)
         end = floats(start + problem.jobs.duration_s)
         return cls(start, end, integers(held_at), integers(held_node), integers(held_gpus))
+
+    def moved(self, by_s: float) -> QueueingSolution:
+        """The same schedule, so much later."""
+        return replace(self, start_s=floats(self.start_s + by_s), end_s=floats(self.end_s + by_s))
 
     @property
     def started(self) -> IntArray:

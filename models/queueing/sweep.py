@@ -9,6 +9,7 @@ import numpy as np
 
 from optgap.models.compiled import compiled
 from optgap.models.queueing.arrays import FloatArray, IntArray
+from optgap.models.times import freed_s
 
 if TYPE_CHECKING:
     from optgap.models.queueing.problem import QueueingProblem
@@ -18,7 +19,7 @@ END, ARRIVE, LEAVE, START = range(4)
 
 
 def over_time(
-    problem: QueueingProblem, solution: QueueingSolution, left: FloatArray, slack_s: float
+    problem: QueueingProblem, solution: QueueingSolution, left: FloatArray
 ) -> dict[str, float | int]:
     """Time averages from the first arrival to the last end.
 
@@ -29,7 +30,7 @@ def over_time(
     k, arrival = solution.started, problem.jobs.arrival_s
     leavers = np.flatnonzero(np.isfinite(left))
     parts = (
-        (END, k, solution.end_s[k] - slack_s),
+        (END, k, freed_s(solution.start_s[k], solution.end_s[k])),
         (ARRIVE, np.arange(len(problem)), arrival),
         (LEAVE, leavers, left[leavers]),
         (START, k, solution.start_s[k]),

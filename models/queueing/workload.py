@@ -10,7 +10,8 @@ import numpy as np
 
 from optgap.models.errors import InputError
 from optgap.models.queueing.arrays import FloatArray, IntArray
-from optgap.models.queueing.jobs import LONGEST_S, SHORTEST_S, Jobs
+from optgap.models.queueing.jobs import LONGEST_S, Jobs
+from optgap.models.times import SHORTEST_S
 
 Corr = Literal["none", "positive", "negative"]
 Arrivals = Literal["poisson", "all_at_zero"]

@@ -13,6 +13,7 @@ from optgap.models.consolidation.problem import ConsolidationObjective
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
+from optgap.models.times import TOLERANCE_S
 from optgap.solvers.consolidation.exact import exact
 from optgap.solvers.consolidation.levels import closed_bound, counted, levels
 from optgap.solvers.consolidation.outcomes import CLOSE
@@ -207,7 +208,7 @@ class Repacker:
             task = problem.tasks[ell]
             done = state.progress_of(ell) if state.due[ell] < float("inf") else 0.0
             # a rule of the problem's own holds for whole series, aligned slots for what is left
-            shift = int(done / problem.period_s + 1e-9) if self.capacity == "slot" else 0
+            shift = int((done + TOLERANCE_S) / problem.period_s) if self.capacity == "slot" else 0
             first = min(task.util_percent.size - 1, shift)
             left = max(task.duration_s - done, 1e-6)
             tasks.append(replace(task, util_percent=task.util_percent[first:], duration_s=left))

@@ -11,11 +11,11 @@ from optgap.models.result import Outcome, Status
 
 def least_makespan(problem: CoschedulingProblem) -> float:
     """The latest of: a job's release plus its fastest run; a release plus what comes from then
-    on, as GPU-seconds over M or as job-seconds over K, s."""
-    jobs = sorted(range(len(problem)), key=problem.release_s, reverse=True)
+    on, as GPU-seconds over M or as job-seconds over K; counted from the first release, s."""
+    jobs = sorted(range(len(problem)), key=problem.delay_s, reverse=True)
     latest = area = lane = 0.0
     for job in jobs:
-        app, release = problem.application(job), problem.release_s(job)
+        app, release = problem.application(job), problem.delay_s(job)
         fastest = app.fastest.runtime_s
         area += min(m.gpu_count * m.runtime_s for m in app.modes) / problem.gpus
         lane += fastest / problem.numa

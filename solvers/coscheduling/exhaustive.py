@@ -50,11 +50,11 @@ class Search:
             tried.add(kind)
             for mode in problem.application(job).modes:
                 start = self._earliest(mode.gpu_count, mode.runtime_s, problem.release_s(job))
-                end = start + mode.runtime_s
-                self.placed.append((job, mode.gpu_count, start, end))
+                self.placed.append((job, mode.gpu_count, start, start + mode.runtime_s))
                 more = cost + problem.cost_j(mode)
-                if not self._hopeless(left - {job}, more, max(makespan, end)):
-                    self.run(left - {job}, more, max(makespan, end))
+                last = max(makespan, start - problem.epoch_s + mode.runtime_s)
+                if not self._hopeless(left - {job}, more, last):
+                    self.run(left - {job}, more, last)
                 self.placed.pop()
 
     def _earliest(self, count: int, runtime: float, release: float) -> float:

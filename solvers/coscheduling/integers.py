@@ -6,12 +6,16 @@ import math
 from dataclasses import dataclass
 
 from optgap.models.coscheduling import CoschedulingProblem
+from optgap.models.times import ROUNDING, TOLERANCE_S
 
 FINEST = 6
 LONGEST = 2**38
 """Ticks of a schedule at most."""
-ROUNDING = 1e-9
+NEAR = 1e-9
 """Relative; numbers this near to an integer are taken for it."""
+WHOLE, SHARE = 0.05, 1e-6
+"""Ticks that a time may be off, within the tolerance of times, and count as a whole number; for a
+run time no more than this share of itself."""
 LARGEST = 2**58
 """Of what CP-SAT adds up at most; it wants 64-bit integers."""
 
@@ -23,11 +27,15 @@ class Integers:
     Parameters
     ----------
     tick_s: seconds per tick.
-    exact: whether every run time is a whole number of ticks, and `idle` leaves nothing out.
-    ticks: run time by (application, GPU count), rounded down.
+    exact: whether every time is a whole number of ticks but for a tolerance (a clock that counts
+        from 1970 rounds them), and `idle` leaves nothing out.
+    rounded_s: by how much some time is off because of that.
+    ticks, releases: run time by (application, GPU count), and release by job, counted from the
+        first one, rounded down.
     quantum_j: joules per quantum.
     costs: (P − g·P_idle)·T by (application, GPU count), rounded down.
     idle: quanta per tick of the idle node: P_idle·M, exactly or not at all.
+    idle_w: P_idle·M, W.
     horizon: ticks that are enough for all jobs one after another, once all have been released.
     jobs: how many.
     largest_cost: of all jobs together, without the signs.
@@ -35,10 +43,13 @@ class Integers:
 
     tick_s: float
     exact: bool
+    rounded_s: float
     ticks: dict[tuple[int, int], int]
+    releases: tuple[int, ...]
     quantum_j: float
     costs: dict[tuple[int, int], int]
     idle: int
+    idle_w: float
     horizon: int
     jobs: int
     largest_cost: int
@@ -50,13 +61,15 @@ class Integers:
     def error(self, goal: str, value: float) -> float:
         """By how much the integers may put an objective of at most `value` too high.
 
-        A time is rounded up by at most `ROUNDING` of itself, and a cost by that or a quantum.
+        A time is rounded up by at most `rounded_s` or `NEAR` of itself, and a cost by `NEAR` of
+        itself or a quantum.
         """
+        late_s = (self.jobs + 1) * self.rounded_s  # one job after another
         if goal == "makespan":
-            return 2 * ROUNDING * value
+            return 2 * NEAR * value + late_s
         costs = self.largest_cost * self.quantum_j
-        each = self.jobs * self.quantum_j + 2 * ROUNDING * costs
-        return each + 2 * ROUNDING * value
+        each = self.jobs * self.quantum_j + 2 * NEAR * costs
+        return each + 2 * NEAR * value + self.idle_w * late_s
 
 
 def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
@@ -64,19 +77,25 @@ def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
     apps = sorted(set(problem.jobs))
     modes = {(a, m.gpu_count): m for a in apps for m in problem.applications[a].modes}
     longest = [max(m.runtime_s for m in problem.applications[a].modes) for a in problem.jobs]
-    latest = max(problem.releases, default=0.0)
+    delays = [problem.delay_s(job) for job in range(len(problem))]
+    latest = max(delays)
     total = latest + math.fsum(longest)
-    per_second, exact = otherwise, False
-    times = [m.runtime_s for m in modes.values()] + list(problem.releases)
+    per_second, exact, rounded_s = otherwise, False, 0.0
+    lengths = [m.runtime_s for m in modes.values()]
     for digits in range(FINEST + 1):
-        scaled = [t * 10**digits for t in times]
-        if all(abs(t - round(t)) <= ROUNDING * t for t in scaled):
-            per_second, exact = 10.0**digits, True
+        scaled = 10.0**digits
+        off = [abs(t - round(t * scaled) / scaled) for t in (*lengths, *delays)]
+        near = min(TOLERANCE_S, WHOLE / scaled)
+        most = [min(near, t * SHARE) for t in lengths] + [near + ROUNDING * t for t in delays]
+        if all(x <= y for x, y in zip(off, most, strict=True)):
+            per_second, exact, rounded_s = scaled, True, max(off)
             break
     if per_second * total > LONGEST:
-        per_second, exact = LONGEST / total, False
+        per_second, exact, rounded_s = LONGEST / total, False, 0.0
     tick_s = 1 / per_second
-    ticks = {key: _floor(m.runtime_s * per_second) for key, m in modes.items()}
+    down = round if exact else _floor
+    ticks = {key: down(m.runtime_s * per_second) for key, m in modes.items()}
+    releases = tuple(down(delay * per_second) for delay in delays)
     horizon = sum(
         max(ticks[a, m.gpu_count] for m in problem.applications[a].modes) for a in problem.jobs
     )
@@ -98,10 +117,13 @@ def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
     return Integers(
         tick_s,
         exact,
+        rounded_s,
         ticks,
+        releases,
         quantum,
         costs,
         idle,
+        problem.idle_w * problem.gpus,
         max(1, horizon),
         len(problem),
         largest,
@@ -123,4 +145,4 @@ def floor_of_bound(problem: CoschedulingProblem, data: Integers, value: float) -
 def _floor(value: float) -> int:
     """Down to an integer, or to the one that `value` is but for rounding."""
     near = round(value)
-    return near if abs(value - near) <= ROUNDING * max(1.0, abs(value)) else math.floor(value)
+    return near if abs(value - near) <= NEAR * max(1.0, abs(value)) else math.floor(value)

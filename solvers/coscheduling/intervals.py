@@ -65,7 +65,7 @@ class Intervals:
 
     def _job(self, job: int) -> None:
         data, model, a = self.data, self.model, self.problem.jobs[job]
-        release = math.floor(self.problem.release_s(job) / data.tick_s + 1e-6)
+        release = data.releases[job]
         latest = 0 if job in self.first else data.horizon
         start = model.new_int_var(release, max(release, latest), f"start {job}")
         chosen = {}
@@ -124,7 +124,8 @@ class Intervals:
     def hint(self, starts: list[Start]) -> None:
         """Begin with this schedule."""
         for job, count, start in starts:
-            self.model.add_hint(self.starts[job], math.floor(start / self.data.tick_s + 1e-6))
+            ticks = (start - self.problem.epoch_s) / self.data.tick_s
+            self.model.add_hint(self.starts[job], math.floor(ticks + 1e-6))
             for g, x in self.chosen[job].items():
                 self.model.add_hint(x, g == count)
 

@@ -10,6 +10,7 @@ import numpy as np
 from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution
 from optgap.models.coscheduling.gpus import placed
 from optgap.models.limits import Limits
+from optgap.models.times import slack_s
 
 Start = tuple[int, int, float]
 """(job, GPU count, start in s)."""
@@ -34,7 +35,9 @@ def in_order(
         now = max(now, problem.release_s(job))
         running.sort()
         while running and (
-            running[0][0] <= now or free < mode.gpu_count or len(running) >= problem.numa
+            running[0][0] <= now + slack_s(now)
+            or free < mode.gpu_count
+            or len(running) >= problem.numa
         ):
             end, held = running.pop(0)
             now, free = max(now, end), free + held
@@ -69,8 +72,9 @@ def greedy(
             later = [end for end, _ in running[:1]]
             if problem.releases:
                 later += [r for r in map(problem.release_s, waiting) if r > now]
-            now = min(later)
-            while running and running[0][0] <= now:
+            until = min(later) + slack_s(min(later))
+            now = max(time for time in (*later, *(end for end, _ in running)) if time <= until)
+            while running and running[0][0] <= until:
                 free += running.pop(0)[1]
     return starts
 
@@ -83,7 +87,7 @@ def value_of(problem: CoschedulingProblem, starts: Sequence[Start]) -> float:
         if mode is None:
             raise ValueError(f"job {job} has no mode on {count} GPUs")
         cost.append(problem.cost_j(mode))
-        makespan = max(makespan, start + mode.runtime_s)
+        makespan = max(makespan, start - problem.epoch_s + mode.runtime_s)
     energy = math.fsum([*cost, problem.idle_w * problem.gpus * makespan])
     return problem.value(energy, makespan)
 

@@ -131,7 +131,7 @@ def _best_product(
             limits.progress("prices of time", value_of(problem, best), None)
         by = found.led.by
         makespan = max(
-            start + mode.runtime_s
+            start - part.epoch_s + mode.runtime_s
             for job, count, start in found.starts
             if (mode := problem.application(job).mode(count)) is not None
         )

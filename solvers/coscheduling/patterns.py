@@ -56,7 +56,7 @@ def patterns(problem: CoschedulingProblem) -> list[tuple[int, ...]] | None:
 
 
 Class = tuple[int, float]
-"""(application, release in s) of jobs that are alike."""
+"""(application, release in s after the first) of jobs that are alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Relaxation:
 
 def classes(problem: CoschedulingProblem) -> list[Class]:
     """The class of each job."""
-    return [(a, problem.release_s(job)) for job, a in enumerate(problem.jobs)]
+    return [(a, problem.delay_s(job)) for job, a in enumerate(problem.jobs)]
 
 
 def relaxation(
@@ -128,7 +128,8 @@ def _rows(
 
 def _some_releases(problem: CoschedulingProblem) -> list[float]:
     """0 and at most `MOST_RELEASES` others, evenly among those there are."""
-    later = sorted({r for r in problem.releases if r > 0})
+    delays = map(problem.delay_s, range(len(problem)))
+    later = sorted({delay for delay in delays if delay > 0})
     step = max(1, math.ceil(len(later) / MOST_RELEASES))
     return [0.0, *later[::step]]
 

@@ -13,7 +13,7 @@ from optgap.models.coscheduling import (
     Run,
 )
 from optgap.models.limits import Limits
-from optgap.models.regret import Regret
+from optgap.models.regret import Regret, by_its_own_clock
 from optgap.solvers.coscheduling.area import bound_area, least_cost_j
 from optgap.solvers.coscheduling.patterns import patterns, prove
 from optgap.solvers.coscheduling.remaining import remaining
@@ -22,6 +22,7 @@ NOISE = 5e-6
 """Relative to the bound: less than this is the integer programs' tolerance."""
 
 
+@by_its_own_clock
 def regrets(problem: CoschedulingProblem, solution: CoschedulingSolution) -> list[Regret]:
     """One regret per start, in order of start.
 
@@ -88,8 +89,9 @@ class _Judge:
             part = dataclasses.replace(rest, objective=CoschedulingObjective(goal))
             least[goal], found = _least(part)
             counts = {job: found[len(held) + k] for k, job in enumerate(left)} if found else {}
-        makespan = max(ends, now_s + least["makespan"])
-        energy = spent - again + idle_w * now_s + least["energy"]
+        begins = now_s + rest.epoch_s
+        makespan = max(ends, begins + least["makespan"])
+        energy = spent - again + idle_w * begins + least["energy"]
         energy = max(energy, spent - again + idle_w * makespan + least_cost_j(rest))
         return _Bound(problem.value(energy, makespan), counts)
 

@@ -6,10 +6,10 @@ import dataclasses
 
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.coscheduling.events import Action, State, replay
-from optgap.models.coscheduling.gpus import TOLERANCE
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.times import slack_s
 from optgap.solvers.coscheduling.oracle import best_schedule
 from optgap.solvers.coscheduling.remaining import remaining
 
@@ -77,7 +77,7 @@ class _Planner:
         """What the plan starts now."""
         if set(jobs) != set(self.plan):
             self._make(jobs, state)
-        now = state.time_s + 2 * TOLERANCE * max(1.0, state.time_s)
+        now = state.time_s + 2 * slack_s(state.time_s)
         free, places, action = state.free_gpus, state.free_domains, []
         for job, (start, count) in sorted(self.plan.items(), key=lambda item: item[1]):
             if start <= now and count <= free and places:

@@ -6,10 +6,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, inner
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.queueing.kernels import fits, place, take
+from optgap.models.times import slack_s
 
+slack = inner(slack_s)
 REACH = 40
 """Places that a job is moved by, at most."""
 LATE = 1e6
@@ -45,7 +47,9 @@ def in_turn(
     size, now, cost, last = 0, 0.0, 0.0, 0.0
     for j in order:
         now = max(now, jobs[j, 0])
-        while size > 0 and (ends[size - 1] <= now or not fits(free, level, gpus[j], g)):
+        while size > 0 and (
+            ends[size - 1] <= now + slack(now) or not fits(free, level, gpus[j], g)
+        ):
             size -= 1
             now = max(now, ends[size])
             ended = running[size]
@@ -64,7 +68,7 @@ def in_turn(
         if makespan and end > last:
             cost += (end - last) * count
             last = end
-        cost += LATE * max(0.0, now - jobs[j, 2])
+        cost += LATE * max(0.0, now - jobs[j, 2] - slack(now))
         if cost > most:
             return np.inf
     return cost

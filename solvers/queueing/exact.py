@@ -18,6 +18,7 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.times import TOLERANCE_S, slack_s
 from optgap.solvers.backends import cpsat
 from optgap.solvers.queueing.areas import in_unit
 from optgap.solvers.queueing.lists import Held, best_list, settled
@@ -66,8 +67,10 @@ class Program:
         data, arrival = self.data, self.data.arrival[job]
         latest = data.horizon
         if data.exact and math.isfinite(most_s):
+            goal = self.problem.objective.goal
+            most_s += data.allowance_s(goal)
             most = math.floor(most_s / data.tick_s * (1 + 1e-9) + 1e-6)
-            makespan = self.problem.objective.goal == "makespan"
+            makespan = goal == "makespan"
             latest = min(latest, most - data.duration[job] if makespan else arrival + most)
         patience = float(self.problem.jobs.patience_s[job])
         if math.isfinite(patience):
@@ -139,6 +142,7 @@ class Program:
         else:
             total = sum(self.starts) - sum(data.arrival)
         if data.exact:  # nothing is known of times that were rounded
+            known_s -= data.allowance_s(self.problem.objective.goal)
             known = math.ceil(known_s / data.tick_s * (1 - 1e-9) - 1e-6)
             self.model.add(total >= max(0, known))
         return total
@@ -163,7 +167,7 @@ class Program:
         data, jobs = self.data, self.problem.jobs
         found = max(0, math.ceil(value - 1e-6)) * data.tick_s
         if self.problem.objective.goal == "makespan" or data.exact:
-            return found
+            return found - data.allowance_s(self.problem.objective.goal)
         # starts were rounded down by as much as they like, arrivals by what is counted here
         arrival = (jobs.arrival_s - jobs.arrival_s[0]).tolist()
         return found - math.fsum(
@@ -194,7 +198,7 @@ class _Best:
         """Keep a schedule if it is better, and within everyone's patience."""
         jobs = problem.jobs
         value = problem.value(solution.start_s)
-        late = solution.start_s > jobs.arrival_s + jobs.patience_s + 1e-6
+        late = solution.start_s > jobs.arrival_s + jobs.patience_s + slack_s(solution.start_s)
         if value < self.value and not late.any():
             self.solution, self.value = solution, value
 
@@ -306,7 +310,8 @@ def _told(
     termination = cpsat.terminated(answer.status, limits)
     if best.solution is None:
         return Outcome(None, Status.BOUND_ONLY, termination, bound=bound, bound_by=by)
-    proven = answer.status == cp_model.OPTIMAL and bound >= best.value * (1 - 1e-7) - 1e-7
+    near = bound >= best.value * (1 - 1e-7) - TOLERANCE_S
+    proven = answer.status == cp_model.OPTIMAL and near
     return Outcome(
         best.solution,
         Status.OPTIMAL if proven else Status.FEASIBLE,

@@ -9,6 +9,7 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.times import slack_s
 from optgap.solvers.queueing.lists import Held, settled
 
 MOST_JOBS = 6
@@ -64,7 +65,7 @@ class Search:
         solution = settled(self.problem, order, held)
         jobs = self.problem.jobs
         value = self.problem.value(solution.start_s)
-        late = solution.start_s > jobs.arrival_s + jobs.patience_s + 1e-6
+        late = solution.start_s > jobs.arrival_s + jobs.patience_s + slack_s(solution.start_s)
         if value < self.best and not late.any():
             self.best, self.found = value, solution
 

@@ -14,6 +14,7 @@ from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.queueing.packing import Cluster
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.times import slack_s
 from optgap.solvers.queueing.annealing import anneal, in_turn
 
 MOST_JOBS = 20_000
@@ -105,7 +106,7 @@ class _Search:
         """The best schedule, unless some job would have left before its start."""
         value = self.value()
         termination = stopped or Termination.COMPLETED
-        if (self.start > self.jobs[:, 2]).any():
+        if (self.start > self.jobs[:, 2] + slack_s(self.start)).any():
             why = "no schedule found in which every job starts before it leaves"
             return Outcome(None, Status.NO_SOLUTION, termination, info=info, message=why)
         solution = QueueingSolution.of(
@@ -127,9 +128,10 @@ def greedy(problem: QueueingProblem, key: FloatArray) -> IntArray:
     while len(order) < count:
         coming = jobs.arrival_s[arrived] if arrived < count else np.inf
         now = min(coming, ends[0][0] if ends else np.inf)
-        while ends and ends[0][0] <= now:
+        until = now + slack_s(now)
+        while ends and ends[0][0] <= until:
             cluster.end(heapq.heappop(ends)[1])
-        while arrived < count and jobs.arrival_s[arrived] <= now:
+        while arrived < count and jobs.arrival_s[arrived] <= until:
             insort(waiting, (float(key[arrived]), arrived))
             arrived += 1
         left, refused = [], np.inf

@@ -15,6 +15,7 @@ from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.queueing.packing import Cluster
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.times import slack_s
 from optgap.solvers.backends import cpsat
 from optgap.solvers.queueing.branching import best_plan
 from optgap.solvers.queueing.lists import Held
@@ -82,7 +83,7 @@ class _State:
 
         Time that passes alone changes no plan: whatever starts next does so when a job ends.
         """
-        return self.settled == self.sight(jobs) and self.overrun_s > self.now
+        return self.settled == self.sight(jobs) and self.overrun_s > self.now + slack_s(self.now)
 
     def begin(self, job: int) -> None:
         """Start a job that fits."""
@@ -93,18 +94,22 @@ class _State:
         self.room.clear()
         heapq.heappush(self.ends, (self.now + float(jobs.duration_s[job]), job))
 
-    def happen(self, arrived: int) -> int:
-        """Ends, arrivals and departures up to now; how many jobs have arrived."""
-        jobs = self.problem.jobs
-        while self.ends and self.ends[0][0] <= self.now:
+    def happen(self, time: float, arrived: int) -> int:
+        """Ends, arrivals and departures at the same time, the last of which is now; how many jobs
+        have arrived."""
+        jobs, until = self.problem.jobs, time + slack_s(time)
+        self.now = time
+        while self.ends and self.ends[0][0] <= until:
+            self.now = self.ends[0][0]
             self.cluster.end(heapq.heappop(self.ends)[1])
             self.room.clear()
-        while arrived < len(jobs) and jobs.arrival_s[arrived] <= self.now:
+        while arrived < len(jobs) and jobs.arrival_s[arrived] <= until:
+            self.now = max(self.now, float(jobs.arrival_s[arrived]))
             self.waiting.append(arrived)
             arrived += 1
         if not self.patient:
             leaves = jobs.arrival_s + jobs.patience_s
-            self.waiting = [job for job in self.waiting if leaves[job] > self.now]
+            self.waiting = [job for job in self.waiting if leaves[job] > until]
         return arrived
 
     def next_event(self, arrived: int) -> float:
@@ -155,12 +160,11 @@ def rolling(
     planner = _Planner(limits, seed, effort, solver)
     state, arrived = _State(problem, Cluster(problem)), 0
     termination = Termination.COMPLETED
-    while (now := state.next_event(arrived)) < math.inf:
+    while (time := state.next_event(arrived)) < math.inf:
         if limits.stop is not None:
             termination = limits.stop
             break
-        state.now = now
-        arrived = state.happen(arrived)
+        arrived = state.happen(time, arrived)
         if arrived % TELL_EVERY == 0:
             limits.progress(f"rolling: {len(state.start)} of {len(problem)} jobs", None, None)
         while state.waiting and _decide(state, head, planner):
@@ -255,7 +259,8 @@ def plan_of(state: _State, jobs: list[int]) -> Plan:
     running = np.array([job for _, job in state.ends], dtype=np.int64)
     until = state.began[running] + state.seconds[running] - state.now
     busy = np.empty((len(running), 3), dtype=np.int64)
-    busy[:, 0], busy[:, 1:] = np.maximum(1, np.ceil(until)), state.widths[running]
+    seconds = np.ceil(until - slack_s(until))
+    busy[:, 0], busy[:, 1:] = np.maximum(1, seconds), state.widths[running]
     soon = int(busy[:, 0].min(initial=2**62)) if len(running) else 0
     rows = np.zeros((len(jobs), 4), dtype=np.int64)
     rows[:, 0] = np.maximum(1, np.ceil(state.seconds[jobs]))

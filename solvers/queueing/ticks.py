@@ -8,10 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from optgap.models.queueing import QueueingProblem
+from optgap.models.times import ROUNDING, TOLERANCE_S
 
 FINEST = 6
 LONGEST = 2**40
 """Ticks of a schedule at most."""
+WHOLE = 0.05
+"""Ticks that an arrival may be off, within the tolerance of times, and count as a whole number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,16 +28,23 @@ class Ticks:
     Parameters
     ----------
     tick_s: seconds per tick.
-    exact: whether every time is a whole number of ticks.
+    exact: whether every time is a whole number of ticks, arrivals but for a tolerance: a clock that
+        counts from 1970 rounds them.
+    rounded_s: by how much some arrival is off because of that.
     arrival, duration: ticks.
     horizon: ticks that are enough for all jobs one after another.
     """
 
     tick_s: float
     exact: bool
+    rounded_s: float
     arrival: tuple[int, ...]
     duration: tuple[int, ...]
     horizon: int
+
+    def allowance_s(self, goal: str) -> float:
+        """By how much the optimum in ticks may be off for that, in Σ wait or in makespan, s."""
+        return self.rounded_s * (1 if goal == "makespan" else 2 * len(self.arrival))
 
 
 def ticks(problem: QueueingProblem) -> Ticks:
@@ -42,17 +52,25 @@ def ticks(problem: QueueingProblem) -> Ticks:
     jobs = problem.jobs
     arrival = jobs.arrival_s - jobs.arrival_s[0]
     total = float(arrival.max() + jobs.duration_s.sum())
-    per_second, exact = 1000.0, False
+    per_second, exact, rounded_s = 1000.0, False, 0.0
     for digits in range(FINEST + 1):
-        scaled = np.concatenate([arrival, jobs.duration_s]) * 10**digits
-        if (np.abs(scaled - np.round(scaled)) <= 1e-9 * np.maximum(scaled, 1.0)).all():
-            per_second, exact = 10.0**digits, True
+        scaled = 10.0**digits
+        off = np.abs(arrival - np.round(arrival * scaled) / scaled)
+        near = ROUNDING * arrival + min(TOLERANCE_S, WHOLE / scaled)
+        if (off <= near).all() and _whole(jobs.duration_s * scaled):
+            per_second, exact, rounded_s = scaled, True, float(off.max())
             break
     if per_second * total > LONGEST:
-        per_second, exact = LONGEST / total, False
+        per_second, exact, rounded_s = LONGEST / total, False, 0.0
 
     def down(values: np.ndarray) -> tuple[int, ...]:
         return tuple(round(x) if exact else math.floor(x * (1 - 1e-12)) for x in values)
 
     starts, lengths = down(arrival * per_second), down(jobs.duration_s * per_second)
-    return Ticks(1 / per_second, exact, starts, lengths, max(starts) + sum(lengths) + 1)
+    horizon = max(starts) + sum(lengths) + 1
+    return Ticks(1 / per_second, exact, rounded_s, starts, lengths, horizon)
+
+
+def _whole(values: np.ndarray) -> bool:
+    """Whether all are integers but for the last digits of a float."""
+    return bool((np.abs(values - np.round(values)) <= ROUNDING * values).all())

@@ -21,6 +21,7 @@ from optgap.models.result import (
     Violation,
 )
 from optgap.models.spec import Entry
+from optgap.models.times import Timed
 from optgap.parameters import split_call, typed
 from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
@@ -228,9 +229,26 @@ def execute(
     """Run a method or policy, and have the referee look at what it returns.
 
     With `bound_only`, a solution is refereed, too, and then left out.
+
+    Methods and policies of the package, and the referee with them, count time from the problem's
+    first event; the solution is moved back to the problem's own clock, and checked once more.
     """
     require_seed(seed)
     runnable.require_goal(problem, "--policy" if runnable.entry.kind == "policy" else "--method")
+    if not isinstance(problem, Timed) or not problem.epoch_s or runnable.own:
+        return _executed(problem, runnable, limits, seed, bound_only)
+    result = _executed(problem.moved(-problem.epoch_s), runnable, limits, seed, bound_only)
+    if result.solution is None:
+        return replace(result, problem=problem)
+    solution = result.solution.moved(problem.epoch_s)
+    _accepted(problem, runnable, solution)
+    return replace(result, problem=problem, solution=solution)
+
+
+def _executed(
+    problem: Problem, runnable: Runnable, limits: Limits, seed: int, bound_only: bool
+) -> Result:
+    """`execute` by the clock of the problem as it is given."""
     function = runnable.entry.load()
     started = working_time()
     try:
@@ -303,8 +321,9 @@ def refereed(
     )
 
 
-def _evaluated(problem: Problem, runnable: Runnable, outcome: Outcome) -> Evaluation:
-    violations = problem.check(outcome.solution)
+def _accepted(problem: Problem, runnable: Runnable, solution: Any) -> None:
+    """Raise where the referee finds a broken constraint."""
+    violations = problem.check(solution)
     if violations:
         first, more = violations[0], len(violations) - 1
         tail = f" (and {more} more)" if more else ""
@@ -316,6 +335,10 @@ def _evaluated(problem: Problem, runnable: Runnable, outcome: Outcome) -> Evalua
                 f"at most {first.limit}",
             )
         raise RefereeError(f"{runnable.label} returned a solution with {first}{tail}")
+
+
+def _evaluated(problem: Problem, runnable: Runnable, outcome: Outcome) -> Evaluation:
+    _accepted(problem, runnable, outcome.solution)
     evaluation = problem.evaluate(outcome.solution)
     claimed = outcome.claimed
     if claimed is not None and not close(claimed, evaluation.objective):

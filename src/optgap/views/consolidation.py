@@ -9,6 +9,7 @@ import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
 from optgap.models.consolidation.timeline import replay
+from optgap.models.times import from_first_event
 from optgap.plotting import COLOURS, plain
 from optgap.render import number
 
@@ -26,6 +27,7 @@ def draw(problem: ConsolidationProblem, solution: ConsolidationSolution) -> Figu
     """What each awake GPU holds, or over time how many are awake and what they draw."""
     from matplotlib.figure import Figure
 
+    problem, solution = from_first_event(problem, solution)
     if problem.objective.goal == "energy":
         figure = Figure(figsize=(10.0, 4.6), layout="constrained")
         timeline(problem, solution, figure.subplots())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution, Run
+from optgap.models.times import from_first_event
 from optgap.plotting import plain
 from optgap.render import number
 
@@ -40,6 +41,7 @@ def gantt(
     An application has one colour; its name and GPU count stand in the middle line of its run
     where there is room.
     """
+    problem, solution = from_first_event(problem, solution)
     found = problem.evaluate(solution).metrics
     end = float(found["makespan_s"])
     horizon = max(end, until_s or 0.0)

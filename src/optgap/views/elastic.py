@@ -8,6 +8,7 @@ import numpy as np
 
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.referee import powers, step_function
+from optgap.models.times import TOLERANCE_S, from_first_event
 from optgap.plotting import COLOURS, GREY, plain
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def draw(problem: ElasticProblem, solution: ElasticSolution) -> Figure:
     """Jobs, GPUs in use and power over time, below one another."""
     from matplotlib.figure import Figure as NewFigure
 
+    problem, solution = from_first_event(problem, solution)
     rows = len(problem) <= MOST_BARS
     heights = [max(2.0, 0.13 * len(problem)), 2.0, 2.0] if rows else [2.4, 2.4]
     figure = NewFigure(figsize=(8.5, sum(heights) + 0.8), layout="constrained")
@@ -69,7 +71,7 @@ def _jobs(problem: ElasticProblem, solution: ElasticSolution, ax: Axes) -> None:
 
 def _steps(ax: Axes, start: Any, end: Any, value: Any, colour: str, label: str) -> None:
     times, level = step_function(start, end, value, 0.0)
-    last = np.append(np.diff(times) > 1e-9, True)  # what ends and begins at once is no gap
+    last = np.append(np.diff(times) > TOLERANCE_S, True)  # what ends and begins at once is no gap
     times, level = times[last], level[last]
     ax.step(times / HOUR, np.maximum(level, 0), where="post", color=colour, linewidth=1.2)
     ax.set_ylabel(label)

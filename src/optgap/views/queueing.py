@@ -9,6 +9,7 @@ import numpy as np
 
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.referee import queue_length
+from optgap.models.times import slack_s
 from optgap.plotting import plain
 from optgap.render import number
 
@@ -117,7 +118,7 @@ def _rows(problem: QueueingProblem, solution: QueueingSolution) -> list[tuple[in
     found = []
     for k in started[np.argsort(solution.start_s[started], kind="stable")].tolist():
         start = float(solution.start_s[k])
-        while running and running[0][0] <= start + 1e-6 + 1e-9 * start:
+        while running and running[0][0] <= start + slack_s(start):
             for node, gpu in heapq.heappop(running)[2]:
                 heapq.heappush(free[node], gpu)
         taken = [

@@ -13,7 +13,6 @@ from strategies_elastic import FREE, jobs_of, rigid, table
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, Overhead
 from optgap.models.elastic.referee import (
     MOST_SHOWN,
-    TOLERANCE,
     finished,
     idle_energy,
     profile_of_power,
@@ -85,13 +84,12 @@ def test_segments_end_after_they_start(start: float, end: float) -> None:
 
 
 def test_nothing_runs_before_it_is_submitted() -> None:
-    """But for a microsecond, or a billionth of the whole time where that is more."""
+    """But for a microsecond, however long the whole time."""
     early = problem(1000, submit=[50.0])
     assert names(early, (0, 50 - 9e-7, 51, RUN, 1, 0)) == []
     found = early.check(plan((0, 50 - 1.2e-6, 51, RUN, 1, 0)))
     assert [(v.constraint, v.limit) for v in found] == [("submit_s", "not before it is submitted")]
-    assert names(early, (0, 50 - 9e-6, 10_000, RUN, 1, 0)) == ["iterations"]
-    assert names(early, (0, 50 - 1.2e-5, 10_000, RUN, 1, 0)) == ["submit_s"]
+    assert names(early, (0, 50 - 1.2e-6, 10_000, RUN, 1, 0)) == ["submit_s"]
 
 
 def test_no_more_than_fifty_of_a_kind_are_listed() -> None:
@@ -135,8 +133,8 @@ def test_gpus_are_aligned_blocks_or_whole_nodes(
 
 def test_a_job_does_one_thing_at_a_time() -> None:
     first = (0, 0, 10, RUN, 1, 0)
-    assert names(problem(50), first, (0, 10 - 1.9e-6, 12, RUN, 1, 0)) == []
-    found = problem(50).check(plan(first, (0, 10 - 2.2e-6, 12, RUN, 1, 0)))
+    assert names(problem(50), first, (0, 10 - 9e-7, 12, RUN, 1, 0)) == []
+    found = problem(50).check(plan(first, (0, 10 - 1.2e-6, 12, RUN, 1, 0)))
     assert found == [Violation("one segment at a time", "job a at 10 s", "two", "one")]
     assert names(problem(50, 50), first, (1, 5, 12, RUN, 1, 0)) == []
 
@@ -191,7 +189,7 @@ def test_going_on_costs_nothing_and_starting_again_does() -> None:
     made = problem(1000, overhead=START)
     begin = [paid(1, 0, 4), (0, 4, 10, RUN, 1, 0)]
     assert names(made, *begin, (0, 10, 20, RUN, 1, 1)) == []  # another clock
-    assert names(made, *begin, (0, 10 + 1.9e-6, 20, RUN, 1, 0)) == []
+    assert names(made, *begin, (0, 10 + 9e-7, 20, RUN, 1, 0)) == []
     assert names(made, *begin, (0, 10.01, 20, RUN, 1, 0)) == ["restart"]  # a pause
     assert names(made, *begin, (0, 20, 30, RUN, 1, 0)) == ["restart"]
     assert names(made, *begin, (0, 10, 20, RUN, 2, 0)) == ["restart"]  # another count
@@ -436,8 +434,7 @@ def test_levels_are_sums_of_intervals_and_ends_come_first() -> None:
     assert exact.tolist() == [0, 1, 2, 2, 3, 4]
     assert level.tolist() == [1, 11, 10, 110, 100, 0]
     late = step_function(starts, ends + 9996.0, np.ones(3))[0]
-    assert late[-1] == pytest.approx(10_000 - 1e-5, abs=1e-9)
-    assert TOLERANCE == 1e-6
+    assert late[-1] == pytest.approx(10_000 - 1e-6, abs=1e-9)
     nothing = np.zeros(0)
     assert [x.tolist() for x in step_function(nothing, nothing, nothing)] == [[0], [0]]
 

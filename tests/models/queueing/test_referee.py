@@ -11,7 +11,7 @@ import pytest
 
 from optgap.models.queueing import Jobs, QueueingProblem, QueueingSolution
 from optgap.models.queueing.problem import STARVED_S
-from optgap.models.queueing.referee import RELATIVE, SHORT_S, SLACK_S, busy_gpus, queue_length
+from optgap.models.queueing.referee import SHORT_S, busy_gpus, queue_length
 from optgap.models.result import Violation
 
 Pairs = Sequence[tuple[int, int]]
@@ -58,12 +58,11 @@ def test_there_is_a_start_and_a_place_for_each_job() -> None:
 
 
 def test_jobs_start_between_arrival_and_the_end_of_their_patience() -> None:
-    """The slack is a microsecond and a billionth of the end."""
-    assert (SLACK_S, RELATIVE) == (1e-6, 1e-9)
+    """The slack is a microsecond."""
     made = problem((1000, 1000, 1), patience=[50.0])
-    for start in (1000.0, 1000 - 2.9e-6, 1050.0, 1050 + 2.9e-6):
+    for start in (1000.0, 1000 - 9e-7, 1050.0, 1050 + 9e-7):
         assert check(made, (start, [(0, 1)])) == []
-    early, late = 1000 - 3.2e-6, 1050 + 3.2e-6
+    early, late = 1000 - 1.1e-6, 1050 + 1.1e-6
     assert check(made, (early, [(0, 1)])) == [
         Violation("start_s not before arrival", "job a", early, 1000.0)
     ]
@@ -72,12 +71,12 @@ def test_jobs_start_between_arrival_and_the_end_of_their_patience() -> None:
     ]
 
 
-@pytest.mark.parametrize("off", [2.9e-6, -2.9e-6, 3.2e-6, -3.2e-6, 100.0, -100.0, NEVER])
+@pytest.mark.parametrize("off", [9e-7, -9e-7, 1.1e-6, -1.1e-6, 100.0, -100.0, NEVER, math.inf])
 def test_a_job_runs_for_its_duration(off: float) -> None:
     made = problem((0, 10, 1), (1000, 1000, 1))
     parts = [(0.0, [(0, 1)]), (1000.0, [(0, 1)])]
     found = check(made, *parts, ends=[10.0, 2000 + off])
-    if abs(off) < 3e-6:
+    if abs(off) < 1e-6:
         assert found == []
     else:
         (broken,) = found

@@ -136,7 +136,7 @@ def test_the_pattern_bound_is_as_worked_out_by_hand(
         # on one GPU 1,000 J in 100 s, on two 1,500 J in 60 s: idle power pays for the shorter
         (62.5, None, 1500.0 + 200 * 60),
         # 5,000 J in 60 s from 30 s on, when the others would end at 130 s
-        (275 / 3, [30.0], 5000.0 + 200 * 90),
+        (275 / 3, [30.0, 0.0, 0.0], 5000.0 + 200 * 90),
     ],
 )
 def test_a_job_takes_as_long_as_the_mode_it_is_charged_for(
@@ -145,9 +145,8 @@ def test_a_job_takes_as_long_as_the_mode_it_is_charged_for(
     app = Application("S", (Mode(1, 100.0, 60.0), Mode(2, 60.0, fast_w)))
     brief = Application("T", (Mode(1, 1.0, 50.0),))  # nothing beyond idle
     made = CoschedulingProblem.of(
-        [app, brief], [0, 1, 1], gpus=4, numa=3, idle_w=50.0,
-        releases=None if release is None else release * 3,
-    )  # fmt: skip
+        [app, brief], [0, 1, 1], gpus=4, numa=3, idle_w=50.0, releases=release
+    )
     assert bounds(made)[1] == pytest.approx(value, rel=3e-6)
     assert bounds(made)[0] < value - 400
 

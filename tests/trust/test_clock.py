@@ -1,0 +1,136 @@
+"""By whatever clock a problem is told, it is the same: schedules, objectives, bounds, faults.
+
+A long run (``HYPOTHESIS_PROFILE=fuzz``) tries thousands of problems per family.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from trust.agreement import CLOSE, examples
+from trust.clock import (
+    EPOCH_S,
+    FAULTS,
+    broken,
+    faulty,
+    later,
+    parts,
+    rows,
+    same_schedule,
+    with_a_far_job,
+)
+
+import optgap
+from optgap.models.errors import InputError
+from optgap.models.result import Result
+from optgap.models.times import Timed
+from optgap.registry import FAMILIES
+
+SMALL: dict[str, dict[str, Any]] = {
+    "consolidation": {"max_tasks": 4, "goal": "energy", "capacities": ("none", "mean", "peak")},
+    "coscheduling": {"max_jobs": 4},
+    "elastic": {"max_jobs": 4},
+    "queueing": {"max_jobs": 6},
+}
+BESIDE_S = 16.0
+"""A clock that has hardly begun: no time of a fault is below 0 on it."""
+TIES = ("exact-window", "opt_repack", "rolling")
+"""Policies that solve what is equally good in any order: their objective counts."""
+
+
+def problems(family: str, **options: Any) -> st.SearchStrategy[Any]:
+    module = import_module(f"strategies_{family}")
+    strategy: st.SearchStrategy[Any] = getattr(module, f"{family}_problems")(
+        **{**SMALL[family], **options}
+    )
+    return strategy
+
+
+def ran(problem: Any, policy: str) -> Result | None:
+    try:
+        return optgap.run(problem, policy, seed=1)
+    except InputError:  # another objective than it treats
+        return None
+
+
+def agree(one: Result, other: Result) -> None:
+    assert (other.status, other.termination) == (one.status, one.termination)
+    if one.objective is not None:
+        assert other.objective == pytest.approx(one.objective, rel=CLOSE, abs=CLOSE)
+    if one.bound is not None:
+        assert other.bound == pytest.approx(one.bound, rel=CLOSE, abs=CLOSE)
+
+
+def test_every_family_but_one_has_times() -> None:
+    timed = {name for name in FAMILIES if isinstance(optgap.generate(name), Timed)}
+    assert timed == set(SMALL) == set(FAMILIES) - {"placement"}
+
+
+@pytest.mark.parametrize("family", SMALL)
+def test_policies_do_not_look_at_the_clock(family: str) -> None:
+    @examples(12)
+    @given(problem=problems(family))
+    def check(problem: Any) -> None:
+        moved = later(problem, EPOCH_S)
+        for policy in FAMILIES[family].policies:
+            one, other = ran(problem, policy), ran(moved, policy)
+            if one is None or other is None:
+                assert one is other, policy
+                continue
+            agree(one, other)
+            if policy not in TIES and one.solution is not None:
+                same_schedule(rows(problem, one.solution), rows(moved, other.solution), EPOCH_S)
+
+    check()
+
+
+@pytest.mark.parametrize("family", SMALL)
+def test_methods_do_not_look_at_the_clock(family: str) -> None:
+    @examples(2)
+    @given(
+        problem=problems(family, **({"max_jobs": 3, "free": True} if family == "elastic" else {}))
+    )
+    def check(problem: Any) -> None:
+        moved = later(problem, EPOCH_S)
+        for method in FAMILIES[family].methods:
+            try:
+                one = optgap.solve(problem, method, time_limit=60)
+            except InputError:
+                with pytest.raises(InputError):
+                    optgap.solve(moved, method, time_limit=60)
+                continue
+            agree(one, optgap.solve(moved, method, time_limit=60))
+
+    check()
+
+
+@pytest.mark.parametrize("family", SMALL)
+def test_faults_are_seen_by_any_clock_and_beside_any_other_job(family: str) -> None:
+    @examples(15)
+    @given(
+        problem=problems(family),
+        policy=st.sampled_from(list(FAMILIES[family].policies)[:4]),
+        fault=st.sampled_from(FAULTS),
+        number=st.integers(0, 20),
+        by_s=st.sampled_from((0.001, 0.01, 0.125, 1.0)),
+    )
+    def check(problem: Any, policy: str, fault: str, number: int, by_s: float) -> None:
+        verdicts, count = [], 0
+        for told in (
+            later(problem, BESIDE_S),
+            later(problem, EPOCH_S),
+            with_a_far_job(later(problem, BESIDE_S)),
+        ):
+            result = ran(told, policy)
+            if result is None or result.solution is None:
+                return
+            count = count or parts(told, result.solution)
+            wrong = faulty(told, result.solution, fault, number % count, by_s)
+            verdicts.append(broken(told, wrong))
+        assert verdicts[1:] == [verdicts[0]] * 2
+
+    check()
