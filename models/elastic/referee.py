@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from optgap.models.elastic.problem import ElasticProblem, Floats, Ints
+from optgap.models.elastic.problem import POWER_SLACK, ElasticProblem, Floats, Ints
 from optgap.models.elastic.solution import ElasticSolution, Kind
 from optgap.models.result import Evaluation, Violation
 
 TOLERANCE = 1e-6
 """Relative: what floats make of sums of times, of work and of power."""
+SUMS = 1e-12
+"""Relative: what adding and taking away makes of a level."""
 MOST_SHOWN = 50
 """Violations of one kind that are listed."""
 
@@ -91,7 +93,7 @@ def within_limit(problem: ElasticProblem, solution: ElasticSolution) -> bool:
     if not math.isfinite(problem.power_limit_w):
         return True
     level = profile_of_power(problem, solution)[1]
-    return float(level.max(initial=0.0)) <= problem.power_limit_w * (1 + TOLERANCE) + 1e-6
+    return float(level.max(initial=0.0)) <= problem.power_allowed_w * (1 + SUMS)
 
 
 # -- constraints --------------------------------------------------------------------------
@@ -268,7 +270,7 @@ def _power(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Viola
         limit = max(limit, solution.power_limit_w)
     times, level = profile_of_power(problem, solution)
     worst = int(np.argmax(level))
-    if level[worst] > limit * (1 + TOLERANCE) + 1e-6:
+    if level[worst] > limit * (1 + POWER_SLACK) * (1 + SUMS):
         yield Violation("power limit", f"at {times[worst]:g} s", float(level[worst]), limit)
     if problem.cap == "energy":
         energy = float(evaluate(problem, solution).metrics["energy_j"])
