@@ -50,14 +50,16 @@ def within_budget_by_eta(policy: Policy) -> Policy:
 
     @functools.wraps(policy)
     def steered(problem: ElasticProblem, *, limits: Limits, seed: int, **params: Any) -> Outcome:
-        if problem.cap != "energy" or params.get("eta") is not None:
+        if problem.cap != "energy":
             return policy(problem, limits=limits, seed=seed, **params)
         free = replace(problem, cap="none", energy_budget_j=0.0)
+        chosen = params.get("eta")  # the user has chosen: all or nothing
 
         def run(step: int) -> Outcome:
-            return policy(free, limits=limits, seed=seed, **{**params, "eta": step / ETA_STEPS})
+            eta = step / ETA_STEPS if chosen is None else chosen
+            return policy(free, limits=limits, seed=seed, **{**params, "eta": eta})
 
-        return highest(problem, ETA_STEPS, run, limits, "η")
+        return highest(problem, ETA_STEPS if chosen is None else 1, run, limits, "η")
 
     return steered
 

@@ -13,7 +13,6 @@ from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.errors import InputError
 
-NEAR = 1e-9
 SWEEP_ITERATIONS = 50.0
 """At each clock while Zeus profiles a job: 10 to warm up, 40 measured."""
 
@@ -44,7 +43,7 @@ class Clock:
         self.problem, self.sweeps = problem, zeus_profile
         idle = problem.idle_w * problem.counts[None, :, None]
         self.counted_w = np.maximum(problem.power_w, idle)
-        self.limit_w = problem.power_limit_w * (1 - NEAR) if capped else math.inf
+        self.limit_w = problem.power_allowed_w if capped else math.inf
         self.fewer = np.full(problem.time_s.shape[:2], -1, dtype=np.int64)
         clocks = problem.frequencies_mhz
         index = len(clocks) - 1
@@ -68,11 +67,26 @@ class Clock:
             last = len(self.problem.frequencies_mhz) - 1
             clock = np.where(passed <= last, last - passed, clock)
         if math.isfinite(self.limit_w):
-            held = np.full(len(jobs), -1.0)
+            asked, held = count.copy(), np.full(len(jobs), -1.0)
             kernels.govern(
                 of_class, count, clock, order, self.counted_w, held, self.fewer, self.limit_w
             )
+            if (count < 0).all() and (asked >= 0).any():
+                self._alone(state, asked, order, count, clock)
         return clock
+
+    def _alone(self, state: State, asked: Ints, order: Ints, count: Ints, clock: Ints) -> None:
+        """The first job that asked for GPUs, at the most of them and of clocks that the limit
+        allows: power need not rise with either, so that lowering both may end with nothing."""
+        a = next(a for a in order.tolist() if asked[a] >= 0)
+        c, k = int(state.of_class[a]), int(asked[a])
+        fits = np.isfinite(self.problem.time_s[c]) & (self.counted_w[c] <= self.limit_w)
+        able = np.flatnonzero(fits.any(axis=1))
+        below = able[able <= k]
+        count[a] = below[-1] if len(below) else able[0]
+        clocks = np.flatnonzero(fits[count[a]])
+        below = clocks[clocks <= self.wanted[state.jobs[a]]]
+        clock[a] = below[-1] if len(below) else clocks[0]
 
     def _swept(self, state: State) -> tuple[Ints, Floats]:
         """(A,) clocks that Zeus has measured of each job, and iterations left at the next."""

@@ -163,7 +163,7 @@ class Own:
         c, k = state.of_class[held], count[held]
         watts = float(self.problem.power_w[c, k, clock[held]].sum())
         limit = self.problem.power_limit_w
-        if watts > limit * (1 + 1e-9):
+        if watts > self.problem.power_allowed_w:
             raise InputError(self.name, where, NoQuote(f"{watts:g} W"), f"at most {limit:g} W")
         if not held.any() and self.problem.jobs.submit_s[-1] <= state.time_s:
             raise InputError(self.name, where, NoQuote("nothing"), "a job to run")

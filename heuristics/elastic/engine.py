@@ -28,6 +28,8 @@ place all jobs anew, or let it wait."""
 
 INTERPRETED_JOBS = 500
 """Up to so many jobs Python runs a policy's rules in half a second; compiling takes 14."""
+MOST_IDLE = 10_000
+"""Events in a row at which nothing was done since the last and nobody came or went: an error."""
 PAUSE_S = 1.0
 """A job that goes on elsewhere, on as many GPUs, after a shorter pause than this has been moved."""
 
@@ -254,6 +256,7 @@ class Simulation:
         self.off = np.ones(problem.nodes, dtype=np.bool_)  # nodes without a job since before now
         self.segments: list[tuple[int, float, float, int, int, int, int]] = []
         self.tally = Tally()
+        self.idle_events = 0
 
     # -- the loop -------------------------------------------------------------------------
 
@@ -271,6 +274,7 @@ class Simulation:
             if stopped is not None:
                 break
             self._advance(wake)
+            self._notice()
             self._complete()
             self._submit()
             if not len(self.active):
@@ -289,12 +293,21 @@ class Simulation:
         times = np.concatenate([[wake], *ends, self.release_s[self.upcoming : self.upcoming + 1]])
         following = float(times.min())
         if not math.isfinite(following):
-            raise ValueError(f"nothing will ever happen again at {self.now} s")
+            raise RuntimeError(f"nothing runs at {self.now} s, and nobody is to come")
         # what happens at the same time is one event, and the last of it is now
         until = following + slack_s(following)
         submitted = int(np.searchsorted(self.release_s, until, side="right"))
         last = [self.release_s[submitted - 1]] if submitted > self.upcoming else []
         self.now = max(self.now, float(times[times <= until].max()), *last)
+
+    def _notice(self) -> None:
+        """Raise where a policy goes on deciding, and nothing gets done."""
+        jobs = self.active
+        coming = self.upcoming < len(self.problem) and self.release_s[self.upcoming] <= self.now
+        working = (self.speed[jobs] > 0) & (self.since[jobs] < self.now)
+        self.idle_events = 0 if coming or working.any() else self.idle_events + 1
+        if self.idle_events > MOST_IDLE:
+            raise RuntimeError(f"nothing gets done at {self.now} s, whatever the policy decides")
 
     def _complete(self) -> None:
         """Jobs that are done, and windows that have ended."""
@@ -536,8 +549,8 @@ class Simulation:
         if not len(fresh):
             return
         room = math.inf
-        if self.settings.strict and math.isfinite(self.problem.power_limit_w):
-            room = self.problem.power_limit_w * (1 - 1e-9) - self._power(running)
+        if self.settings.strict:
+            room = self.problem.power_allowed_w - self._power(running)
         for job in fresh.tolist():
             c, k = int(self.problem.jobs.of_class[job]), int(self.count[job])
             more = float(self.sweep_w[c, k]) - self._held_w(job)

@@ -29,7 +29,7 @@ def gandiva(
 
     Parameters
     ----------
-    quantum_s: length of a slice, s.
+    quantum_s: length of a slice, s; restarts that would take half of it or more come on top.
     frequency, capped: see `fifo`.
     """
     require("gandiva", "quantum_s", quantum_s, quantum_s > 0, "a positive number of seconds")
@@ -100,9 +100,11 @@ class Gandiva:
     """Node sets as a policy of the engine."""
 
     def __init__(self, problem: ElasticProblem, clock: Clock, quantum_s: float) -> None:
-        self.problem, self.clock, self.quantum_s = problem, clock, quantum_s
+        self.problem, self.clock = problem, clock
         self.settings = Settings(making="none")
         self.wanted = clock.requested().tolist()
+        restart = max(problem.overhead.seconds(self._size(job)) for job in range(len(problem)))
+        self.quantum_s = quantum_s if quantum_s > 2 * restart else restart + quantum_s
         self.per = problem.gpus_per_node
         self.free = list(range(problem.nodes))
         self.sets: dict[int, list[NodeSet]] = {}
@@ -200,8 +202,12 @@ class Gandiva:
     def _make_space(self, size: int) -> None:
         """A class without a set gets one of those that a class with several can give up.
 
-        Otherwise a class that comes late would wait for others to end, however long they run.
+        Otherwise a class that comes late would wait for others to end, however long they run. No
+        class gives up anything where all that they can spare is not enough.
         """
+        spare = sum((len(group) - 1) * self._nodes(s) for s, group in self.sets.items() if group)
+        if len(self.free) + spare < self._nodes(size):
+            return
         while len(self.free) < self._nodes(size):
             rich = [s for s, group in self.sets.items() if len(group) > 1]
             if not rich:

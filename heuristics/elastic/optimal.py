@@ -18,7 +18,6 @@ from optgap.models.result import Outcome
 
 Weighing = Literal["jct", "slowdown"]
 
-NEAR = 1e-9
 MOST_STATES = 60_000
 """Of one decision; one that needs more is taken as far as it is proven, and counted."""
 
@@ -86,7 +85,7 @@ class Optimal:
         self.problem, self.gap, self.objective = problem, gap, objective
         self.settings = Settings(making="least", switch_off=switch_off)
         self.choices = Choices.of(problem)
-        self.limit_w = problem.power_limit_w * (1 - NEAR)
+        self.limit_w = problem.power_allowed_w
         self.unproven = 0
         # (C,) least time per iteration
         self.fastest = np.where(np.isfinite(problem.time_s), problem.time_s, np.inf).min(

@@ -12,7 +12,7 @@ from optgap.heuristics.elastic.budget import within_budget_by_eta
 from optgap.heuristics.elastic.common import previous_count
 from optgap.heuristics.elastic.engine import Decision, Making, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.elastic.problem import POWER_SLACK, Floats, Ints
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
@@ -21,9 +21,6 @@ Mode = Literal["strict", "paper"]
 ClockPolicy = Literal["fixed", "per_n"]
 First = Literal["energy", "ee", "fifo", "srtf"]
 Profiles = Literal["fitted", "oracle"]
-
-NEAR = 1e-9
-"""The limit is kept with this much to spare, relative, against rounding."""
 
 
 @within_budget_by_eta
@@ -68,7 +65,7 @@ def powerflow(
     switch_off: nodes without jobs are switched off.
     boot_s: what a job waits for a node that was off, s; nothing in the paper.
     count_idle: the limit also counts the idle GPUs of as many nodes as hold the jobs.
-    eta: η to plan with instead of the problem's.
+    eta: η to plan with instead of the problem's; a job that needs more power runs alone.
 
     Raises
     ------
@@ -264,7 +261,7 @@ class PowerFlow:
         first_gpu: First,
     ) -> None:
         self.problem, self.settings, self.model = problem, settings, model
-        self.limit_w = limit_w * (1 - NEAR)
+        self.limit_w = limit_w * (1 + POWER_SLACK)
         self.strict = mode == "strict"
         self.clock_policy, self.first_gpu = clock_policy, first_gpu
         self.fewer = previous_count(problem)
@@ -338,13 +335,20 @@ class PowerFlow:
         return self.idle_w * (-int(self.problem.counts[count[count >= 0]].sum()) % per)
 
     def _at_least_one(self, state: State, first: Floats, count: Ints, clock: Ints) -> None:
-        """f* alone may be above the limit: then the first job that fits runs below it."""
-        for a in np.argsort(first, kind="stable"):
-            watts = self.model.counted_w[state.of_class[a]]
-            finite = np.isfinite(self.problem.time_s[state.of_class[a]])
-            idle = self.idle_w * (-self.problem.counts % self.problem.gpus_per_node)
-            allowed = finite & (watts <= self.limit_w - idle[:, None])
+        """f* alone may be above the limit: then the first job that fits runs below it.
+
+        Where the limit planned with (η, or with idle GPUs) is below what any of them needs, the
+        first job at the least power: within the problem's own limit it always is.
+        """
+        finite = np.isfinite(self.problem.time_s)
+        watts = np.where(finite, self.model.counted_w, np.inf)
+        idle = self.idle_w * (-self.problem.counts % self.problem.gpus_per_node)
+        order = np.argsort(first, kind="stable").tolist()
+        for a in order:
+            allowed = watts[state.of_class[a]] <= self.limit_w - idle[:, None]
             if allowed.any():
                 k = int(allowed.any(axis=1).argmax())
                 count[a], clock[a] = k, int(np.flatnonzero(allowed[k])[-1])
                 return
+        least = watts[state.of_class[order[0]]]
+        count[order[0]], clock[order[0]] = np.unravel_index(int(least.argmin()), least.shape)

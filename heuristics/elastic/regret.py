@@ -64,7 +64,7 @@ def _regret(
     count, clock = _taken(problem, solution, jobs, t)
     times = np.where(count >= 0, left * problem.time_s[of_class, count, clock], wait)
     value = float(np.minimum(times, wait).sum())
-    solved = decision(choices, problem, of_class, left, problem.power_limit_w, 1e-4)
+    solved = decision(choices, problem, of_class, left, problem.power_allowed_w, 1e-4)
     if solved.chosen is None:
         return None
     best_count, best_clock = configurations(choices, solved.chosen)

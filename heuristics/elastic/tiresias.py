@@ -43,7 +43,8 @@ def tiresias(
     discipline: ``2d-las``: inside a queue running jobs first, then by first start and
         submission; ``gittins``: by the Gittins index of the durations of jobs done so far.
     threshold_1, threshold_2: ends of the first two queues in GPU-s; 0 for no second one.
-    promote: κ; a job that has waited κ times as long as it ran goes to the first queue; 0: never.
+    promote: κ; a job that has waited κ times as long as it ran goes to the first queue, if it got
+        anything done since it last went there; 0: never.
     repack: jobs are placed anew, largest first, when one fits nowhere; otherwise it waits.
     gittins: ``corrected`` remaining service in the denominator, or ``public`` as in the code.
     frequency, capped: see `fifo`.
@@ -141,6 +142,7 @@ class Tiresias:
         self.first_start = np.full(size, np.inf)
         self.forgotten = np.zeros(size)  # service before the last promotion, s
         self.waiting_since = problem.jobs.submit_s.astype(float).copy()
+        self.left_then = problem.jobs.iterations.astype(float).copy()  # at the last promotion
         self.seen: set[int] = set()
         self.services: list[float] = []
         self.before: dict[int, float] = {}
@@ -188,6 +190,9 @@ class Tiresias:
         waited = state.time_s - self.waiting_since[jobs]
         due = waited + slack_s(state.time_s) >= self.promote * held
         lifted = (state.count < 0) & (queue > 0) & due
+        # restarts may be longer than the first queue: jobs would preempt one another for ever
+        lifted &= state.remaining < self.left_then[jobs]
+        self.left_then[jobs[lifted]] = state.remaining[lifted]
         self.forgotten[jobs[lifted]] = state.held_s[jobs[lifted]]
         self.waiting_since[jobs[lifted]] = state.time_s
         return np.where(lifted, 0, queue)

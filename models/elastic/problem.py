@@ -22,6 +22,8 @@ SCHEMA = "optgap.elastic.problem/1"
 MOST_GPUS = 1 << 16
 MOST_JOBS = 200_000
 LARGEST = 1e15
+POWER_SLACK = 1e-6
+"""Relative: so little above the limit keeps it, for policies, bounds and the referee alike."""
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -258,6 +260,14 @@ class ElasticProblem:
     def power_limit_w(self) -> float:
         """η·G·P_max where power is limited (Eq. 19), else infinite; W."""
         return self.eta * self.gpus * self.p_max_w if self.cap == "power" else math.inf
+
+    @property
+    def power_allowed_w(self) -> float:
+        """The most power that keeps the limit, W.
+
+        A job may need exactly the limit, and η·G·P_max is rounded.
+        """
+        return self.power_limit_w * (1 + POWER_SLACK)
 
     @cached_property
     def counts(self) -> Ints:
@@ -591,8 +601,9 @@ def _can_run(source: str, problem: ElasticProblem) -> None:
     idle = problem.idle_w * problem.counts[None, :, None]
     least = np.maximum(watts, idle).min(axis=(1, 2))
     for c in np.unique(problem.jobs.of_class):
-        if least[c] > problem.power_limit_w:
-            found = NoQuote(f"{problem.power_limit_w:g} W (η = {problem.eta:g})")
+        if least[c] > problem.power_allowed_w:
+            found = NoQuote(f"{problem.power_limit_w:.12g} W (η = {problem.eta:g})")
             label = problem.classes[c].label
             where = f"power limit for {label}"
-            raise InputError(source, where, found, f"at least {least[c]:g} W, what it needs to run")
+            needed = f"at least {least[c]:.12g} W, what it needs to run"
+            raise InputError(source, where, found, needed)

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from optgap.models.elastic.problem import ElasticProblem, Floats, Ints
+from optgap.models.elastic.problem import POWER_SLACK, ElasticProblem, Floats, Ints
 from optgap.models.elastic.solution import ElasticSolution, Kind
 from optgap.models.result import Evaluation, Violation
 from optgap.models.times import ROUNDING, freed_s, shown, slack_s
 
 TOLERANCE = 1e-6
-"""Relative: what floats make of sums of work and of power."""
+"""Relative: what floats make of sums of work and of energy."""
+SUMS = 1e-12
+"""Relative: what adding and taking away makes of a level."""
 MOST_SHOWN = 50
 """Violations of one kind that are listed."""
 
@@ -95,7 +97,7 @@ def within_limit(problem: ElasticProblem, solution: ElasticSolution) -> bool:
     if not math.isfinite(problem.power_limit_w):
         return True
     level = profile_of_power(problem, solution)[1]
-    return float(level.max(initial=0.0)) <= problem.power_limit_w * (1 + TOLERANCE) + 1e-6
+    return float(level.max(initial=0.0)) <= problem.power_allowed_w * (1 + SUMS)
 
 
 # -- constraints --------------------------------------------------------------------------
@@ -273,7 +275,7 @@ def _power(problem: ElasticProblem, solution: ElasticSolution) -> Iterator[Viola
         limit = max(limit, solution.power_limit_w)
     times, level = profile_of_power(problem, solution)
     worst = int(np.argmax(level))
-    if level[worst] > limit * (1 + TOLERANCE) + 1e-6:
+    if level[worst] > limit * (1 + POWER_SLACK) * (1 + SUMS):
         yield Violation("power limit", f"at {shown(times[worst])} s", float(level[worst]), limit)
     if problem.cap == "energy":
         energy = float(evaluate(problem, solution).metrics["energy_j"])

@@ -51,6 +51,9 @@ def _settings(model: LinearModel, limits: Limits, options: Options) -> dict[str,
     }
     if math.isfinite(limits.remaining):
         settings["time_limit"] = limits.remaining
+    if options.tolerance:
+        for kind in ("primal_feasibility", "dual_feasibility", "mip_feasibility"):
+            settings[f"{kind}_tolerance"] = options.tolerance
     if options.target is not None and model.integer.any():
         settings["objective_target"] = options.target
     return settings

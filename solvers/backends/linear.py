@@ -235,6 +235,8 @@ class Options:
     start: (n,) a feasible point to begin with, or None. Back ends that cannot use it do not.
     target: an objective that is good enough, so that no proof is needed below (above) it, or
         None. Back ends that cannot use it do not.
+    tolerance: how far a point may break a row, a reduced cost its sign or an integer itself; 0
+        for the back end's own. HiGHS alone is told.
     """
 
     gap: float = 0.0
@@ -242,6 +244,7 @@ class Options:
     workers: int = 0
     start: FloatArray | None = None
     target: float | None = None
+    tolerance: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

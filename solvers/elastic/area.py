@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.problem import Floats
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
+from optgap.solvers.backends.safe import EPS, outwards
 
 WEIGHTS = 17
 """How many mixtures of GPUs and power are tried as the one resource."""
@@ -58,6 +60,12 @@ def shortest_first(release_s: Floats, work_s: Floats) -> Floats:
     return ends
 
 
+def since_first(problem: ElasticProblem) -> ElasticProblem:
+    """The same with times from the first submission on: what is lost to rounding depends on it."""
+    submit_s = problem.jobs.submit_s
+    return replace(problem, jobs=replace(problem.jobs, submit_s=submit_s - submit_s[0]))
+
+
 def best_mixture(problem: ElasticProblem) -> tuple[float, float, Floats]:
     """The weight of the best one-machine bound, that bound (mean JCT, s), and its completions."""
     jobs = problem.jobs
@@ -67,7 +75,9 @@ def best_mixture(problem: ElasticProblem) -> tuple[float, float, Floats]:
     for weight in weights.tolist():
         work = jobs.iterations * least_shares(problem, weight)[jobs.of_class]
         ends = shortest_first(jobs.submit_s, work)
-        value = math.fsum((ends - jobs.submit_s).tolist()) / len(jobs)
+        # an end is a sum of at most 2 J terms, none larger
+        off = 2 * len(jobs) * EPS * math.fsum(ends.tolist())
+        value = outwards([*ends.tolist(), *(-jobs.submit_s).tolist(), -off]) / len(jobs)
         if best is None or value > best[1]:
             best = (weight, value, ends)
     if best is None:
@@ -82,6 +92,7 @@ def alone(problem: ElasticProblem) -> float:
 
 def bound_area(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
     """The larger of the one-machine bound and of every job alone at its fastest."""
+    problem = since_first(problem)
     weight, value, _ = best_mixture(problem)
     single = alone(problem)
     bound = max(value, single)

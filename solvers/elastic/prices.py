@@ -21,12 +21,15 @@ from optgap.models.elastic.snapshot import undominated
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
-from optgap.solvers.elastic.area import SAFE, alone, best_mixture
+from optgap.solvers.backends.safe import outwards
+from optgap.solvers.elastic.area import SAFE, alone, best_mixture, since_first
 
 VALUES = 64
 """Values of an iteration that are tried per class."""
 FINE = 4
 """How many times as many in the end."""
+ROUND = 4 * 2.0**-52
+"""Relative: more than the few operations behind one number round by."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,12 +110,13 @@ def evaluate(setting: Setting, gpu_price: Floats, power_price: Floats, per: int)
         problem.jobs.iterations, problem.least_jct_s,
     )  # fmt: skip
     length = np.diff(setting.edges)
-    paid = setting.capacity * float(gpu_price @ length)
+    terms = [*(setting.capacity * gpu_price * length).tolist()]
     if setting.energy:
-        paid += tail_price * setting.limit
+        terms.append(tail_price * setting.limit)
     elif math.isfinite(setting.limit):
-        paid += setting.limit * float(power_price @ length)
-    return Evaluated(total - paid, gpu_s, joules, tail)
+        terms += (setting.limit * power_price * length).tolist()
+    bound = outwards([total, *(-paid * (1 + ROUND) for paid in terms)])
+    return Evaluated(bound, gpu_s, joules, tail)
 
 
 @compiled
@@ -129,7 +133,7 @@ def _gains(
                 speed = 1.0 / time_s[z]
                 cost = gpu_price[k] * gpus[z] + power_price[k] * watts[z]
                 for v in range(many):
-                    now = values[c, v] * speed - cost
+                    now = values[c, v] * speed * (1.0 + ROUND) - cost * (1.0 - ROUND)
                     if now > gain[c, k, v]:
                         gain[c, k, v] = now
                         which[c, k, v] = z
@@ -141,7 +145,7 @@ def _jobs(
     edges: Any, first: Any, time_s: Any, gpus: Any, watts: Any, values: Any, gpu_price: Any,
     power_price: Any, tail_price: float, submit: Any, of_class: Any, iterations: Any, least: Any,
 ) -> Any:  # fmt: skip
-    """Σ over jobs of the least completion plus payments, and what they buy.
+    """Σ over jobs of the least completion plus payments, rounded down, and what they buy.
 
     A job that completes at C within piece k has paid at least u − S(C) for any value u of its
     work, S(C) being the gains until C: linear in C within a piece, so that the two ends count.
@@ -154,7 +158,8 @@ def _jobs(
     for c in range(classes):
         for z in range(first[c], first[c + 1]):
             for v in range(many):
-                now = values[c, v] / time_s[z] - tail_price * watts[z]
+                now = values[c, v] / time_s[z] * (1.0 + ROUND)
+                now -= tail_price * watts[z] * (1.0 - ROUND)
                 if now > tail[c, v]:
                     tail[c, v], tail_pick[c, v] = now, z
     gpu_s, joules = np.zeros(pieces), np.zeros(pieces)
@@ -178,6 +183,8 @@ def _jobs(
                     a = from_here + u - before[v] - gain[c, k, v] * (from_here - low)
                     b = high + u - before[v] - gain[c, k, v] * (high - low)
                     worse = min(a, b)
+                    # sums of as many terms as there are pieces
+                    worse -= ROUND * (k + 2) * (high + u + before[v] + gain[c, k, v] * (high - low))
                     if worse > top:
                         top, top_v = worse, v
                         top_end = from_here if a < b else high
@@ -193,13 +200,14 @@ def _jobs(
                 u = values[c, v] * iterations[j]
                 over = max(0.0, from_here - max(edges[pieces], start))
                 now = from_here + u - before[v] - tail[c, v] * over
+                now -= ROUND * (k + 2) * (from_here + u + before[v] + tail[c, v] * over)
                 if now > top:
                     top, top_v = now, v
         if top == -np.inf:  # no value is low enough: nothing paid, nothing gained
             top, top_v = from_here, -1
         if top < best:
             best, best_v, best_end = top, top_v, from_here
-        total += best
+        total += best - ROUND * (abs(total) + abs(best))
         if best_v < 0:
             continue
         k = max(np.searchsorted(edges, start, side="right") - 1, 0)
@@ -331,6 +339,7 @@ def bound_prices(
     for name, value in (("pieces", pieces), ("rounds", rounds)):
         if value < 0 or value > 100_000:
             raise InputError("bound-prices", name, value, "0 to 100000")
+    problem = since_first(problem)
     size = len(problem)
     many = pieces or int(min(480, max(160, 8 * size)))
     turns = rounds or (400 if size <= 3000 else 120)
@@ -339,24 +348,23 @@ def bound_prices(
     submitted = math.fsum(problem.jobs.submit_s.tolist())
     stopped: Termination | None = limits.stop
     ascent = _ascent(problem, many)
-    best = single
+    best = -math.inf
     if stopped is None:
         stopped = _climb(ascent, turns, limits, submitted, count)
         ascent.back()
         ascent.look(FINE * VALUES)
-        best = (ascent.best - submitted) / count
+        best = outwards([ascent.best, -submitted]) / count
     mixture = best_mixture(problem)[1]
     bound, by = max(
         (best, "prices of GPUs and power over time"),
         (mixture, "one machine, shortest first"),
         (single, "every job alone"),
     )
-    slack = SAFE * (abs(ascent.best) + submitted) / count if math.isfinite(ascent.best) else 0.0
     return Outcome(
         None,
         Status.BOUND_ONLY,
         stopped or Termination.COMPLETED,
-        bound=max(0.0, bound * (1 - SAFE) - slack),
+        bound=max(0.0, bound * (1 - SAFE)),
         bound_by=by,
         info={"pieces": many, "one_machine_s": mixture, "alone_s": single},
     )

@@ -7,7 +7,8 @@ work-weighted mean times. Both charge each configuration what it takes in GPUs a
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,87 +17,128 @@ from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.elastic.snapshot import undominated
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
-from optgap.models.result import Outcome, Status
+from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import solve
-from optgap.solvers.backends.linear import LinearBuilder, Solved
-from optgap.solvers.elastic.area import alone
+from optgap.solvers.backends.linear import LinearModel, Solved
+from optgap.solvers.backends.safe import outwards, safe_bound, solver_slack
+from optgap.solvers.elastic.area import SAFE, alone, since_first
 
 MOST_VARIABLES = 2_000_000
-SOLVER_SAFE = 1e-6
-"""Relative: what a solver's tolerances may leave of a bound."""
+FEW_VARIABLES = 20_000
+"""Of the first, coarsest grid."""
+GROWTH = 1.4
+"""Power of the number of variables that the time of a program is expected to grow with."""
+TOLERANCE = 1e-9
+"""The integer program's own, where HiGHS solves it."""
+OTHERS_TOLERANCE = 1e-7
+"""That of other back ends, and of linear programs without prices."""
 
 
 class Slots:
-    """Slots, configurations and the rows that both programs share.
+    """Slots, configurations, and a share of a slot for each job and configuration.
 
     Parameters
     ----------
     slot_s: δ.
     horizon_s: no less than the end of some optimal schedule.
-    mean_time: for the program without binaries.
+    configurations: by class, as in `_configurations`.
+
+    Attributes
+    ----------
+    slots, first: how many, and (J,) that of each job's submission.
+    pair: (X,) index of the job and slot of each share: jobs by jobs, slots by slots.
+    job, slot: (V,) of each such pair.
+    done, gpus, watts: (X,) share of the job's work done in a whole slot, n, and power.
     """
 
-    def __init__(self, problem: ElasticProblem, slot_s: float, horizon_s: float) -> None:
+    def __init__(
+        self,
+        problem: ElasticProblem,
+        slot_s: float,
+        horizon_s: float,
+        configurations: list[tuple[Floats, Ints, Floats]] | None = None,
+    ) -> None:
         self.problem, self.slot_s = problem, slot_s
         self.slots = math.ceil(horizon_s / slot_s)
-        self.configurations = [_configurations(problem, c) for c in range(len(problem.classes))]
+        classes = range(len(problem.classes))
+        self.configurations = configurations or [_configurations(problem, c) for c in classes]
         self.first = (problem.jobs.submit_s // slot_s).astype(int)
-        size = sum(
-            (self.slots - int(t)) * (len(self.configurations[c][0]) + 1)
-            for t, c in zip(self.first, problem.jobs.of_class, strict=True)
-        )
-        if size > MOST_VARIABLES:
-            found = NoQuote(f"{size} variables")
+        many = np.array([len(c[0]) for c in self.configurations])[problem.jobs.of_class]
+        self.size = int(((self.slots - self.first) * (many + 1)).sum())
+        if self.size > MOST_VARIABLES:
+            found = NoQuote(f"{self.size} variables")
             expected = f"at most {MOST_VARIABLES}; longer slots, or bound-prices"
             raise InputError("slot_s", "", found, expected)
-        self.builder = LinearBuilder("min")
-        # shares of slots, by job and slot: columns of each configuration
-        self.columns: list[list[list[int]]] = []
 
-    def shares(self, cost: Any) -> None:
-        """x_jct with Σ_c x ≤ 1; `cost(j, t, iterations)` is what a share costs."""
-        builder, problem = self.builder, self.problem
-        self.columns = []
-        for j, c in enumerate(problem.jobs.of_class.tolist()):
-            times = self.configurations[c][0]
-            rows = []
-            for t in range(int(self.first[j]), self.slots):
-                done = self.slot_s / (times * problem.jobs.iterations[j])
-                rows.append([builder.variable(cost=float(cost(t) * d)) for d in done])
-                # the slot of its arrival counts in full: no policy can do more in it
-                builder.row([(x, 1.0) for x in rows[-1]], upper=1.0)
-            self.columns.append(rows)
+    def fill(self) -> None:
+        """Make the arrays."""
+        spans, jobs = self.slots - self.first, self.problem.jobs
+        self.job = np.repeat(np.arange(len(jobs)), spans)
+        self.slot = np.concatenate([np.arange(t, self.slots) for t in self.first.tolist()])
+        tables = [self.configurations[c] for c in jobs.of_class.tolist()]
+        many = [len(t[0]) for t in tables]
+        self.pair = np.repeat(np.arange(len(self.job)), np.repeat(many, spans))
+        done = [self.slot_s / (t[0] * w) for t, w in zip(tables, jobs.iterations, strict=True)]
+        self.done, self.gpus, self.watts = (
+            np.concatenate([np.tile(row, k) for row, k in zip(rows, spans, strict=True)])
+            for rows in (done, [t[1] for t in tables], [t[2] for t in tables])
+        )
 
-    def done(self, j: int) -> Floats:
-        """Share of the job's work per share of a slot, by configuration."""
-        c = int(self.problem.jobs.of_class[j])
-        times = self.configurations[c][0]
-        return np.asarray(self.slot_s / (times * self.problem.jobs.iterations[j]))
+    def shared(self) -> list[Block]:
+        """Σ_c x ≤ 1 for each job and slot, Σ n·x ≤ G in every slot, and Σ P·x ≤ limit in every
+        slot, or ≤ budget over all."""
+        problem, shares = self.problem, np.arange(len(self.pair))
+        slot = self.slot[self.pair]
+        # the slot of its arrival counts in full: no policy can do more in it
+        blocks = [
+            Block.upto(self.pair, shares, np.ones(len(shares)), np.ones(len(self.job))),
+            Block.upto(slot, shares, self.gpus, np.full(self.slots, float(problem.gpus))),
+        ]
+        # in units of the limit: solvers like rows near 1
+        if problem.cap == "energy":
+            part = self.watts * (self.slot_s / problem.energy_budget_j)
+            blocks.append(Block.upto(np.zeros_like(slot), shares, part, np.ones(1)))
+        elif math.isfinite(problem.power_limit_w):
+            part = self.watts / problem.power_limit_w
+            blocks.append(Block.upto(slot, shares, part, np.ones(self.slots)))
+        return blocks
 
-    def capacities(self) -> None:
-        """Σ n·x ≤ G in every slot; Σ P·x ≤ limit in every slot, or ≤ budget over all."""
-        problem, builder = self.problem, self.builder
-        budget: list[tuple[int, float]] = []
-        for t in range(self.slots):
-            gpus: list[tuple[int, float]] = []
-            watts: list[tuple[int, float]] = []
-            for j, c in enumerate(problem.jobs.of_class.tolist()):
-                if t < self.first[j]:
-                    continue
-                _, n, w = self.configurations[c]
-                row = self.columns[j][t - int(self.first[j])]
-                gpus += zip(row, n.tolist(), strict=True)
-                watts += zip(row, w.tolist(), strict=True)
-            builder.row(gpus, upper=float(problem.gpus))
-            if problem.cap == "energy":
-                budget += [(x, w * self.slot_s) for x, w in watts]
-            elif math.isfinite(problem.power_limit_w):
-                # in units of the limit: solvers like rows near 1
-                limit = problem.power_limit_w
-                builder.row([(x, w / limit) for x, w in watts], upper=1.0)
-        if budget:
-            total = problem.energy_budget_j
-            builder.row([(x, e / total) for x, e in budget], upper=1.0)
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Rows of one kind: entries (row, column, value), and (m,) limits."""
+
+    row: Ints
+    column: Ints
+    value: Floats
+    lower: Floats
+    upper: Floats
+
+    @classmethod
+    def upto(cls, row: Ints, column: Ints, value: Floats | Ints, upper: Floats) -> Block:
+        """Rows with an upper limit."""
+        low = np.full(len(upper), -np.inf)
+        return cls(row, column, np.asarray(value, dtype=np.float64), low, upper)
+
+    @classmethod
+    def stacked(
+        cls, blocks: Sequence[Block], cost: Floats, integer: Ints | None = None, offset: float = 0.0
+    ) -> LinearModel:
+        """min cᵀx + offset under the rows of all blocks, 0 ≤ x ≤ 1."""
+        from scipy.sparse import coo_array
+
+        heights = np.cumsum([0, *(len(b.upper) for b in blocks)])
+        rows = np.concatenate([b.row + h for b, h in zip(blocks, heights, strict=False)])
+        columns = np.concatenate([b.column for b in blocks])
+        values = np.concatenate([b.value for b in blocks])
+        table = coo_array((values, (rows, columns)), shape=(int(heights[-1]), len(cost))).tocsr()
+        whole = np.zeros(len(cost), dtype=np.bool_)
+        whole[integer if integer is not None else []] = True
+        return LinearModel(
+            cost, table.indptr.astype(np.int64), table.indices.astype(np.int64), table.data,
+            np.concatenate([b.lower for b in blocks]), np.concatenate([b.upper for b in blocks]),
+            np.zeros(len(cost)), np.ones(len(cost)), whole, "min", offset,
+        )  # fmt: skip
 
 
 def _configurations(problem: ElasticProblem, c: int) -> tuple[Floats, Ints, Floats]:
@@ -134,7 +176,7 @@ def _serial(problem: ElasticProblem) -> Floats:
     """(J,) least time of each job alone within the limit (or the budget's cheapest), s."""
     fits = np.isfinite(problem.time_s)
     if math.isfinite(problem.power_limit_w):
-        fits &= problem.power_w <= problem.power_limit_w
+        fits &= problem.power_w <= problem.power_allowed_w
     least = np.where(fits, problem.time_s, np.inf).min(axis=(1, 2))
     if problem.cap == "energy":
         least = np.where(fits, problem.time_s, 0.0).max(axis=(1, 2))
@@ -153,20 +195,22 @@ def bound_lp(
 
     Parameters
     ----------
-    slot_s: δ; 0: a hundredth of the horizon.
+    slot_s: δ; 0: a hundredth of the horizon. Coarser slots come first, and where δ would not
+        fit the time, the finest of them count.
     backend: see ``optgap info``.
     """
-    end = horizon(problem)
-    width = _width(slot_s, end, 100)
-    slots = Slots(problem, width, end)
-    slots.shares(lambda t: t * width)
-    for j in range(len(problem)):
-        done = slots.done(j).tolist()
-        terms = [(x, d) for row in slots.columns[j] for x, d in zip(row, done, strict=True)]
-        slots.builder.row(terms, lower=1.0)
-    slots.capacities()
-    solved = solve(slots.builder.build(), backend=backend, limits=limits, seed=seed)
-    return _outcome(problem, solved, slots, half=True, by="work-weighted mean times, LP")
+    half = 0.5 * math.fsum(problem.least_jct_s.tolist())
+    by = "work-weighted mean times, LP"
+    return _refined(problem, _mean_times, limits, seed, slot_s, 100, backend, by, half)
+
+
+def _mean_times(slots: Slots) -> LinearModel:
+    """Costs in slots."""
+    jobs, shares = slots.job[slots.pair], np.arange(len(slots.pair))
+    every = np.ones(len(slots.first))
+    work = Block(jobs, shares, slots.done, every, np.full(len(every), np.inf))
+    cost = slots.slot[slots.pair] * slots.done
+    return Block.stacked([*slots.shared(), work], cost)
 
 
 def bound_milp(
@@ -181,67 +225,122 @@ def bound_milp(
 
     Parameters
     ----------
-    slot_s: δ; 0: a twentieth of the horizon.
+    slot_s: δ; 0: a twentieth of the horizon. Coarser slots come first, as for `bound_lp`.
     backend: see ``optgap info``.
     """
-    end = horizon(problem)
-    width = _width(slot_s, end, 20)
-    slots = Slots(problem, width, end)
-    slots.shares(lambda t: 0.0)
-    builder = slots.builder
-    for j in range(len(problem)):
-        done, begun = slots.done(j).tolist(), int(slots.first[j])
-        submit, least = float(problem.jobs.submit_s[j]), float(problem.least_jct_s[j])
-        # C ≥ earliest, and C ≥ (t + 1)δ for every slot t that it is not done by the end of
-        earliest = submit + least
-        before = -1
-        terms: list[tuple[int, float]] = []
-        builder.variable(lower=earliest, upper=earliest, cost=1.0)
-        for t in range(begun, slots.slots):
-            terms += zip(slots.columns[j][t - begun], done, strict=True)
-            ends = (t + 1) * width
-            worth = max(0.0, ends - max(earliest, t * width))
-            if ends <= earliest:
-                continue
-            y = builder.variable(upper=1.0, cost=-worth, integer=True)
-            builder.offset += worth
-            builder.row([(y, 1.0), *((x, -d) for x, d in terms)], upper=0.0)
-            if before >= 0:
-                builder.row([(before, 1.0), (y, -1.0)], upper=0.0)
-            before = y
-        builder.row([(x, d) for x, d in terms], lower=1.0)
-    slots.capacities()
-    solved = solve(builder.build(), backend=backend, limits=limits, seed=seed)
-    return _outcome(problem, solved, slots, half=False, by="completions by slot, MILP")
+    by = "completions by slot, MILP"
+    return _refined(problem, _completions, limits, seed, slot_s, 20, backend, by, 0.0)
 
 
-def _width(slot_s: float, end: float, many: int) -> float:
+def _completions(slots: Slots) -> LinearModel:
+    """Shares x, then w ≤ Σ done·x until the end of each slot, then y ≤ w; costs in slots."""
+    problem, shares = slots.problem, np.arange(len(slots.pair))
+    pairs = np.arange(len(slots.job))
+    last = np.append(slots.job[1:] != slots.job[:-1], True)
+    w = len(shares) + pairs
+    goes_on = pairs[~last]
+    ones = np.ones(len(pairs))
+    done = [  # w_t − w_(t−1) − Σ done·x_t ≤ 0, and w = 1 in the last slot
+        Block.upto(
+            np.concatenate([pairs, goes_on + 1, slots.pair]),
+            np.concatenate([w, w[goes_on], shares]),
+            np.concatenate([ones, -ones[goes_on], -slots.done]),
+            np.zeros(len(pairs)),
+        ),
+        Block(np.arange(last.sum()), w[last], ones[last], ones[last], ones[last]),
+    ]
+    # C ≥ earliest, and C ≥ the end of every slot by which the job is not done
+    earliest = (problem.jobs.submit_s + problem.least_jct_s) / slots.slot_s
+    begins = np.maximum(earliest[slots.job], slots.slot)
+    worth = np.maximum(0.0, slots.slot + 1 - begins)
+    chosen = np.flatnonzero(worth > 0)
+    y = len(shares) + len(pairs) + np.arange(len(chosen))
+    each = np.arange(len(chosen))
+    same = np.flatnonzero(slots.job[chosen[1:]] == slots.job[chosen[:-1]])
+    plus, minus = np.ones(len(y)), -np.ones(len(y))
+    done += [
+        Block.upto(np.tile(each, 2), np.concatenate([y, w[chosen]]),
+                   np.concatenate([plus, minus]), np.zeros(len(y))),
+        Block.upto(np.tile(np.arange(len(same)), 2), np.concatenate([y[same], y[same + 1]]),
+                   np.concatenate([plus[same], minus[same]]), np.zeros(len(same))),
+    ]  # fmt: skip
+    cost = np.concatenate([np.zeros(len(shares) + len(pairs)), -worth[chosen]])
+    offset = math.fsum([*earliest.tolist(), *worth.tolist()])
+    return Block.stacked([*slots.shared(), *done], cost, y, offset)
+
+
+def _refined(
+    problem: ElasticProblem,
+    program: Callable[[Slots], LinearModel],
+    limits: Limits,
+    seed: int,
+    slot_s: float,
+    many: int,
+    backend: str,
+    by: str,
+    more: float,
+) -> Outcome:
+    """The program on slots that become shorter, as far as time allows: every grid gives a bound.
+
+    Parameters
+    ----------
+    program: Σ completions less `more`, in slots, least over schedules.
+    many: slots of the horizon where `slot_s` is 0.
+    """
     if not 0 <= slot_s < 1e12:
         raise InputError("slot_s", "", slot_s, "seconds, or 0 for a share of the horizon")
-    return slot_s or end / many
+    problem = since_first(problem)
+    submitted = problem.jobs.submit_s.tolist()
+    end = horizon(problem)
+    finest = Slots(problem, slot_s or end / many, end)
+    grids = [finest]
+    while grids[-1].size > FEW_VARIABLES and grids[-1].slots > 1:
+        grids.append(Slots(problem, 2 * grids[-1].slot_s, end, finest.configurations))
+    single = alone(problem) * (1 - SAFE)
+    best, name = single, "every job alone"
+    info: dict[str, float | int] = {"slot_s": finest.slot_s, "slots": finest.slots}
+    termination, message, used, took = Termination.COMPLETED, "", finest, 0.0
+    for slots in reversed(grids):
+        expected = took * (slots.size / used.size) ** GROWTH
+        stop = limits.stop or (Termination.TIME_LIMIT if expected > limits.remaining else None)
+        if stop is not None:
+            termination = stop
+            message = f"slots of {slots.slot_s:.4g} s and less would take too long"
+            break
+        begun, used = limits.elapsed, slots
+        solved, value = _solved(slots, program, limits, seed, backend)
+        took = limits.elapsed - begun
+        termination, message = solved.termination, solved.message
+        bound = outwards([value * slots.slot_s, more, *(-t for t in submitted)]) / len(problem)
+        if bound > best:
+            best, name = bound, f"{by}, {solved.solver}"
+            info = {"slot_s": slots.slot_s, "slots": slots.slots}
+        limits.progress(f"{slots.slots} slots", None, best)
+        if termination is not Termination.COMPLETED:
+            break
+    return Outcome(
+        None, Status.BOUND_ONLY, termination, bound=best, bound_by=name, info=info, message=message
+    )
 
 
-def _outcome(
-    problem: ElasticProblem, solved: Solved, slots: Slots, *, half: bool, by: str
-) -> Outcome:
-    info = {"slot_s": slots.slot_s, "slots": slots.slots}
-    single = alone(problem)
+def _solved(
+    slots: Slots,
+    program: Callable[[Slots], LinearModel],
+    limits: Limits,
+    seed: int,
+    backend: str,
+) -> tuple[Solved, float]:
+    """What a back end says of one grid, and what that proves; −∞ for nothing."""
+    slots.fill()
+    model = program(slots)
+    tolerance = TOLERANCE if backend == "highs" and model.integer.any() else 0.0
+    solved = solve(model, backend=backend, limits=limits, seed=seed, tolerance=tolerance)
+    # within the horizon something always fits: no verdict of a solver's is taken for more
+    if solved.duals is not None:
+        return solved, safe_bound(model, solved.duals)
     value = solved.bound
     if value is None and solved.status is Status.OPTIMAL:
         value = solved.objective
-    if solved.status in (Status.INFEASIBLE, Status.ERROR) or value is None:
-        # within the horizon something always fits: no verdict of a solver's is taken for more
-        return Outcome(
-            None, Status.BOUND_ONLY, solved.termination, bound=single * (1 - 1e-9),
-            bound_by="every job alone", info=info, message=solved.message,
-        )  # fmt: skip
-    submitted = math.fsum(problem.jobs.submit_s.tolist())
-    total = value - SOLVER_SAFE * (abs(value) + submitted)
-    if half:
-        total += 0.5 * math.fsum(problem.least_jct_s.tolist())
-    bound = (total - submitted) / len(problem)
-    name = f"{by}, {solved.solver}" if bound > single else "every job alone"
-    bound = max(bound, single * (1 - 1e-9))
-    return Outcome(
-        None, Status.BOUND_ONLY, solved.termination, bound=bound, bound_by=name, info=info
-    )
+    if value is None or solved.status in (Status.INFEASIBLE, Status.ERROR):
+        return solved, -math.inf
+    return solved, value - solver_slack(model, tolerance or OTHERS_TOLERANCE)

@@ -35,8 +35,6 @@ EXAMPLES = {"consolidation": 8, "elastic": 5}
 """Where each takes long; 20 elsewhere, and 600 in a long run."""
 CLOSE = 1e-5
 """Relative; the methods stop at gaps of 1e-6."""
-LATE = ("elastic",)
-"""Families whose proofs lose digits with the time of day: what ended by itself counts there."""
 USABLE = [name for name in BACKENDS if not unusable(name)]
 INSTEAD = ["", *(name for name in USABLE if name not in ("highs", "cpsat"))]
 """Back ends that take any integer program which a method has HiGHS solve within."""
@@ -120,10 +118,7 @@ def compared(family: str, problem: Any) -> None:
 
 def finished(result: Result) -> bool:
     """Whether a method says that nothing is better."""
-    if result.status in (Status.OPTIMAL, Status.INFEASIBLE):
-        return True
-    late = result.family in LATE and "not counted as optimal" in result.message
-    return late and result.termination is Termination.COMPLETED
+    return result.status in (Status.OPTIMAL, Status.INFEASIBLE)
 
 
 def unexplained(results: dict[str, Result], undone: dict[str, str]) -> list[str]:

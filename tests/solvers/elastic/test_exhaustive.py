@@ -1,13 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from strategies_elastic import FREE, jobs_of, table
 
 from optgap.models.elastic import ElasticProblem
 from optgap.models.limits import Limits
-from optgap.models.result import Status
-from optgap.solvers.elastic.exhaustive import exhaustive
+from optgap.models.result import Status, Termination
+from optgap.solvers.backends import solve
+from optgap.solvers.backends.linear import Solved
+from optgap.solvers.elastic import orders
+from optgap.solvers.elastic.exhaustive import apart, exhaustive
 
 
 def two_and_one_later(submit_s: float) -> ElasticProblem:
@@ -32,3 +38,54 @@ def test_a_job_submitted_after_two_that_run_side_by_side_delays_none(submit_s: f
     assert problem.check(best.solution) == []
     assert problem.evaluate(best.solution).objective == pytest.approx(10, rel=1e-6)
     assert np.isclose(best.bound, 10, rtol=1e-6)
+
+
+def test_without_time_there_is_a_schedule_and_a_bound() -> None:
+    problem = two_and_one_later(0.0)
+    best = exhaustive(problem, limits=Limits(1e-9), seed=0)
+    assert (best.status, best.termination) == (Status.FEASIBLE, Termination.TIME_LIMIT)
+    assert problem.check(best.solution) == []
+    assert problem.serves_all(best.solution)
+    assert 0 < best.bound <= 40 / 3 * (1 + 1e-9)  # two at 10 s, one at 20 s
+    assert "LP" not in best.bound_by
+
+
+@pytest.mark.parametrize("later", [0.0, 1.7e9])
+def test_jobs_of_milliseconds_and_of_years_are_proven_beside_one_another(later: float) -> None:
+    """By twelve orders of magnitude apart, and the clock of a real log: within 5e-7 of the mean."""
+    rng = np.random.default_rng(1)
+    for _ in range(4):
+        work = 10.0 ** (rng.uniform(2, 6, 4) if later else rng.uniform(-6, 6, 4))
+        submit = later + np.sort(np.where(rng.random(4) < 0.5, 0, 10.0 ** rng.uniform(-6, 6, 4)))
+        problem = replace(
+            two_and_one_later(0.0), jobs=jobs_of([0] * 4, work.tolist(), submit.tolist())
+        )
+        best = exhaustive(problem, limits=Limits(60), seed=0)
+        assert best.status is Status.OPTIMAL
+        assert problem.check(best.solution) == []
+        value = problem.evaluate(best.solution).objective
+        assert value * (1 - 6e-7) <= best.bound <= value * (1 + 1e-9)
+
+
+def test_jobs_that_come_when_all_are_done_are_searched_by_themselves() -> None:
+    problem = two_and_one_later(21.0)  # later than one after another
+    best = exhaustive(problem, limits=Limits(60), seed=0)
+    assert apart(problem) == [[0, 1], [2]]
+    assert apart(two_and_one_later(19.0)) == [[0, 1, 2]]
+    assert best.info["groups"] == 2
+
+
+def test_a_bound_holds_at_whatever_prices_the_solver_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = two_and_one_later(12.0)
+    rng = np.random.default_rng(0)
+
+    def wrong(*args: Any, **options: Any) -> Solved:
+        found = solve(*args, **options)
+        if found.duals is None:
+            return found
+        return replace(found, duals=found.duals * rng.uniform(0.5, 1.5, len(found.duals)))
+
+    monkeypatch.setattr(orders, "solve", wrong)
+    best = exhaustive(problem, limits=Limits(10), seed=0)
+    assert best.bound <= 10
+    assert problem.evaluate(best.solution).objective >= 10 * (1 - 1e-9)
