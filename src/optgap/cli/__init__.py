@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from optgap.models.errors import InputError, NoQuote, shorten
+from optgap.models.errors import InputError, NoQuote, one_of, shorten
 
 COMMANDS = {
     "info": "versions of everything, and which back ends are usable",
@@ -61,7 +61,7 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise InputError("command", "", args[0], "one of " + ", ".join(COMMANDS))
+            raise InputError("command", "", args[0], one_of(COMMANDS))
         name, command, rest = super().resolve_command(ctx, args)
         if name in COMMANDS:
             command = load_command(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -95,20 +95,21 @@ def command(
         given["size"] = str(size)
     work: Callable[..., Answer]
     drawn = _drawn(models or [], samples, level, sweep)
+    beside: Iterable[str] = ()
     if is_file(subject):
         refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
         problem = load_problem(subject)
         name, work = problem.family, partial(drawn or gaps.compare, problem)
     else:
         name = subject
-        entry, _ = preset_entry(name, preset)
-        own: dict[str, Any] = {k: given.pop(k) for k in list(given) if k in entry.params}
+        beside = preset_entry(name, preset)[0].params
+        own: dict[str, Any] = {k: given.pop(k) for k in list(given) if k in beside}
         if sweep is None:
             work = partial(drawn or gaps.compare, generate(name, preset, seed=seed, **own))
         else:
             key, values = _swept(sweep)
             work = partial(gaps.sweep, name, key, values, preset=preset, **own)
-    wanted = gaps.chosen(name, policies, methods, given)
+    wanted = gaps.chosen(name, policies, methods, given, beside)
     work = partial(work, policies=wanted[0], methods=wanted[1], time_limit=time_limit, seed=seed)
     answer = interruptible(lambda limits: work(limits=limits), quiet=quiet)
     return _deliver(answer, Output(json, quiet), plot)

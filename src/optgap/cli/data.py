@@ -42,12 +42,12 @@ def command(
 ) -> int:
     from optgap.cli.work import Output
     from optgap.datasets import catalogue, choose, data_folder
-    from optgap.models.errors import InputError, NoQuote
+    from optgap.models.errors import InputError, NoQuote, one_of
 
     opt.require_writable(json)
     out = Output(json, quiet)
     if action not in ACTIONS:
-        raise InputError("data", "", action, "one of " + ", ".join(ACTIONS))
+        raise InputError("data", "", action, one_of(ACTIONS))
     datasets = catalogue(known)
     if action == "fetch":
         if not names:
