@@ -7,6 +7,8 @@ from collections.abc import Iterable
 
 EXPECTED_LENGTH = 400
 """What is expected may list names that a file chose, however long."""
+ALIKE = 0.65
+"""Likeness (difflib) that makes a name a slip: `fdg` of `fgd`, but not `worst` of `first`."""
 
 
 class InputError(ValueError):
@@ -74,7 +76,7 @@ def meant(name: str, names: Iterable[str]) -> str:
     'gpupacking'
     """
     lower = {known.lower(): known for known in names}
-    close = difflib.get_close_matches(name.lower(), lower, n=1)
+    close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=ALIKE)
     held = [known for known in lower if len(name) > 1 and name.lower() in known]
     if close:
         return lower[close[0]]

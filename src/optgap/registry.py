@@ -10,14 +10,15 @@ from functools import cache
 from importlib import import_module, util
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from optgap.contract import Problem, ProblemClass, SolutionClass
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.spec import Entry
+from optgap.models.spec import Entry, Parameter
 from optgap.parameters import call_text, split_call, typed
 
 POLICY_GROUP = "optgap.policies"
+Role = Literal["policies", "methods", "presets"]
 
 
 def imported(target: str) -> Any:
@@ -107,6 +108,13 @@ class FamilySpec:
         """Ready-made problems, by name; the first is the default."""
         table: Mapping[str, Entry] = imported(f"optgap.models.{self.name}.presets:PRESETS")
         return table
+
+    def explained(self, role: Role, entry: Entry) -> dict[str, Parameter]:
+        """What each parameter of an entry means; `role` is the table that the entry is in."""
+        folder = {"policies": "heuristics", "methods": "solvers", "presets": "models"}[role]
+        known: Mapping[str, Parameter]
+        known = imported(f"optgap.{folder}.{self.name}.parameters:PARAMETERS")
+        return {name: known.get(f"{entry.name}.{name}") or known[name] for name in entry.params}
 
     def auto(self, problem: Problem) -> str:
         """The method for a problem of this size."""

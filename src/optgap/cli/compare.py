@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optgap.cli import BAD_INPUT, DONE, FAILED, complain
+from optgap.cli import BAD_INPUT, DONE, FAILED, complain, completing
 from optgap.cli import options as opt
 
 if TYPE_CHECKING:
@@ -25,17 +25,29 @@ def command(
         typer.Argument(
             metavar="FAMILY|PROBLEM.json",
             help="a family's preset, or a problem; without it all families, in a minute or so",
+            autocompletion=completing.subjects,
         ),
     ] = None,
     policies: Annotated[
-        str, typer.Option("--policies", metavar="P,…", help="names with commas, or all")
+        str,
+        typer.Option(
+            "--policies",
+            metavar="P,…",
+            help="names with commas, or all",
+            autocompletion=completing.policies("all"),
+        ),
     ] = "all",
     methods: opt.Methods = "auto",
     preset: opt.Preset = None,
     size: opt.Size = None,
     sweep: Annotated[
         str | None,
-        typer.Option("--sweep", metavar="KEY=V1,V2,…", help="make the preset anew for each value"),
+        typer.Option(
+            "--sweep",
+            metavar="KEY=V1,V2,…",
+            help="make the preset anew for each value",
+            autocompletion=completing.preset_settings,
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -43,6 +55,7 @@ def command(
             "--set",
             metavar="KEY=VALUE",
             help="a parameter of the preset, or else of every policy and method that has it",
+            autocompletion=completing.settings,
         ),
     ] = None,
     models: Annotated[

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from optgap.cli import completing
 from optgap.cli import options as opt
 from optgap.fitting import ESTIMATORS
 from optgap.models.errors import InputError, NoQuote, one_of
@@ -30,6 +31,7 @@ def command(
         typer.Argument(
             metavar="[MODEL] CSV",
             help=f"a model, then profiles; models: {', '.join([*ESTIMATORS, DEVICES])}",
+            autocompletion=completing.models,
         ),
     ],
     auto: Annotated[
