@@ -75,14 +75,14 @@ def make_estimator(name: str, **settings: Any) -> Estimator:
     ------
     InputError: for a model that is not there, or a setting it does not have.
     """
-    from optgap.models.errors import InputError
+    from optgap.models.errors import InputError, one_of
 
     entry = ESTIMATORS.get(name)
     if entry is None:
-        raise InputError("fit", "model", name, "one of " + ", ".join(ESTIMATORS))
+        raise InputError("fit", "model", name, one_of(ESTIMATORS))
     kind = entry.load()
     known = kind().get_params()
     for key in settings:
         if key not in known:
-            raise InputError("--set", name, key, "one of " + ", ".join(known))
+            raise InputError("--set", name, key, one_of(known))
     return kind(**settings)

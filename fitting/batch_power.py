@@ -10,7 +10,7 @@ import numpy as np
 from optgap.fitting.estimator import Design, Estimator, Parameter
 from optgap.fitting.optimise import Floats, Loss
 from optgap.fitting.profile import Profile
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 
 BatchForm = Literal["saturating", "paper"]
 
@@ -41,8 +41,8 @@ class BatchPower(Estimator):
         seed: int = 0,
     ) -> None:
         super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
-        if form not in ("saturating", "paper"):
-            raise InputError("--set", "form", form, "one of saturating, paper")
+        if form not in (known := ("saturating", "paper")):
+            raise InputError("--set", "form", form, one_of(known))
         self.form = form
 
     def settle(self, table: Profile) -> Design:

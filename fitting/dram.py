@@ -10,7 +10,7 @@ import numpy as np
 from optgap.fitting.estimator import Design, Estimator, Parameter
 from optgap.fitting.optimise import Floats, Loss
 from optgap.fitting.profile import Profile
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 
 DramChoice = Literal["blend", "rate", "power", "traffic"]
 
@@ -53,7 +53,7 @@ class DramRuntime(Estimator):
     ) -> None:
         super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
         if form not in FORMS:
-            raise InputError("--set", "form", form, "one of " + ", ".join(FORMS))
+            raise InputError("--set", "form", form, one_of(FORMS))
         self.form = form
 
     def settle(self, table: Profile) -> Design:

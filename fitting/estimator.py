@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from optgap.fitting import metrics
 from optgap.fitting.optimise import Floats, Loss, Residuals, multi_start, spread
 from optgap.fitting.profile import QUANTITIES, Profile
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 
 Design = Mapping[str, Any]
 """What a model computes once from a table: columns, reference values."""
@@ -148,7 +148,7 @@ class Estimator(ABC):
         known = self._names()
         for name, value in settings.items():
             if name not in known:
-                raise InputError(self.name, "settings", name, "one of " + ", ".join(known))
+                raise InputError(self.name, "settings", name, one_of(known))
             setattr(self, name, value)
         return self
 

@@ -13,7 +13,7 @@ from optgap.fitting.optimise import Floats, Loss
 from optgap.fitting.power_forms import FormChoice, Shape
 from optgap.fitting.profile import Profile
 from optgap.fitting.throughput import IoForm, PowerFlowThroughput, layout
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.performance.energy import (
     COLUMN_NAMES,
     EnergyModel,
@@ -65,8 +65,8 @@ class PowerFlowEnergy(Estimator):
         seed: int = 0,
     ) -> None:
         super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
-        if form not in ("auto", *power_forms.FORMS):
-            raise InputError("--set", "form", form, "one of auto, printed, continuous, physical")
+        if form not in (known := ("auto", *power_forms.FORMS)):
+            raise InputError("--set", "form", form, one_of(known))
         self.form = form
         self.f0_mhz = f0_mhz
         self.kappa = kappa

@@ -10,7 +10,7 @@ import numpy as np
 from optgap.fitting.estimator import Design, Estimator, Parameter
 from optgap.fitting.optimise import Floats, Loss
 from optgap.fitting.profile import Profile
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.performance.throughput import (
     GRAD_NAMES,
     IO_NAMES,
@@ -77,9 +77,9 @@ class PowerFlowThroughput(Estimator):
     ) -> None:
         super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
         if sync not in SYNC_NAMES:
-            raise InputError("--set", "sync", sync, "one of " + ", ".join(SYNC_NAMES))
-        if io not in ("full", "weak", "none"):
-            raise InputError("--set", "io", io, "one of full, weak, none")
+            raise InputError("--set", "sync", sync, one_of(SYNC_NAMES))
+        if io not in (known := ("full", "weak", "none")):
+            raise InputError("--set", "io", io, one_of(known))
         self.sync = sync
         self.io = io
         self.regularise = regularise

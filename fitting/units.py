@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting.profile import QUANTITIES, Profile, Quantity
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 
 MIXED_DECADES = 2.3
 """A gap this wide (in powers of ten) within one group splits a column into two units."""
@@ -25,10 +25,10 @@ def apply_units(profile: Profile, units: Mapping[str, str]) -> Profile:
     for name, unit in units.items():
         quantity = QUANTITIES.get(name)
         if quantity is None or not quantity.units:
-            known = ", ".join(key for key, item in QUANTITIES.items() if item.units)
-            raise InputError("--unit", "", name, f"one of {known}")
+            known = [key for key, item in QUANTITIES.items() if item.units]
+            raise InputError("--unit", "", name, one_of(known))
         if unit not in quantity.units:
-            raise InputError("--unit", name, unit, "one of " + ", ".join(quantity.units))
+            raise InputError("--unit", name, unit, one_of(quantity.units))
         changed[name] = profile.numbers(name) * quantity.units[unit]
     notes = [f"{name} converted from {unit}" for name, unit in units.items()]
     return profile.with_columns(**changed).noting(*notes) if changed else profile

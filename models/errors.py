@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
 EXPECTED_LENGTH = 400
 """What is expected may list names that a file chose, however long."""
+ALIKE = 0.65
+"""Likeness (difflib) that makes a name a slip: `fdg` of `fgd`, but not `worst` of `first`."""
 
 
 class InputError(ValueError):
@@ -14,7 +19,7 @@ class InputError(ValueError):
     source: the file, or what stands for it (``"problem"``, ``"--policies"``).
     where: the place inside it (``"row 7, column gpu_milli"``, ``"field nodes.model[3]"``).
     found: what stands there.
-    expected: what should.
+    expected: what should; of `one_of` several names the one that was probably meant is told.
     """
 
     def __init__(self, source: str, where: str, found: object, expected: str) -> None:
@@ -24,6 +29,8 @@ class InputError(ValueError):
         self.expected = expected
         place = f"{source}: {where}" if where else source
         told = shorten(NoQuote(expected), EXPECTED_LENGTH)
+        if isinstance(expected, OneOf) and (name := meant(str(found), expected.names)):
+            told += f"; did you mean {name!r}?"
         super().__init__(f"{place}: found {shorten(found)}, expected {told}")
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, str, object, str]]:
@@ -45,3 +52,35 @@ class NoQuote(str):
     """Words about the value found ("nothing", "3 fields") rather than the value itself."""
 
     __slots__ = ()
+
+
+class OneOf(NoQuote):
+    """Words that list names, and the names themselves."""
+
+    names: tuple[str, ...]
+
+
+def one_of(names: Iterable[str], words: str = "one of {}") -> OneOf:
+    """What is expected where a name is to be chosen; `words` with the names in place of ``{}``.
+
+    >>> str(InputError("--policy", "", "fdg", one_of(["pwr", "fgd"])))
+    "--policy: found 'fdg', expected one of pwr, fgd; did you mean 'fgd'?"
+    """
+    known = tuple(names)
+    expected = OneOf(words.replace("{}", ", ".join(known)))
+    expected.names = known
+    return expected
+
+
+def meant(name: str, names: Iterable[str]) -> str:
+    """The one of `names` that is most like `name`, or else the only one that contains it; or "".
+
+    >>> meant("gpu_packing", ["gpupacking", "gpuclustering"])
+    'gpupacking'
+    """
+    lower = {known.lower(): known for known in names}
+    close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=ALIKE)
+    held = [known for known in lower if len(name) > 1 and name.lower() in known]
+    if close:
+        return lower[close[0]]
+    return lower[held[0]] if len(held) == 1 else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 
 MAX_BYTES = 1 << 30
 
@@ -176,7 +176,7 @@ class Fields:
         options = list(choices)
         value = self.text(name, default)
         if value not in options:
-            raise self.fail(name, value, "one of " + ", ".join(options))
+            raise self.fail(name, value, one_of(options))
         return value
 
     def integer(self, name: str, minimum: int = 0, default: int | None = None) -> int:

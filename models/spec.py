@@ -11,6 +11,24 @@ from optgap.models.result import Kind
 
 
 @dataclass(frozen=True, slots=True)
+class Parameter:
+    """What a parameter of a method, policy or preset means, for those who set it.
+
+    Parameters
+    ----------
+    meaning: in one line.
+    unit: "" for a number without one, a name, or yes and no.
+    source: the paper and the place in it; "" where it is this package's own.
+    choices: the names that may be given, where they are few.
+    """
+
+    meaning: str
+    unit: str = ""
+    source: str = ""
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One method, policy or preset: a name, and where its function is when it is needed.
 

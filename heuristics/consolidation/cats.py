@@ -10,10 +10,12 @@ from optgap.models.consolidation.clocks import adaptation, highest
 from optgap.models.consolidation.clockwork import correlate
 from optgap.models.consolidation.engine import Choice, State
 from optgap.models.consolidation.tasks import FloatArray
+from optgap.models.errors import one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
 EDGE = 1e-9
+ALIGN = ("now", "start")
 
 
 class Cats:
@@ -48,7 +50,7 @@ class Cats:
         pred_noise: float = 0.0,
         seed: int = 0,
     ) -> None:
-        require("cats", "align", align, align in ("now", "start"), "now or start")
+        require("cats", "align", align, align in ALIGN, one_of(ALIGN))
         require("cats", "pred_noise", pred_noise, 0 <= pred_noise <= 100, "0 to 100 points")
         self.u_max, self.rho_max = u_max, rho_max
         self.lambda1, self.lambda2 = lambda1, lambda2

@@ -11,6 +11,7 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.clocks import lowest
 from optgap.models.consolidation.engine import Choice, State
 from optgap.models.consolidation.tasks import FloatArray
+from optgap.models.errors import one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
@@ -29,7 +30,8 @@ def opt_nomig(
     ----------
     capacity: ``mean`` keeps Σ ū ≤ U beside the problem's own rule; "" for that rule alone.
     """
-    require("opt_nomig", "capacity", capacity, capacity in ("", "none", "mean"), "mean or none")
+    rules = ("none", "mean")
+    require("opt_nomig", "capacity", capacity, capacity in ("", *rules), one_of(rules))
     return run(
         problem, least_added(capacity == "mean"), limits, strict_queue=strict_queue, clocks=lowest
     )

@@ -8,6 +8,7 @@ from optgap.heuristics.consolidation.choosing import awake_first, noisy_means, r
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.engine import State
 from optgap.models.consolidation.tasks import FloatArray
+from optgap.models.errors import one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
@@ -35,7 +36,8 @@ def hotcloud(
     inclusive: ≤ rather than <.
     pred_noise: standard deviation of the error of a predicted mean, points.
     """
-    require("hotcloud", "fit", fit, fit in ("first", "best"), "first or best")
+    fits = ("first", "best")
+    require("hotcloud", "fit", fit, fit in fits, one_of(fits))
     means = noisy_means(problem, pred_noise, seed)
     limit = u_max + (EDGE if inclusive else -EDGE)
 

@@ -12,7 +12,7 @@ import numpy as np
 from optgap.models.coscheduling import Application, CoschedulingProblem
 from optgap.models.coscheduling.events import Action, State, replay
 from optgap.models.coscheduling.predicted import dram_fit, predicted_s
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
@@ -69,9 +69,9 @@ def ecosched(
     _require("tau", tau, tau >= 0, "a slow-down of at least 0")
     _require("window", window, window >= 0, "a number of jobs, or 0 for all")
     _require("sigma", sigma, 0 <= sigma <= 10, "a standard deviation from 0 to 10")
-    _require("signal", signal, signal in get_args(Signal), "one of " + ", ".join(get_args(Signal)))
-    allowed = ", ".join(get_args(Normalise))
-    _require("normalise", normalise, normalise in get_args(Normalise), f"one of {allowed}")
+    _require("signal", signal, signal in get_args(Signal), one_of(get_args(Signal)))
+    allowed = get_args(Normalise)
+    _require("normalise", normalise, normalise in allowed, one_of(allowed))
     _require("profiling_s", profiling_s, 0 <= profiling_s < 1e9, "a time in s of at least 0")
     needed = bool(model) == (signal == "fitted")
     _require("model", model, needed, "the file of a fit with signal=fitted, and only then")

@@ -12,7 +12,7 @@ from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.elastic.snapshot import Choices, Snapshot, Solved, horizon, solve
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
@@ -48,7 +48,7 @@ def optimal(
     if not 0 <= gap < 1:
         raise InputError("optimal", "gap", gap, "a number from 0 to 1")
     if objective not in get_args(Weighing):
-        shown = "one of " + ", ".join(get_args(Weighing))
+        shown = one_of(get_args(Weighing))
         raise InputError("optimal", "objective", objective, shown)
     policy = Optimal(problem, switch_off, gap, objective)
     outcome = simulate(problem, policy, limits)

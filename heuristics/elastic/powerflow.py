@@ -13,7 +13,7 @@ from optgap.heuristics.elastic.common import previous_count
 from optgap.heuristics.elastic.engine import Decision, Making, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.problem import POWER_SLACK, Floats, Ints
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
@@ -79,7 +79,7 @@ def powerflow(
         ("migration", migration, get_args(Making)),
     ):
         if value not in choices:
-            raise InputError("powerflow", name, value, "one of " + ", ".join(choices))
+            raise InputError("powerflow", name, value, one_of(choices))
     for name, number in (
         ("sigma_time", sigma_time),
         ("sigma_energy", sigma_energy),

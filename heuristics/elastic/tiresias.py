@@ -12,6 +12,7 @@ from optgap.heuristics.elastic.common import Clock, require
 from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.errors import one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.times import slack_s
@@ -93,12 +94,12 @@ def _run(
     gittins: str,
 ) -> Outcome:
     choices = get_args(Discipline)
-    require("tiresias", "discipline", discipline, discipline in choices, " or ".join(choices))
+    require("tiresias", "discipline", discipline, discipline in choices, one_of(choices))
     good = thresholds[0] > 0 and (thresholds[1] == 0 or thresholds[1] > thresholds[0])
     require("tiresias", "thresholds", thresholds, good, "positive, ascending GPU-s")
     require("tiresias", "promote", promote, promote >= 0, "a factor of at least 0")
-    good = gittins in ("corrected", "public")
-    require("tiresias", "gittins", gittins, good, "corrected or public")
+    known = ("corrected", "public")
+    require("tiresias", "gittins", gittins, gittins in known, one_of(known))
     queues = np.array([t for t in thresholds if t > 0])
     policy = Tiresias(problem, clock, discipline, queues, promote, repack, gittins)
     return simulate(problem, policy, limits)

@@ -17,7 +17,7 @@ from typing import Any
 from optgap.heuristics.placement import tables
 from optgap.heuristics.placement.engine import sigmoid_steps, simulate
 from optgap.heuristics.placement.tables import Rule
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.result import Outcome
@@ -194,8 +194,9 @@ def first_fit(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcom
 
 
 def _exact(policy: str, score: Any) -> bool:
-    if score not in ("implemented", "exact"):
-        raise InputError(f"policy {policy}", "parameter score", score, "one of implemented, exact")
+    known = ("implemented", "exact")
+    if score not in known:
+        raise InputError(f"policy {policy}", "parameter score", score, one_of(known))
     return bool(score == "exact")
 
 

@@ -18,7 +18,7 @@ from optgap.heuristics.queueing.tables import (
     SJF,
     Rule,
 )
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.models.result import Outcome
@@ -60,7 +60,7 @@ def sjf(
     InputError: for an unknown key.
     """
     options = get_args(SjfKey)
-    _require("sjf", "sjf_key", sjf_key, sjf_key in options, "one of " + ", ".join(options))
+    _require("sjf", "sjf_key", sjf_key, sjf_key in options, one_of(options))
     kind = SJF if sjf_key == "gpus" else SHORTEST
     return simulate(problem, Rule(kind, strict=strict), limits=limits, label="sjf")
 
@@ -213,7 +213,7 @@ def pbs(
     """
     stages = {"off": 0, "after_rule1": 1, "first": 2}
     known = pair_stage in stages
-    _require("pbs", "pair_stage", pair_stage, known, "one of " + ", ".join(stages))
+    _require("pbs", "pair_stage", pair_stage, known, one_of(stages))
     _require("pbs", "tau", tau, 0 <= tau < 1e6, "at least 0")
     _require("pbs", "gamma", gamma, gamma >= 1, "GPUs, at least 1")
     _require("pbs", "medium_s", medium_s, 0 <= medium_s < 1e12, "seconds, at least 0")
@@ -262,7 +262,7 @@ def sbs(
     InputError: for a parameter out of range.
     """
     options = get_args(BatchStart)
-    _require("sbs", "start", start, start in options, "one of " + ", ".join(options))
+    _require("sbs", "start", start, start in options, one_of(options))
     _require("sbs", "theta", theta, 0 <= theta <= 1, "from 0 to 1")
     _require("sbs", "batch_gpus", batch_gpus, batch_gpus >= 1, "GPUs, at least 1")
     _require("sbs", "batch_jobs", batch_jobs, 2 <= batch_jobs <= 4, "from 2 to 4")

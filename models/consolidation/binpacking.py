@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 
 CLASSES = ("u120", "u250", "u500", "u1000", "t60", "t120", "t249", "t501")
 
@@ -23,7 +23,7 @@ def draw_class(kind: str, rng: np.random.Generator) -> tuple[float, list[float]]
     if kind[:1] == "u" and 1 <= count <= 10_000:
         return 150.0, [float(size) for size in rng.integers(20, 101, count)]
     if kind[:1] != "t" or not 3 <= count <= 10_000 or count % 3:
-        raise InputError("--set", "kind", kind, "one of " + ", ".join(CLASSES))
+        raise InputError("--set", "kind", kind, one_of(CLASSES))
     sizes: list[float] = []
     for _ in range(count // 3):
         first = int(rng.integers(380, 491))

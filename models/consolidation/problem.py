@@ -20,7 +20,7 @@ from optgap.models.consolidation.tasks import (
     memory_bytes,
     micro_percent,
 )
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.times import SHORTEST_S, slack_s
@@ -74,10 +74,10 @@ class Rules:
     def validate(self, source: str, goal: str) -> None:
         """Raise InputError for a rule that is none of these."""
         if goal not in get_args(Goal):
-            raise InputError(source, "field objective.goal", goal, "one of power, energy")
+            raise InputError(source, "field objective.goal", goal, one_of(get_args(Goal)))
         for name, kinds in (("capacity", Capacity), ("gang", Gang)):
             if getattr(self, name) not in get_args(kinds):
-                expected = "one of " + ", ".join(get_args(kinds))
+                expected = one_of(get_args(kinds))
                 raise InputError(source, f"field {name}", getattr(self, name), expected)
         if not 0 < self.limit_percent <= 1e6:
             raise InputError(source, "field limit_percent", self.limit_percent, "a percentage")
@@ -86,8 +86,8 @@ class Rules:
         if not 0 <= self.wake_s < 1e6:
             raise InputError(source, "field wake_s", self.wake_s, "a time in s of at least 0")
         if goal == "energy" and self.capacity == "slot":
-            expected = "none, mean or peak: over time, residents are not aligned"
-            raise InputError(source, "field capacity", "slot", expected)
+            why = "none, mean or peak: over time, residents are not aligned"
+            raise InputError(source, "field capacity", "slot", why)
 
 
 @dataclass(frozen=True, eq=False)

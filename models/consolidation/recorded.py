@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from optgap.models.consolidation.tasks import FloatArray
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.tables import Column, read_header, read_table
 
 FILES = {
@@ -29,7 +29,7 @@ def series(kind: str, data: str | Path, summed: bool = False) -> list[FloatArray
     InputError: for another kind, or when the file is not in the data folder or broken.
     """
     if kind not in FILES:
-        raise InputError("series", "", kind, "one of " + ", ".join(FILES))
+        raise InputError("series", "", kind, one_of(FILES))
     path = Path(data) / FILES[kind]
     if not path.is_file():
         raise InputError(str(path), "", NoQuote("no such file"), "the public series")

@@ -17,7 +17,7 @@ from optgap.models.coscheduling.problem import (
     Goal,
     Mode,
 )
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
 
@@ -280,8 +280,7 @@ def _queue(
     rows = zip(table["app"], table["count"], table["release_s"], table["#"], strict=True)
     for name, count, release, row in rows:
         if name not in index:
-            known = ", ".join(index)
-            raise InputError(str(path), f"row {row}, column app", name, f"one of {known}")
+            raise InputError(str(path), f"row {row}, column app", name, one_of(index))
         if len(queue) + count > MOST_JOBS:
             raise InputError(
                 str(path), f"row {row}, column count", count, f"at most {MOST_JOBS} jobs in all"

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
 
 from optgap.models.coscheduling.solution import CoschedulingSolution
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
@@ -43,9 +43,7 @@ class CoschedulingObjective:
     def validate(self, source: str) -> None:
         """Raise InputError for an unknown goal."""
         if self.goal not in get_args(Goal):
-            raise InputError(
-                source, "field objective.goal", self.goal, "one of " + ", ".join(get_args(Goal))
-            )
+            raise InputError(source, "field objective.goal", self.goal, one_of(get_args(Goal)))
 
 
 @dataclass(frozen=True, slots=True)

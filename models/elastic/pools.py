@@ -16,7 +16,7 @@ import numpy as np
 
 from optgap.models.elastic.problem import Floats, JobClass
 from optgap.models.elastic.tables import Trained, job_class
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.performance.energy import EnergyModel
 from optgap.models.performance.throughput import ThroughputModel
 
@@ -57,6 +57,14 @@ BOARDS = {
     "t4": Board(70.0, 10.0, 720, 1590),
     "v100": Board(300.0, 40.0, 510, 1380),
 }
+
+
+def board_of(pool: str) -> Board:
+    """The board of a pool; raises InputError for an unknown one."""
+    if pool not in BOARDS:
+        raise InputError("--set", "pool", pool, one_of(BOARDS))
+    return BOARDS[pool]
+
 
 Terms = Mapping[str, float]
 
@@ -213,9 +221,7 @@ def trained(pool: str) -> dict[str, Trained]:
     ------
     InputError: for an unknown pool.
     """
-    if pool not in BOARDS:
-        raise InputError("--set", "pool", pool, "one of " + ", ".join(BOARDS))
-    board = BOARDS[pool]
+    board = board_of(pool)
     if pool == "v100":
         return {name: _synthetic(name, board) for name in WORK}
     source = A100 if pool == "a100" else T4
@@ -226,7 +232,7 @@ def classes(
     pool: str, gpus: int, gpus_per_node: int, frequencies_mhz: Floats | None = None
 ) -> list[JobClass]:
     """Every model of the pool at every one of its batches."""
-    clocks = BOARDS[pool].clocks if frequencies_mhz is None else frequencies_mhz
+    clocks = board_of(pool).clocks if frequencies_mhz is None else frequencies_mhz
     models = trained(pool)
     return [
         job_class(models[name], batch, clocks, gpus=gpus, gpus_per_node=gpus_per_node)

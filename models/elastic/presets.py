@@ -20,7 +20,7 @@ from optgap.models.elastic.problem import (
     Jobs,
     Overhead,
 )
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
 
@@ -158,9 +158,7 @@ def tiny(
     if not 1 <= clocks <= 30:
         raise InputError("--set", "clocks", clocks, "1 to 30")
     _multiple(gpus, gpus)
-    if pool not in pools.BOARDS:
-        raise InputError("--set", "pool", pool, "one of " + ", ".join(pools.BOARDS))
-    board = pools.BOARDS[pool].clocks
+    board = pools.board_of(pool).clocks
     chosen = board[np.unique(np.linspace(len(board) // 3, len(board) - 1, clocks).round())
                    .astype(int)]  # fmt: skip
     classes = pools.classes(pool, gpus, gpus, chosen)
@@ -259,8 +257,7 @@ def from_csv(
     if (jobs is None) == (trace is None):
         found = NoQuote("nothing" if jobs is None else "both")
         raise InputError("--jobs, --trace", "", found, "one of them")
-    if pool not in pools.BOARDS:
-        raise InputError("--set", "pool", pool, "one of " + ", ".join(pools.BOARDS))
+    pools.board_of(pool)  # a wrong name is told before any file is read
     p: dict[str, Any] = {
         "gpus": gpus, "gpus_per_node": gpus_per_node, "eta": eta, "cap": cap, "pool": pool,
         "energy_budget_mj": energy_budget_mj, "restarts": restarts,
@@ -360,7 +357,7 @@ def _job_table(path: str | os.PathLike[str], makers: dict[str, Maker]) -> dict[s
     seen: set[str] = set()
     for k, row in enumerate(table["#"]):
         if table["model"][k] not in makers:
-            expected = "one of " + ", ".join(makers)
+            expected = one_of(makers)
             raise InputError(str(path), f"row {row}, column model", table["model"][k], expected)
         if table["iterations"][k] <= 0:
             found = table["iterations"][k]

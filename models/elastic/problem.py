@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optgap.models.elastic.solution import ElasticSolution
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
@@ -200,7 +200,7 @@ class ElasticProblem:
         if not isinstance(eta, (int, float)) or not 0 <= eta <= 1:
             raise InputError(source, "field eta", eta, "a number from 0 to 1")
         if cap not in get_args(Cap):
-            raise InputError(source, "field cap", cap, "one of " + ", ".join(get_args(Cap)))
+            raise InputError(source, "field cap", cap, one_of(get_args(Cap)))
         if not classes:
             raise InputError(source, "field classes", NoQuote("nothing"), "at least one")
         kept = tuple(_class(source, k, c, gpus, clocks) for k, c in enumerate(classes))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.models.errors import NoQuote
+from optgap.models.errors import NoQuote, one_of
 
 if TYPE_CHECKING:
     from optgap.models.elastic.problem import ElasticProblem
@@ -149,7 +149,7 @@ class ElasticSolution:
                 raise item.fail(f"frequency_mhz[{k}]", clock, "a clock of the problem, or 0")
         for k, word in enumerate(words):
             if word not in kinds:
-                raise item.fail(f"kind[{k}]", word, "one of " + ", ".join(kinds))
+                raise item.fail(f"kind[{k}]", word, one_of(kinds))
         for k, job in enumerate(jobs):
             if job >= len(problem):
                 raise item.fail(f"job[{k}]", job, f"a job below {len(problem)}")

@@ -9,7 +9,7 @@ from typing import get_args
 
 import numpy as np
 
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.placement.alibaba import NODE_TYPES, TASK_CLASSES
 from optgap.models.placement.cluster import Cluster
 from optgap.models.placement.openb import (
@@ -190,7 +190,7 @@ def power_model(cpu_rule: CpuRule = "packages") -> PowerModel:
     InputError: for an unknown rule.
     """
     if cpu_rule not in get_args(CpuRule):
-        raise InputError("cpu_rule", "", cpu_rule, "one of " + ", ".join(get_args(CpuRule)))
+        raise InputError("cpu_rule", "", cpu_rule, one_of(get_args(CpuRule)))
     return PowerModel(cpu_rule=cpu_rule)
 
 

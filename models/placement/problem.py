@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import Cluster, NodeType
@@ -70,9 +70,7 @@ class PlacementObjective:
     def validate(self, source: str) -> None:
         """Raise InputError when a field is out of range."""
         if self.goal not in get_args(Goal):
-            raise InputError(
-                source, "field objective.goal", self.goal, "one of " + ", ".join(get_args(Goal))
-            )
+            raise InputError(source, "field objective.goal", self.goal, one_of(get_args(Goal)))
         if not 0 <= self.alpha <= 1:
             raise InputError(source, "field objective.alpha", self.alpha, "a number from 0 to 1")
         if not 0 <= self.watts_per_gpu < float("inf"):

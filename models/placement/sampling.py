@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.tasks import Tasks
 
@@ -43,7 +43,7 @@ def inflate(
     if not 0 < load < 1000:
         raise InputError("load", "", load, "a share of the GPU capacity above 0")
     if sampling not in get_args(Sampling):
-        raise InputError("sampling", "", sampling, "one of " + ", ".join(get_args(Sampling)))
+        raise InputError("sampling", "", sampling, one_of(get_args(Sampling)))
     target = load * capacity_milli
     if tasks.demand_milli.sum() == 0 or capacity_milli == 0:
         raise InputError("tasks", "", "no GPU demand or no GPUs", "both, to reach a load")

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.queueing.arrays import floats
 from optgap.models.queueing.jobs import Jobs
@@ -48,7 +48,7 @@ class QueueingObjective:
     def validate(self, source: str) -> None:
         """Raise InputError for an unknown goal."""
         if self.goal not in get_args(Goal):
-            expected = "one of " + ", ".join(get_args(Goal))
+            expected = one_of(get_args(Goal))
             raise InputError(source, "field objective.goal", self.goal, expected)
 
 
@@ -105,7 +105,7 @@ class QueueingProblem:
         _whole(source, "nodes", nodes, MOST_NODES)
         _whole(source, "gpus_per_node", gpus_per_node, MOST_GPUS_PER_NODE)
         if placement not in get_args(Placement):
-            expected = "one of " + ", ".join(get_args(Placement))
+            expected = one_of(get_args(Placement))
             raise InputError(source, "field placement", placement, expected)
         objective = QueueingObjective(goal)
         objective.validate(source)

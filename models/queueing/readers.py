@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.tables import Column, open_text, read_table
 from optgap.models.times import SHORTEST_S
@@ -55,7 +55,7 @@ def read_jobs(path: Path, most_gpus: int, unusable: Unusable = "auto") -> Read:
     InputError: naming file, row and column of what cannot be used.
     """
     if unusable not in get_args(Unusable):
-        expected = "one of " + ", ".join(get_args(Unusable))
+        expected = one_of(get_args(Unusable))
         raise InputError("--set", "unusable", unusable, expected)
     name = str(path).removesuffix(".gz")
     if name.endswith(".swf"):

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.queueing.jobs import LONGEST_S, Jobs
 from optgap.models.times import SHORTEST_S
@@ -81,7 +81,7 @@ def draw(
         ("patience", patience, Patience),
         ("estimate", estimate, Estimate),
     ):
-        _require(name, value, value in get_args(options), "one of " + ", ".join(get_args(options)))
+        _require(name, value, value in get_args(options), one_of(get_args(options)))
     kinds = [KINDS[k][0] for k in _pick(rng, KINDS, size)]
     gpus = _gpu_counts(rng, size, large)
     duration = _durations(rng, size)

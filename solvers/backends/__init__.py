@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 
 if TYPE_CHECKING:
     from optgap.models.limits import Limits
@@ -132,7 +132,7 @@ def require(name: str) -> Backend:
     BackendUnavailable: when it cannot be used here, with the command that helps.
     """
     if name not in BACKENDS:
-        raise InputError("back end", "", name, "one of " + ", ".join(BACKENDS))
+        raise InputError("back end", "", name, one_of(BACKENDS))
     reason = _trouble(name) or _import_trouble(name)
     if reason:
         raise BackendUnavailable(

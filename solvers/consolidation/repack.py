@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import get_args
 
 import numpy as np
 
 from optgap.models.consolidation import Assignment, ConsolidationProblem
 from optgap.models.consolidation.clocks import lowest
 from optgap.models.consolidation.engine import Choice, Engine, State
-from optgap.models.consolidation.problem import ConsolidationObjective
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.consolidation.problem import Capacity, ConsolidationObjective
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
 from optgap.models.times import TOLERANCE_S
@@ -54,9 +55,8 @@ def opt_repack(
     ------
     InputError: for another rule than these, a negative time, or power that follows utilisation.
     """
-    if capacity not in ("", "none", "mean", "slot", "peak"):
-        expected = "none, mean, slot or peak"
-        raise InputError("opt_repack", "capacity", capacity, expected)
+    if capacity and capacity not in get_args(Capacity):
+        raise InputError("opt_repack", "capacity", capacity, one_of(get_args(Capacity)))
     if problem.rules.capacity not in ("none", capacity or problem.rules.capacity):
         expected = f"{problem.rules.capacity}, the problem's own rule"
         raise InputError("opt_repack", "capacity", capacity, expected)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import heapq
 import math
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray, IntArray
@@ -153,8 +153,8 @@ def rolling(
         raise InputError("rolling", "head", head, "a number of jobs, or 0 for all")
     if not 0 < effort < 1e6:
         raise InputError("rolling", "effort", effort, "a positive number of seconds")
-    if solver not in ("auto", "branch", "cp-sat"):
-        raise InputError("rolling", "solver", solver, "auto, branch or cp-sat")
+    if solver not in get_args(Solver):
+        raise InputError("rolling", "solver", solver, one_of(get_args(Solver)))
     if solver == "branch" and not 1 <= head <= MOST:
         raise InputError("rolling", "head", head, f"1 to {MOST} jobs with solver=branch")
     planner = _Planner(limits, seed, effort, solver)

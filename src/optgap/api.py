@@ -9,7 +9,7 @@ from typing import Any
 
 from optgap.contract import Problem
 from optgap.models.clock import working_time
-from optgap.models.errors import InputError, NoQuote, RefereeError
+from optgap.models.errors import InputError, NoQuote, RefereeError, one_of
 from optgap.models.limits import NO_MEMORY, Limits
 from optgap.models.result import (
     Evaluation,
@@ -55,7 +55,7 @@ def preset_entry(family_name: str, preset: str | None) -> tuple[Entry, dict[str,
     presets = family(family_name).presets
     name, given = split_call(preset or next(iter(presets)), "--preset")
     if name not in presets:
-        raise InputError("--preset", "", name, "one of " + ", ".join(presets))
+        raise InputError("--preset", "", name, one_of(presets))
     return presets[name], given
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from optgap.api import choose_method, choose_policy, close, execute, generate, preset_entry
 from optgap.comparison import ACCEPTED, ALL, Comparison, ComparisonRow, ComparisonSet, Failure
 from optgap.contract import Problem
-from optgap.models.errors import InputError, NoQuote, RefereeError
+from optgap.models.errors import InputError, RefereeError, one_of
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Result, Status, Termination, relative_gap
 from optgap.parameters import call_text, split_call, split_list, typed
@@ -134,9 +134,15 @@ def policy_names(family_name: str, policies: Policies) -> list[str | Callable[..
 
 
 def chosen(
-    family_name: str, policies: str, methods: str, given: Mapping[str, str]
+    family_name: str,
+    policies: str,
+    methods: str,
+    given: Mapping[str, str],
+    beside: Iterable[str] = (),
 ) -> tuple[list[str], list[str]]:
     """Policies and methods by name, each with those of the `given` parameters that it has.
+
+    `beside` are parameters of others, which one that is not known may be a slip of.
 
     Raises
     ------
@@ -144,12 +150,14 @@ def chosen(
     """
     spec = family(family_name)
     taken: set[str] = set()
+    there = set(beside)
 
     def dressed(text: str, find: Callable[..., Runnable]) -> str:
         name, own = split_call(text, "--set")
         if name == "auto" or not given:
             return text
         known = find(spec, text).known
+        there.update(known)
         extra = {key: value for key, value in given.items() if key in known}
         taken.update(extra)
         return call_text(name, {**extra, **own})
@@ -158,8 +166,8 @@ def chosen(
     exact = [dressed(name, find_method) for name in method_names(family_name, methods)]
     for key in given:
         if key not in taken:
-            expected = "a parameter of the preset, or of a policy or method named here"
-            raise InputError("--set", "", NoQuote(key), expected)
+            words = "a parameter of the preset, or of a policy or method named here"
+            raise InputError("--set", "", key, one_of(sorted(there), words))
     return own, exact
 
 

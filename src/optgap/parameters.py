@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 
 TRUE = ("true", "yes", "on", "1")
 FALSE = ("false", "no", "off", "0")
@@ -92,8 +92,8 @@ def typed(
     for key, value in given.items():
         if key not in defaults:
             known = ", ".join(f"{name}={default}" for name, default in defaults.items())
-            expected = f"a parameter of {owner}: {known}" if known else f"no parameters: {owner}"
-            raise InputError(source, "", NoQuote(key), expected)
+            words = f"a parameter of {owner}: {known}" if known else f"no parameters: {owner}"
+            raise InputError(source, "", key, one_of(defaults, words))
         result[key] = _convert(value, defaults[key], f"{owner}, {key}", source)
     return result
 

@@ -10,14 +10,15 @@ from functools import cache
 from importlib import import_module, util
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from optgap.contract import Problem, ProblemClass, SolutionClass
-from optgap.models.errors import InputError, NoQuote
-from optgap.models.spec import Entry
+from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.spec import Entry, Parameter
 from optgap.parameters import call_text, split_call, typed
 
 POLICY_GROUP = "optgap.policies"
+Role = Literal["policies", "methods", "presets"]
 
 
 def imported(target: str) -> Any:
@@ -107,6 +108,13 @@ class FamilySpec:
         """Ready-made problems, by name; the first is the default."""
         table: Mapping[str, Entry] = imported(f"optgap.models.{self.name}.presets:PRESETS")
         return table
+
+    def explained(self, role: Role, entry: Entry) -> dict[str, Parameter]:
+        """What each parameter of an entry means; `role` is the table that the entry is in."""
+        folder = {"policies": "heuristics", "methods": "solvers", "presets": "models"}[role]
+        known: Mapping[str, Parameter]
+        known = imported(f"optgap.{folder}.{self.name}.parameters:PARAMETERS")
+        return {name: known.get(f"{entry.name}.{name}") or known[name] for name in entry.params}
 
     def auto(self, problem: Problem) -> str:
         """The method for a problem of this size."""
@@ -272,7 +280,7 @@ def family(name: str, source: str = "family") -> FamilySpec:
     InputError: when there is none, listing those there are.
     """
     if name not in FAMILIES:
-        raise InputError(source, "", name, "one of " + ", ".join(FAMILIES))
+        raise InputError(source, "", name, one_of(FAMILIES))
     return FAMILIES[name]
 
 
@@ -306,7 +314,7 @@ class Runnable:
                 source,
                 self.label,
                 NoQuote(f"a problem whose objective is {problem.objective.described.name}"),
-                "one of " + ", ".join(self.entry.goals),
+                one_of(self.entry.goals),
             )
 
 
@@ -319,7 +327,7 @@ def method(
     ------
     InputError: for an unknown name or parameter, or a value of the wrong type.
     """
-    return _from_table(spec.methods, text, given, source, spec.name)
+    return _from_table(spec, spec.methods, text, given, source)
 
 
 def policy(
@@ -344,28 +352,41 @@ def policy(
     name, params = split_call(text, source)
     points = installed_policies(spec.name)
     if name in spec.policies:
-        return _from_table(spec.policies, text, given, source, spec.name)
+        return _from_table(spec, spec.policies, text, given, source)
     if name in points:
         return _own(spec, _loaded(points[name], source), name, {**params, **(given or {})}, source)
     if ":" in name:
         return _own(spec, user_object(name, source), name, {**params, **(given or {})}, source)
-    known = ", ".join([*spec.policies, *points])
-    raise InputError(source, "", name, f"one of {known}, or module:attribute")
+    words = f"one of {{}}, or module:attribute{_elsewhere(name, spec)}"
+    raise InputError(source, "", name, one_of([*spec.policies, *points], words))
 
 
 def _from_table(
+    spec: FamilySpec,
     table: Mapping[str, Entry],
     text: str,
     given: Mapping[str, Any] | None,
     source: str,
-    where: str,
 ) -> Runnable:
     name, params = split_call(text, source)
     if name not in table:
-        raise InputError(source, "", name, f"one of {', '.join(table)} ({where})")
+        words = f"one of {{}} ({spec.name}){_elsewhere(name, spec)}"
+        raise InputError(source, "", name, one_of(table, words))
     entry = table[name]
     values = typed({**params, **(given or {})}, entry.params, name, source)
     return Runnable(entry, call_text(name, values), values, entry.params)
+
+
+def _elsewhere(name: str, own: FamilySpec) -> str:
+    """Where else a name that was looked for in vain stands: in its own family, or in others."""
+    there = [
+        (spec, kind)
+        for spec in FAMILIES.values()
+        for kind, table in (("policy", spec.policies), ("method", spec.methods))
+        if name in table
+    ]
+    nearest = [place for place in there if place[0] is own] or there
+    return "".join(f"; {name} is a {kind} of {spec.name}" for spec, kind in nearest)
 
 
 def _own(
@@ -432,8 +453,12 @@ def user_object(target: str, source: str) -> Any:
     place, _, attribute = target.rpartition(":")
     module = _user_module(place, source)
     if not hasattr(module, attribute):
-        shown = ", ".join(name for name in vars(module) if not name.startswith("_"))
-        raise InputError(source, target, NoQuote(f"no {attribute}"), f"one of: {shown}")
+        shown = [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+        ]
+        raise InputError(source, place, attribute, one_of(shown))
     return getattr(module, attribute)
 
 

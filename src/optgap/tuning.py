@@ -21,7 +21,7 @@ import numpy as np
 from optgap.api import choose_method, choose_policy, execute, generate, preset_entry
 from optgap.contract import Problem
 from optgap.extras import require
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Result, Termination, relative_gap
 from optgap.parameters import call_text, split_call, typed
@@ -319,7 +319,7 @@ def tune(
 
 def _require_sense(search: str, trials: int) -> None:
     if search not in SEARCHES:
-        raise InputError("--search", "", search, "one of " + ", ".join(SEARCHES))
+        raise InputError("--search", "", search, one_of(SEARCHES))
     if search == "optuna":
         require("optuna", "optuna")
     if trials < 1:
@@ -349,8 +349,8 @@ def _ranges(runnable: Runnable, space: Mapping[str, str]) -> list[Range]:
         raise InputError("--param", "", found, f"NAME=RANGE for one of {known or 'none'}")
     for name in space:
         if name not in runnable.known:
-            expected = ", ".join(runnable.known) or f"no parameters: {runnable.label}"
-            raise InputError("--param", "", NoQuote(name), f"one of {expected}")
+            has = one_of(runnable.known) if runnable.known else f"no parameters: {runnable.label}"
+            raise InputError("--param", "", name, has)
     return [read_range(name, text, runnable.known[name]) for name, text in space.items()]
 
 

@@ -127,7 +127,7 @@ def test_a_result_without_a_solution_cannot_be_checked(cli: Cli) -> None:
         (["run", "problem.json", "--policy", "pwr+fgd", "--set", "alpha"], ["key=value"]),
         (["run", "problem.json", "--policy", "pwr+fgd", "--set", "limits=1"], ["limits"]),
         (["run", "problem.json", "--policy", "fgd", "--set", "seed=1"], ["seed"]),
-        (["run", "problem.json", "--policy", "mine.py:q"], ["no q"]),
+        (["run", "problem.json", "--policy", "mine.py:q"], ["found 'q'"]),
         (["run", "problem.json", "--policy", "none.py:p"], ["none.py"]),
         (["run", "problem.json"], ["--policy"]),
         (["run"], ["PROBLEM.json"]),

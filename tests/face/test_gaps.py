@@ -248,7 +248,7 @@ def test_settings_go_to_whoever_has_them() -> None:
     assert methods == ["loose", "auto"]
     kept = chosen("placement", "pwr+fgd(alpha=0.3)", "auto", {"alpha": "0.2"})
     assert kept[0] == ["pwr+fgd(alpha=0.3)"]
-    with pytest.raises(InputError, match="found beta"):
+    with pytest.raises(InputError, match="found 'beta'"):
         chosen("placement", "fgd", "loose", {"beta": "1"})
 
 

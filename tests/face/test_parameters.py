@@ -79,7 +79,7 @@ def test_another_type_is_refused_by_name(key: str, value: object) -> None:
 
 
 def test_an_unknown_parameter_is_answered_with_those_there_are() -> None:
-    with pytest.raises(InputError, match=r"found aplha, expected a parameter of pwr: alpha=0\.1"):
+    with pytest.raises(InputError, match=r"found 'aplha', expected a parameter of pwr: alpha=0\.1"):
         typed({"aplha": "1"}, DEFAULTS, "pwr", "--set")
     with pytest.raises(InputError, match="no parameters: fgd"):
         typed({"x": "1"}, {}, "fgd", "--set")

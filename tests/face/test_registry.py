@@ -114,7 +114,7 @@ def test_a_users_function_or_object_can_be_handed_over(two_nodes: PlacementProbl
     [
         ("no_such_module:x", "ModuleNotFoundError"),
         ("no_such_file.py:x", "no such file"),
-        ("my_policy_file.py:nothing", "no nothing, expected one of:.*Lowest"),
+        ("my_policy_file.py:nothing", "found 'nothing', expected one of .*Lowest"),
         ("my_policy_file.py:number", "found 3"),
         ("my_policy_file.py:refuse(x=1)", "no parameters"),
         ("broken.py:x", "SyntaxError"),

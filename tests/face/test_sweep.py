@@ -141,7 +141,7 @@ def test_problem_files_are_found_beside_the_spec(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"sedes": 3}, "unknown key"),
+        ({"sedes": 3}, "did you mean 'seeds'"),
         ({"seeds": 0}, "at least 1"),
         ({"seeds": []}, "at least one seed"),
         ({"seeds": [-1]}, "at least 0"),

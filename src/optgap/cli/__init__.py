@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from optgap.models.errors import InputError, NoQuote, shorten
+from optgap.models.errors import InputError, NoQuote, one_of, shorten
 
 COMMANDS = {
     "info": "versions of everything, and which back ends are usable",
@@ -35,6 +35,43 @@ COMMANDS = {
     "profile": "sample this machine's GPUs into a CSV to fit",
 }
 """Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""
+
+SMALL = "optgap generate placement --preset small --size 20 -o problem.json"
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "info": ("optgap info",),
+    "families": ("optgap families placement",),
+    "generate": (SMALL, "optgap generate queueing --size 50 --set load=1.2 --seed 3 -o queue.json"),
+    "solve": (SMALL, "optgap solve problem.json -o best.json --plot best.png"),
+    "bound": (SMALL, "optgap bound problem.json --method bound-types"),
+    "run": (SMALL, "optgap run problem.json --policy 'pwr+fgd(alpha=0.2)' --plot run.png"),
+    "check": (
+        SMALL,
+        "optgap run problem.json --policy fgd -o solution.json",
+        "optgap check problem.json solution.json",
+    ),
+    "compare": (
+        "optgap compare placement --preset small --size 20 --plot gaps.png",
+        "optgap compare coscheduling --sweep size=6,8,10 --policies ecosched,marble",
+    ),
+    "explain": ("optgap explain coscheduling --policy ecosched --plot why.png",),
+    "report": (
+        "optgap compare coscheduling --json gaps.json",
+        "optgap report gaps.json -o report.html",
+    ),
+    "reproduce": ("optgap reproduce list", "optgap reproduce powerflow-motivation --plot figures"),
+    "fit": (
+        r"printf 'frequency_mhz,power_w\n600,80\n900,107\n1400,152\n' > power.csv",
+        "optgap fit linear-power power.csv -o power.json --plot power.png",
+    ),
+    "sweep": (
+        r"""printf '[[grid]]\nfamily="coscheduling"\npolicies=["marble"]\n' > grid.toml""",
+        "optgap sweep grid.toml",
+    ),
+    "tune": ("optgap tune coscheduling --policy ecosched --param tau=0..0.5 --trials 8",),
+    "data": ("optgap data list openb", "optgap data fetch openb"),
+    "profile": ("optgap profile -o profile.csv -- python train.py",),
+}
+"""What the help of each command shows: lines that work as they stand, one after another."""
 
 DONE, FAILED, BAD_INPUT, PARTIAL = 0, 1, 2, 3
 """Exit codes."""
@@ -61,7 +98,9 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            raise InputError("command", "", args[0], "one of " + ", ".join(COMMANDS))
+            if ctx.resilient_parsing:  # a shell asks what could stand there
+                return None, None, []
+            raise InputError("command", "", args[0], one_of(COMMANDS))
         name, command, rest = super().resolve_command(ctx, args)
         if name in COMMANDS:
             command = load_command(name)
@@ -72,7 +111,8 @@ def load_command(name: str) -> Any:
     """The real command: the function `command` of the module `optgap.cli.<name>`."""
     app = typer.Typer(add_completion=False)
     function = import_module(f"optgap.cli.{name}").command
-    app.command(name, help=COMMANDS[name])(function)
+    lines = "\n".join(("Example:", *EXAMPLES[name])).replace("[", r"\[")
+    app.command(name, help=COMMANDS[name], epilog=lines)(function)
     return typer.main.get_command(app)
 
 

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from optgap.cli import options as opt
-
-Method = Annotated[
-    str, typer.Option("--method", metavar="M", help="see `optgap families`; auto goes by size")
-]
 
 
 def command(
     problem_file: opt.ProblemFile,
-    method: Method = "auto",
+    method: opt.Method = "auto",
     settings: opt.Settings = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,

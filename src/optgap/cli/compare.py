@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optgap.cli import BAD_INPUT, DONE, FAILED, complain
+from optgap.cli import BAD_INPUT, DONE, FAILED, complain, completing
 from optgap.cli import options as opt
 
 if TYPE_CHECKING:
@@ -25,17 +25,29 @@ def command(
         typer.Argument(
             metavar="FAMILY|PROBLEM.json",
             help="a family's preset, or a problem; without it all families, in a minute or so",
+            autocompletion=completing.subjects,
         ),
     ] = None,
     policies: Annotated[
-        str, typer.Option("--policies", metavar="P,…", help="names with commas, or all")
+        str,
+        typer.Option(
+            "--policies",
+            metavar="P,…",
+            help="names with commas, or all",
+            autocompletion=completing.policies("all"),
+        ),
     ] = "all",
     methods: opt.Methods = "auto",
     preset: opt.Preset = None,
     size: opt.Size = None,
     sweep: Annotated[
         str | None,
-        typer.Option("--sweep", metavar="KEY=V1,V2,…", help="make the preset anew for each value"),
+        typer.Option(
+            "--sweep",
+            metavar="KEY=V1,V2,…",
+            help="make the preset anew for each value",
+            autocompletion=completing.preset_settings,
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -43,6 +55,7 @@ def command(
             "--set",
             metavar="KEY=VALUE",
             help="a parameter of the preset, or else of every policy and method that has it",
+            autocompletion=completing.settings,
         ),
     ] = None,
     models: Annotated[
@@ -95,20 +108,21 @@ def command(
         given["size"] = str(size)
     work: Callable[..., Answer]
     drawn = _drawn(models or [], samples, level, sweep)
+    beside: Iterable[str] = ()
     if is_file(subject):
         refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
         problem = load_problem(subject)
         name, work = problem.family, partial(drawn or gaps.compare, problem)
     else:
         name = subject
-        entry, _ = preset_entry(name, preset)
-        own: dict[str, Any] = {k: given.pop(k) for k in list(given) if k in entry.params}
+        beside = preset_entry(name, preset)[0].params
+        own: dict[str, Any] = {k: given.pop(k) for k in list(given) if k in beside}
         if sweep is None:
             work = partial(drawn or gaps.compare, generate(name, preset, seed=seed, **own))
         else:
             key, values = _swept(sweep)
             work = partial(gaps.sweep, name, key, values, preset=preset, **own)
-    wanted = gaps.chosen(name, policies, methods, given)
+    wanted = gaps.chosen(name, policies, methods, given, beside)
     work = partial(work, policies=wanted[0], methods=wanted[1], time_limit=time_limit, seed=seed)
     answer = interruptible(lambda limits: work(limits=limits), quiet=quiet)
     return _deliver(answer, Output(json, quiet), plot)

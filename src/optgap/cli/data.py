@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from optgap.cli import BAD_INPUT, DONE
+from optgap.cli import BAD_INPUT, DONE, completing
 from optgap.cli import options as opt
 
 if TYPE_CHECKING:
@@ -21,10 +21,20 @@ SCHEMA = "optgap.data/1"
 
 def command(
     action: Annotated[
-        str, typer.Argument(metavar="list|fetch|verify|path", help="what to do")
+        str,
+        typer.Argument(
+            metavar="list|fetch|verify|path",
+            help="what to do",
+            autocompletion=completing.one_of(lambda: ACTIONS),
+        ),
     ] = "list",
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="NAME", help="datasets; `list` shows them")
+        list[str] | None,
+        typer.Argument(
+            metavar="NAME",
+            help="datasets; `list` shows them",
+            autocompletion=completing.datasets,
+        ),
     ] = None,
     data: Annotated[
         str | None,
@@ -42,12 +52,12 @@ def command(
 ) -> int:
     from optgap.cli.work import Output
     from optgap.datasets import catalogue, choose, data_folder
-    from optgap.models.errors import InputError, NoQuote
+    from optgap.models.errors import InputError, NoQuote, one_of
 
     opt.require_writable(json)
     out = Output(json, quiet)
     if action not in ACTIONS:
-        raise InputError("data", "", action, "one of " + ", ".join(ACTIONS))
+        raise InputError("data", "", action, one_of(ACTIONS))
     datasets = catalogue(known)
     if action == "fetch":
         if not names:

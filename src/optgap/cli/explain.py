@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from optgap.cli import completing
 from optgap.cli import options as opt
 
 if TYPE_CHECKING:
@@ -15,15 +16,31 @@ if TYPE_CHECKING:
 
 def command(
     subject: Annotated[
-        str, typer.Argument(metavar="FAMILY|PROBLEM.json", help="a problem, or a family's preset")
+        str,
+        typer.Argument(
+            metavar="FAMILY|PROBLEM.json",
+            help="a problem, or a family's preset",
+            autocompletion=completing.subjects,
+        ),
     ],
     policy: Annotated[
-        str, typer.Option("--policy", metavar="P", help="whose gap; see `optgap families`")
+        str,
+        typer.Option(
+            "--policy",
+            metavar="P",
+            help="whose gap; see `optgap families`",
+            autocompletion=completing.policies(),
+        ),
     ],
     methods: opt.Methods = "auto",
     beside: Annotated[
         str,
-        typer.Option("--beside", metavar="P,…", help="policies that may know better, all or none"),
+        typer.Option(
+            "--beside",
+            metavar="P,…",
+            help="policies that may know better, all or none",
+            autocompletion=completing.policies("all", "none"),
+        ),
     ] = "all",
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="how many costly decisions to show")
@@ -33,7 +50,10 @@ def command(
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="a parameter of the preset, or else of the policy"
+            "--set",
+            metavar="KEY=VALUE",
+            help="a parameter of the preset, or else of the policy",
+            autocompletion=completing.settings,
         ),
     ] = None,
     plot: opt.PlotFile = None,

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from optgap.cli import completing
 from optgap.cli import options as opt
 from optgap.fitting import ESTIMATORS
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 
 DEVICES = "device-power"
 """Idle and full power by GPU model: a table read off the samples rather than a fit."""
@@ -30,6 +31,7 @@ def command(
         typer.Argument(
             metavar="[MODEL] CSV",
             help=f"a model, then profiles; models: {', '.join([*ESTIMATORS, DEVICES])}",
+            autocompletion=completing.models,
         ),
     ],
     auto: Annotated[
@@ -180,8 +182,8 @@ def _split(arguments: list[str], auto: bool) -> tuple[str, list[str]]:
         return "", arguments
     model, files = arguments[0], arguments[1:]
     if model not in ESTIMATORS and model != DEVICES:
-        names = ", ".join([*ESTIMATORS, DEVICES])
-        raise InputError("fit", "MODEL", model, f"one of {names}, or --auto")
+        names = one_of([*ESTIMATORS, DEVICES], "one of {}, or --auto")
+        raise InputError("fit", "MODEL", model, names)
     if not files:
         raise InputError("fit", "CSV", NoQuote("nothing"), "a profile to fit to")
     return model, files

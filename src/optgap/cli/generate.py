@@ -6,21 +6,23 @@ from typing import Annotated, Any
 
 import typer
 
+from optgap.cli import completing
 from optgap.cli import options as opt
 from optgap.registry import family, file_options
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="FAMILY", help="the problem family")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="FAMILY", help="the problem family", autocompletion=completing.families
+        ),
+    ],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FILE", help="the problem file; - is stdout")
     ] = "-",
-    preset: Annotated[
-        str | None, typer.Option("--preset", metavar="NAME", help="see `optgap families`")
-    ] = None,
-    size: Annotated[
-        int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")
-    ] = None,
+    preset: opt.Preset = None,
+    size: opt.Size = None,
     settings: opt.Settings = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,

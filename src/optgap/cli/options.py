@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from optgap.cli import completing
 from optgap.models.errors import InputError, NoQuote
 
 
@@ -57,11 +58,32 @@ RunLimit = Annotated[
         help="stop each single method and policy after so many seconds",
     ),
 ]
+Method = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        metavar="M",
+        help="see `optgap families`; auto goes by size",
+        autocompletion=completing.methods("auto"),
+    ),
+]
 Methods = Annotated[
-    str, typer.Option("--methods", metavar="M,…", help="names with commas, auto or all")
+    str,
+    typer.Option(
+        "--methods",
+        metavar="M,…",
+        help="names with commas, auto or all",
+        autocompletion=completing.methods("auto", "all"),
+    ),
 ]
 Preset = Annotated[
-    str | None, typer.Option("--preset", metavar="NAME", help="see `optgap families`")
+    str | None,
+    typer.Option(
+        "--preset",
+        metavar="NAME",
+        help="see `optgap families`",
+        autocompletion=completing.presets,
+    ),
 ]
 Size = Annotated[int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no tables and no progress")]
@@ -76,7 +98,13 @@ Verbose = Annotated[
     ),
 ]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="set a parameter; repeatable")
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="set a parameter; repeatable",
+        autocompletion=completing.settings,
+    ),
 ]
 REPEATABLE = "repeatable"
 """In the text about a file that may be given several times."""

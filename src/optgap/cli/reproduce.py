@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from optgap.cli import DONE, PARTIAL
+from optgap.cli import DONE, PARTIAL, completing
 from optgap.cli import options as opt
 from optgap.models.errors import InputError, NoQuote
 from optgap.reproduce import FIRST_SEED, ITEMS, SEEDS, Item, Report, Stopped, Study, find, study
@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 def command(
     name: Annotated[
-        str, typer.Argument(metavar="list|all|NAME", help="what to run; `list` shows the names")
+        str,
+        typer.Argument(
+            metavar="list|all|NAME",
+            help="what to run; `list` shows the names",
+            autocompletion=completing.items,
+        ),
     ] = "list",
     seeds: Annotated[
         int, typer.Option("--seeds", metavar="N", min=1, help="runs of each policy")

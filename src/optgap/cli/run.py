@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from optgap.cli import completing
 from optgap.cli import options as opt
 from optgap.registry import family, file_options
 
@@ -18,6 +19,7 @@ def command(
             "--policy",
             metavar="P",
             help="see `optgap families`; module:attribute or file.py:attribute for your own",
+            autocompletion=completing.policies(),
         ),
     ],
     settings: opt.Settings = None,

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from optgap.contract import Problem
     from optgap.models.result import Result
 
-Method = Annotated[
-    str, typer.Option("--method", metavar="M", help="see `optgap families`; auto goes by size")
-]
 SolutionFile = Annotated[
     str | None, typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here")
 ]
@@ -31,7 +28,7 @@ Conflict = Annotated[
 
 def command(
     problem_file: opt.ProblemFile,
-    method: Method = "auto",
+    method: opt.Method = "auto",
     settings: opt.Settings = None,
     conflict: Conflict = False,
     output: SolutionFile = None,

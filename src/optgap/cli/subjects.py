@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from optgap.contract import Problem
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.registry import FAMILIES
 
 
@@ -22,7 +22,7 @@ def is_file(subject: str) -> bool:
         return False
     if subject.endswith(".json") or Path(subject).exists():
         return True
-    expected = f"one of {', '.join(FAMILIES)}, or a problem file"
+    expected = one_of(FAMILIES, "one of {}, or a problem file")
     raise InputError("FAMILY|PROBLEM.json", "", subject, expected)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from optgap.cli import completing
 from optgap.cli import options as opt
 
 if TYPE_CHECKING:
@@ -23,7 +24,13 @@ def command(
         typer.Option("-o", "--output", metavar="PARQUET", help="the table; SPEC.parquet without"),
     ] = None,
     engine: Annotated[
-        str, typer.Option("--engine", metavar="NAME", help="processes, dask, ray or serial")
+        str,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="processes, dask, ray or serial",
+            autocompletion=completing.one_of(lambda: ("processes", "dask", "ray", "serial")),
+        ),
     ] = "processes",
     scheduler: Annotated[
         str | None, typer.Option("--scheduler", metavar="ADDRESS", help="of a Dask or Ray cluster")

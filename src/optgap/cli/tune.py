@@ -6,26 +6,46 @@ from typing import Annotated, Any
 
 import typer
 
+from optgap.cli import completing
 from optgap.cli import options as opt
 
 
 def command(
-    family: Annotated[str, typer.Argument(metavar="FAMILY", help="whose preset makes instances")],
-    policy: Annotated[str, typer.Option("--policy", metavar="P", help="whose parameters")],
+    family: Annotated[
+        str,
+        typer.Argument(
+            metavar="FAMILY",
+            help="whose preset makes instances",
+            autocompletion=completing.families,
+        ),
+    ],
+    policy: Annotated[
+        str,
+        typer.Option(
+            "--policy",
+            metavar="P",
+            help="whose parameters",
+            autocompletion=completing.policies(),
+        ),
+    ],
     ranges: Annotated[
         list[str],
         typer.Option(
             "--param",
             metavar="NAME=RANGE",
             help="what to choose: 0..1, '0.01..10 log' or a|b|c; repeatable",
+            autocompletion=completing.policy_settings,
         ),
     ],
-    preset: Annotated[
-        str | None, typer.Option("--preset", metavar="NAME", help="see `optgap families`")
-    ] = None,
+    preset: opt.Preset = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="KEY=VALUE", help="a parameter of the preset; repeatable"),
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="a parameter of the preset; repeatable",
+            autocompletion=completing.preset_settings,
+        ),
     ] = None,
     train: Annotated[
         int, typer.Option("--train", metavar="N", min=1, help="instances to choose on")
@@ -37,10 +57,22 @@ def command(
         int, typer.Option("--trials", metavar="N", min=1, help="settings to try")
     ] = 40,
     search: Annotated[
-        str, typer.Option("--search", metavar="NAME", help="scipy, optuna or grid")
+        str,
+        typer.Option(
+            "--search",
+            metavar="NAME",
+            help="scipy, optuna or grid",
+            autocompletion=completing.one_of(lambda: ("scipy", "optuna", "grid")),
+        ),
     ] = "scipy",
     bound: Annotated[
-        str, typer.Option("--bound", metavar="METHOD", help="what bounds the instances")
+        str,
+        typer.Option(
+            "--bound",
+            metavar="METHOD",
+            help="what bounds the instances",
+            autocompletion=completing.methods("auto"),
+        ),
     ] = "auto",
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,

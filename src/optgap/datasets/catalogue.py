@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from optgap.datasets.converting import CONVERSIONS
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.tomlio import load_toml
 
@@ -111,7 +111,7 @@ def choose(known: Mapping[str, Dataset], names: Iterable[str]) -> list[Dataset]:
         return list(known.values())
     for name in wanted:
         if name not in known:
-            raise InputError("data", "", name, "all, or some of " + ", ".join(known))
+            raise InputError("data", "", name, one_of(known, "all, or some of {}"))
     return [known[name] for name in wanted]
 
 

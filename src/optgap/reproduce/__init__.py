@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from optgap.datasets import present_folder
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, one_of
 from optgap.models.limits import Limits
 from optgap.reproduce.consolidation import ITEMS as CONSOLIDATION
 from optgap.reproduce.coscheduling import ITEMS as COSCHEDULING
@@ -61,7 +61,7 @@ def find(name: str) -> Item:
     InputError: listing those there are.
     """
     if name not in ITEMS:
-        raise InputError("reproduce", "", name, "all, list, or one of " + ", ".join(ITEMS))
+        raise InputError("reproduce", "", name, one_of(ITEMS, "all, list, or one of {}"))
     return ITEMS[name]
 
 

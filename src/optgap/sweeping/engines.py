@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from uuid import uuid4
 
 from optgap.extras import require
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.sweeping.cell import Cell, Row, failed, run_cell
 
 Name = Literal["processes", "dask", "ray", "serial"]
@@ -45,7 +45,7 @@ class Engine:
 
     def __post_init__(self) -> None:
         if self.name not in get_args(Name):
-            raise InputError("--engine", "", self.name, "one of " + ", ".join(get_args(Name)))
+            raise InputError("--engine", "", self.name, one_of(get_args(Name)))
         with_one = {"dask": (True,), "ray": (True, False)}.get(self.name, (False,))
         if (self.scheduler is not None) not in with_one:
             found = NoQuote("it with" if self.scheduler else "it without") + " --scheduler"

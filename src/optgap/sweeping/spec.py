@@ -15,7 +15,7 @@ from typing import Any
 from optgap.api import preset_entry
 from optgap.documents import load_problem
 from optgap.gaps import method_names, policy_names
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.parameters import call_text, split_call, typed
 from optgap.registry import FamilySpec, Runnable, family
@@ -96,7 +96,7 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
 def _refuse_unknown(fields: Fields, known: set[str]) -> None:
     for name in fields.document:
         if name not in known:
-            raise fields.fail(name, NoQuote("an unknown key"), "one of " + ", ".join(sorted(known)))
+            raise fields.fail("", name, one_of(sorted(known)))
 
 
 def _seeds(fields: Fields, name: str) -> list[int]:

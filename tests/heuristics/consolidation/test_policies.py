@@ -202,12 +202,12 @@ def test_every_policy_keeps_every_rule_over_time(problem: ConsolidationProblem) 
 @pytest.mark.parametrize(
     ("policy", "params", "said"),
     [
-        ("cats", {"align": "later"}, "now or start"),
+        ("cats", {"align": "later"}, "one of now, start"),
         ("cats", {"delta_mhz": 0.0}, "a step in MHz"),
-        ("hotcloud", {"fit": "worst"}, "first or best"),
+        ("hotcloud", {"fit": "worst"}, "one of first, best"),
         ("dotprod", {"dp_sign": 2}, "1 or -1"),
-        ("opt_nomig", {"capacity": "slot"}, "mean or none"),
-        ("opt_repack", {"capacity": "all"}, "none, mean, slot or peak"),
+        ("opt_nomig", {"capacity": "slot"}, "one of none, mean"),
+        ("opt_repack", {"capacity": "all"}, "none, mean, slot, peak"),
     ],
 )
 def test_parameters_out_of_range_are_refused(

@@ -1,0 +1,26 @@
+"""What the parameters of the presets mean; one that differs in an entry is ``entry.parameter``."""
+
+from optgap.models.spec import Parameter
+
+PARAMETERS = {
+    "size": Parameter("how many jobs", "jobs"),
+    "gpus": Parameter("GPUs of the cluster", "GPUs"),
+    "gpus_per_node": Parameter("GPUs of a node", "GPUs"),
+    "hours": Parameter("time within which jobs arrive", "h"),
+    "scale": Parameter("factor on the published durations"),
+    "requested": Parameter("GPUs that every job asks for; 0 for the published shares", "GPUs"),
+    "eta": Parameter(
+        "η, power limit as a share of all GPUs at full power", "share", "PowerFlow, Eq. 19"
+    ),
+    "cap": Parameter(
+        "a limit on power at any time, on the energy of all jobs, or none",
+        source="PowerFlow, Eq. 19",
+        choices=("power", "energy", "none"),
+    ),
+    "energy_budget_mj": Parameter("energy of all jobs at most (cap=energy)", "MJ"),
+    "pool": Parameter(
+        "GPU that models are measured on; v100 is synthetic", choices=("a100", "t4", "v100")
+    ),
+    "restarts": Parameter("a start or restart costs time"),
+    "clocks": Parameter("clocks of the GPU that are kept"),
+}

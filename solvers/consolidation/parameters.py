@@ -1,0 +1,19 @@
+"""What the parameters of the methods mean; one that differs in an entry is ``entry.parameter``."""
+
+from optgap.models.spec import Parameter
+
+PARAMETERS = {
+    "workers": Parameter(
+        "threads of CP-SAT; 0 for one per core, and no fewer than eight", "threads"
+    ),
+    "tries": Parameter("placements that are made"),
+    "dives": Parameter("ways down that are tried, each with other choices"),
+    "nodes": Parameter("of branch-and-price at most; 0 for none"),
+    "backend": Parameter(
+        "the MILP solver; `optgap info` shows which are usable",
+        choices=("highs", "cbc", "scip", "scipy"),
+    ),
+    "big_m": Parameter(
+        "(14) with M = f_max as printed; otherwise its tighter form", source="CATS, Eq. 14"
+    ),
+}

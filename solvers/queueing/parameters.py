@@ -1,0 +1,12 @@
+"""What the parameters of the methods mean; one that differs in an entry is ``entry.parameter``."""
+
+from optgap.models.spec import Parameter
+
+PARAMETERS = {
+    "workers": Parameter(
+        "threads of CP-SAT; 0 for one per core, and no fewer than eight", "threads"
+    ),
+    "moves": Parameter("lists that are tried"),
+    "seconds": Parameter("time for the search at most", "s"),
+    "steps": Parameter("subgradient steps of a round; fewer with many jobs"),
+}

@@ -1,0 +1,97 @@
+"""What the shell offers where a name is to be typed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+
+Offered = Callable[[str], list[str]]
+
+
+@pytest.fixture
+def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli) -> Offered:
+    """The words that bash offers at the end of a line, beside a placement and a queue."""
+    monkeypatch.chdir(tmp_path)
+    cli("generate", "placement", "--preset", "small", "--size", "5", "-o", "place.json")
+    cli("generate", "queueing", "--size", "5", "-o", "queue.json")
+
+    def ask(line: str) -> list[str]:
+        monkeypatch.setenv("_OPTGAP_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", str(len(line.split(" ")) - 1))
+        return cli().out.split()
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("optgap exp", "explain"),
+        ("optgap families co", "consolidation coscheduling"),
+        ("optgap generate que", "queueing"),
+        ("optgap compare pl", "placement place.json"),
+        ("optgap explain q", "queueing queue.json"),
+        ("optgap run place.json --policy f", "fgd firstfit"),
+        ("optgap run queue.json --policy hp", "hps hps_fixed"),
+        ("optgap run place.json --policy pwr+fgd(a", "pwr+fgd(alpha= pwr+fgd(alpha=0.1"),
+        ("optgap solve queue.json --method bound-", "bound-relaxed bound-prices bound-area"),
+        ("optgap bound place.json --method bound-p", "bound-patterns bound-pooled"),
+        ("optgap compare place.json --policies pwr,b", "pwr,bestfit"),
+        ("optgap compare place.json --policies a", "all"),
+        ("optgap compare elastic --methods ex", "exhaustive"),
+        ("optgap explain place.json --beside n", "none"),
+        ("optgap generate placement --preset s", "small"),
+        ("optgap compare elastic --preset t", "tiny"),
+        ("optgap generate placement --set wa", "watts_per_gpu= watts_per_gpu=120.0"),
+        ("optgap generate placement --preset small --set lo", ""),  # `load` is alibaba's
+        ("optgap generate placement --set goal=f", "goal=fragmentation"),
+        ("optgap run place.json --policy fgd --set s", "score= score=implemented score=exact"),
+        ("optgap run place.json --policy pwr --set strict_fraction=t", "strict_fraction=true"),
+        ("optgap solve place.json --method patterns --set ", "tolerance= rounds="),
+        ("optgap compare placement --preset small --sweep si", "size= size=40"),
+        (
+            "optgap tune coscheduling --policy marble --param n",
+            "numa_limit= numa_limit=false numa_limit=true",
+        ),
+        ("optgap tune coscheduling --policy ecosched --set bet", "between_s= between_s=0.0"),
+        ("optgap reproduce pwr-tr", "pwr-traces"),
+        ("optgap data fe", "fetch"),
+        ("optgap data fetch openb-", "openb-reference"),
+        ("optgap fit linear", "linear-power"),
+        ("optgap sweep grid.toml --engine s", "serial"),
+        ("optgap sloev x --po", ""),
+    ],
+)
+def test_a_name_is_offered(line: str, words: str, offered: Offered) -> None:
+    assert offered(line) == words.split()
+
+
+def test_without_a_problem_policies_of_every_family_are_offered(offered: Offered) -> None:
+    words = offered("optgap run missing.json --policy ")
+    assert {"fgd", "cats", "ecosched", "hps", "powerflow"} <= set(words)
+
+
+def test_completing_loads_no_solver() -> None:
+    script = (
+        "import sys; from optgap.cli import main; main();"
+        "print([m for m in ('numba', 'scipy', 'highspy', 'ortools', 'pandas', 'matplotlib')"
+        " if m in sys.modules], file=sys.stderr)"
+    )
+    environment = {
+        "_OPTGAP_COMPLETE": "complete_bash",
+        "COMP_WORDS": "optgap compare elastic --set ",
+        "COMP_CWORD": "4",
+        "PATH": "",
+        "PYTHONPATH": ":".join(sys.path),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment, check=True
+    )
+    assert "quantum_s=" in done.stdout
+    assert done.stderr == "[]\n"
