@@ -27,7 +27,7 @@ WAITING_S = 0.005
 
 
 class Beside:
-    """Layouts, and a few servers at a time, by turns; or rests of ways down, where there are such.
+    """Layouts, and a few servers at a time, by turns.
 
     Ends with the block that it is used in.
 
@@ -61,8 +61,6 @@ class Beside:
 
     def _run(self) -> None:
         share = self.tree.pack.tasks / 100
-        if self.tree.rests:
-            self._each(self.tree.rest, self.limits)
         while self.limits.stop is None:
             self._each(partial(self.tree.lay, ()), self.limits.within(LAYOUTS_S * share))
             if self.neighbours is not None and self.limits.stop is None:

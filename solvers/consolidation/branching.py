@@ -16,15 +16,13 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation.choosing import Choice, Choosing
 from optgap.solvers.consolidation.covering import Verdict
 from optgap.solvers.consolidation.deciding import decide, relax
-from optgap.solvers.consolidation.endings import EndedBy, way_down
 from optgap.solvers.consolidation.generation import FEW, Set
 from optgap.solvers.consolidation.layouts import Layouts
 from optgap.solvers.consolidation.levels import Levels, closed_bound, dearer, server_limit
-from optgap.solvers.consolidation.master import Basis, Binding, Box, Master
+from optgap.solvers.consolidation.master import Basis, Binding, Box, Master, up_to
 from optgap.solvers.consolidation.outcomes import CLOSE
 from optgap.solvers.consolidation.packing import QUANTUM_W, FloatArray, IntArray, Packing
 from optgap.solvers.consolidation.plunge import Plunge, part_of
-from optgap.solvers.consolidation.rests import LOST, Rests
 from optgap.solvers.consolidation.search import Places, Search
 from optgap.solvers.consolidation.squeeze import Attempts
 
@@ -89,9 +87,6 @@ FEW_SETS, AT_ONCE_S = 600, 0.5
 NEARER, LISTED_LESS = 1e-5, 5.0
 """How much better, relatively, the best placement must be than when sets were listed last, and how
 many times as long as that took is waited before they are listed again."""
-MOST_FAILED, LATER_S = 4, 2.0
-"""Ways down to counts that must have led to nothing before programs end others instead, where there
-are too many tasks for a search; seconds per hundred tasks before those begin beside in any case."""
 MOST_ATTEMPTS = 8
 """Vectors of counts for which placements are annealed."""
 ATTEMPTS_LONGER = 2.0
@@ -163,12 +158,6 @@ class Tree:
         self.near: FloatArray = np.array(box.low, dtype=np.float64)
         self.hope = self.guess = HOPE
         self.layouts = self._layouts(seed)
-        number = 2 if self.large and self.ended else 0
-        self.rests = [Rests(pack, own, box, seed + k) for k in range(number)]
-        """Of a thread beside, and of the tree itself."""
-        self.began, self.failed = working_time(), 0
-        self.room = math.inf
-        """W that the linear program of the last counts that were looked at leaves to lose."""
         self.apart = False
         """Whether layouts are made in a thread of their own."""
         self.choosing = Choosing(self.master, box) if self.fine and self.settles else None
@@ -211,14 +200,8 @@ class Tree:
         return self.pack.tasks > MOST_DECIDED and not self.pack.anchors
 
     @property
-    def tight(self) -> bool:
-        """Whether the counts that are looked at leave less to lose than ways down lose here."""
-        lost = self.failed >= MOST_FAILED and self.room < LOST * self.master.top
-        return bool(self.rests) and lost
-
-    @property
     def ended(self) -> bool:
-        """Whether ways down to counts end in problems of their own, which have no servers."""
+        """Whether counts are placed along linear programs, as there are no servers in them."""
         return not (self.pack.gang or self.pack.anchors or self.fine)
 
     @property
@@ -462,8 +445,7 @@ class Tree:
         """Whether a linear program denies counts, which hold where a box has no others."""
         low = self.root.box.low
         relaxed, watts = relax(self.master, low, vector, self.cut, self.limits)
-        self.room = watts - relaxed.bound
-        return self.room < 0
+        return relaxed.bound > watts
 
     def _decides(
         self, vector: tuple[int, ...], gang: bool, seconds: float, wait: bool = True
@@ -569,9 +551,6 @@ class Tree:
         for k in range(1 if self.settles else ways):
             if self._placed(vector) or self.limits.stop is not None:
                 break
-            if self.tight:
-                self.rest(self.limits, 1)
-                break
             self._plunge(vector, node.binding, 0.0 if number == 1 and k == 0 else 1.0)
         return None
 
@@ -607,10 +586,9 @@ class Tree:
 
     def _plunge(self, vector: tuple[int, ...], binding: Binding, noise: float) -> None:
         """One way down from counts."""
-        kind: EndedBy = "search" if self.ended else "none"
-        places = way_down(self.master, vector, binding, self.limits, self.rng, noise, kind)
-        self.failed = self.failed + 1 if places is None else 0
-        self._offer(places)
+        most = self.master.watts(vector) + SLACK_W
+        plunge = Plunge(self.master, self.limits, self.rng, noise)
+        self._offer(plunge.placed(up_to(vector), binding, most, most))
 
     def _offer(self, places: Places | None) -> None:
         if places is not None:
@@ -752,23 +730,6 @@ class Tree:
         layouts.attempt(wanted, below, limits, LAYOUT_S * self.pack.tasks / 100)
         better = self.search.watts < known
         self.hope = HOPE if better else min(1.0, self.hope * MORE_HOPE)
-        return True
-
-    def rest(self, limits: Limits, which: int = 0) -> bool:
-        """A way down to counts near the root's, whose rest is a program; False where it waits.
-
-        As it takes time from the tree, it waits until there are tight counts, or for a while. The
-        first may run beside the tree: what changes there it reads, and no more.
-        """
-        known = self.search.watts
-        bound = min(self.bound, known)  # what is open may just have been closed
-        soon = working_time() - self.began < LATER_S * self.pack.tasks / 100
-        waits = soon and not self.tight
-        if not self.rests or waits or not self.nodes or bound >= self.cut:
-            return False
-        rests = self.rests[which]
-        rests.learn(self.master.sets, limits)
-        self._offer(rests.attempt(bound, known, limits))
         return True
 
     def _deal(self, near: tuple[int, ...]) -> None:

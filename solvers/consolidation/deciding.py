@@ -18,7 +18,6 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation.covering import Covering, Decision, Question, Verdict
 from optgap.solvers.consolidation.generation import Set
 from optgap.solvers.consolidation.master import Binding, Box, Master, Relaxed
-from optgap.solvers.consolidation.search import Places
 from optgap.solvers.consolidation.set_programs import SetProgram, Together
 
 MOST_LISTED, MOST_NODES = 120_000, 5_000_000
@@ -31,8 +30,6 @@ and first where nothing can be denied and placements are looked for otherwise, t
 SPREAD, MOST_PROGRAMMED = (12, 24), 20_000
 """Where there are no servers: sets for each task, those of the least reduced cost, of programs that
 place in seconds or are denied in less; and sets of a program at most."""
-MOST_CHOSEN_FROM = 20_000
-"""Sets that those few are chosen from: it takes a tenth of a second to list so many."""
 NEARLY = 1.5
 """Times a pool up to which all sets are taken at once."""
 NARROWER, NARROWEST = 0.5, 0.02
@@ -96,33 +93,6 @@ def decide(
     if beside is not None:  # where sets are missing nothing is denied, and no look need end
         quick = limits.remaining if part else quick * max(1.0, len(sets) / LARGE)
     return _looked(programs, limits, quick, otherwise, 0.0 if part else quick)
-
-
-def place(
-    master: Master,
-    low: tuple[int, ...],
-    vector: tuple[int, ...],
-    each: int,
-    limits: Limits,
-    turn: int,
-) -> Places | None:
-    """A placement with counts at most `vector`, by one program over the best sets of each task.
-
-    Where there is none, nothing is denied.
-
-    Parameters
-    ----------
-    each: sets that a task has at least, if there are so many.
-    turn: how often programs were solved: each is in another way.
-    """
-    relaxed, watts = relax(master, low, vector, math.inf, limits)
-    if relaxed.bound > watts:
-        return None
-    sets, part = _listed(master, relaxed.bound, watts, limits, MOST_CHOSEN_FROM, True)
-    if not sets or limits.stop is not None:
-        return None
-    few = Question(master, sets, vector, watts, part).spread(each)
-    return SetProgram(few).solve(limits, turn).places
 
 
 def relax(

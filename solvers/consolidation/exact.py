@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
@@ -138,8 +137,7 @@ def _branch(
             proof = _by_turns(tree, proof, limits, workers, seed)
         elif beside:
             _with_layouts(tree, neighbours if many else None, limits)
-        with Beside(tree, None, limits) if tree.rests else nullcontext():
-            _go_on(tree, neighbours if many else None, proof, limits, share)
+        _go_on(tree, neighbours if many else None, proof, limits, share)
     finally:
         tree.close()
     if limits.stop is None and not closed(search, proof):

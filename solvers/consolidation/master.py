@@ -90,6 +90,11 @@ class Box:
         return all(low <= high for low, high in zip(self.low, self.high, strict=True))
 
 
+def up_to(vector: tuple[int, ...]) -> Box:
+    """Counts that are no more: what a linear program needs less is seen as it is lost."""
+    return Box((*(0 for _ in vector[:-1]), vector[-1]), vector)
+
+
 @dataclass(frozen=True, eq=False)
 class Binding:
     """Which servers tasks of several GPUs are in.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,10 +14,6 @@ from optgap.solvers.consolidation.generation import FEW, Set
 from optgap.solvers.consolidation.master import Binding, Box, Master, Relaxed
 from optgap.solvers.consolidation.packing import FloatArray, IntArray, Packing
 from optgap.solvers.consolidation.search import Places
-
-Held = list[tuple[Set, int]]
-"""Sets, and how many GPUs hold each."""
-Ending = Callable[[Held], tuple[bool, Places | None]]
 
 WHOLE = 1e-5
 CLEAR, FAINT = 0.95, 0.05
@@ -29,8 +25,6 @@ IDLE = 1e-4
 MOST_WRONG, RISE = 60, 3e-4
 """Choices that are taken back on one way down; by how much more, relatively, than is needed what
 one may take rises: less takes many more linear programs, more loses more."""
-ERODED = 0.1
-"""Share of what is left to lose that one step may lose before more sets are looked for."""
 AT_ONCE = 25
 """Fractional sets for each that is fixed at a time beyond the first."""
 MOST_UNFIXED = 5
@@ -133,29 +127,21 @@ class Plunge:
         binding: Binding,
         hoped: float,
         most: float,
-        ending: Ending | None = None,
     ) -> Places | None:
         """A placement for `hoped` W if it can be, by sets fixed until none is fractional.
 
         A set that takes more is let go again; where that does not help, more is hoped for, up to
         `most`. None where even that is not enough.
-
-        Parameters
-        ----------
-        ending: is given what is whole, and may end this way: whether it does, and the placement
-            where it has one.
         """
         master = self.master
         master.confine(box)
         master.bind(binding)
         fixed = _Fixed(master)
         last: list[int] = []
-        wrong, near = 0, hoped if ending is None else -math.inf
+        wrong = 0
         try:
             while wrong <= MOST_UNFIXED:
-                relaxed = master.run(self.limits, hoped, near, most_nodes=FEW)
-                if ending is not None:
-                    near = min(hoped, relaxed.value + ERODED * (hoped - relaxed.value))
+                relaxed = master.run(self.limits, hoped, hoped, most_nodes=FEW)
                 whole, rest = _split(relaxed.amounts)
                 if relaxed.value <= most and rest.max() <= WHOLE:
                     return placed(master, whole)
@@ -175,11 +161,6 @@ class Plunge:
                     continue
                 if self.limits.stop is not None:
                     return None
-                if ending is not None:
-                    held = [(master.sets[j], int(whole[j])) for j in np.flatnonzero(whole).tolist()]
-                    over, places = ending(held)
-                    if over:
-                        return places
                 last = self._fix(fixed, whole, rest)
         finally:
             fixed.clear()
