@@ -43,12 +43,12 @@ loss they begin with, seconds per hundred tasks until any will do, and ways down
 FEW_TASKS, FEW_ON_A_GPU, DIVE_NODES = 100, 192, 20
 """Tasks up to which a tree with servers is small, with memory alone and with more rows; nodes that
 a dive looks at under the binding that it finds."""
-DIVE_S, APART_S, HOPED = 2.5, 1.0, 0.3
-"""Seconds of a dive per hundred tasks, and where layouts are made beside; the share of what is left
-of the gap that a placement is to cost."""
-AIMS, LAYOUT_S, LAYOUT_SHARE, APART_SHARE = 8, 0.4, 0.9, 0.3
+DIVE_S, HOPED = 2.5, 0.3
+"""Seconds of a dive per hundred tasks, and the share of what is left of the gap that a placement is
+to cost."""
+AIMS, LAYOUT_S, LAYOUT_SHARE = 8, 0.4, 0.9
 """Nodes whose counts a layout is made for, seconds per hundred tasks for all others in it, and the
-share of the time that goes to layouts once counts are known, or to dives where those are beside."""
+share of the time that goes to layouts once counts are known."""
 MORE_SERVERS = 0.25
 """How often a layout has the servers of the best placement, where its counts need fewer."""
 HOPE, MORE_HOPE = 0.5, 1.2
@@ -158,8 +158,6 @@ class Tree:
         self.near: FloatArray = np.array(box.low, dtype=np.float64)
         self.hope = self.guess = HOPE
         self.layouts = self._layouts(seed)
-        self.apart = False
-        """Whether layouts are made in a thread of their own."""
         self.choosing = Choosing(self.master, box) if self.fine and self.settles else None
         self.chosen, self.listed_at, self.listing = -math.inf, math.inf, 0.0
 
@@ -238,7 +236,7 @@ class Tree:
                 continue
             if not self.open():
                 break
-            self.looked_at = self.heap[0].bound  # first: a thread beside may ask for the bound
+            self.looked_at = self.heap[0].bound
             node = heapq.heappop(self.heap)
             done = self._expand(node)
             if not done:
@@ -317,8 +315,6 @@ class Tree:
         many = self.layouts is not None and not self.few
         farther = self.few and self.cut > best.bound * (1 + FARTHER)
         share = LAYOUT_SHARE if many and self.tried else 0.5
-        if self.apart and not farther:
-            share = APART_SHARE
         if self.diving > share * spent:
             return False
         if farther:
@@ -328,7 +324,7 @@ class Tree:
         dealt = not self.few if self.pack.gang else self.pack.tasks > MOST_DECIDED
         if self.ended or (dealt and self.turns % DEAL_TURNS == 1):
             self._deal(best.aim)
-        elif self.layouts is not None and not self.apart and (many or self.turns % 2 == 0):
+        elif self.layouts is not None and (many or self.turns % 2 == 0):
             self._lay([])
         elif (self.dives + 1) % (4 if self.few else 2):
             self._dive(best, LOOSE * (self.cut - best.bound), best.bound)
@@ -643,7 +639,7 @@ class Tree:
         began = working_time()
         before = self.search.watts
         loss = min(loss, LOOSE * (self.cut - node.bound))
-        own = self.limits.within((APART_S if self.apart else DIVE_S) * self.pack.tasks / 100)
+        own = self.limits.within(DIVE_S * self.pack.tasks / 100)
         self.master.shrink()
         plunge = Plunge(self.master, own, self.rng, 0.0 if self.dives == 0 else 1.0)
         whole: Binding | None = node.binding
@@ -707,15 +703,12 @@ class Tree:
             self.layouts.begin(self.master, aims[0], self.limits)
 
     def _aims(self, first: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-        """Given counts, then those of the best nodes; may be asked beside the tree."""
+        """Given counts, then those of the best nodes."""
         best = heapq.nsmallest(AIMS, list(self.heap))
         return list(dict.fromkeys((*first, *(node.aim for node in best))))
 
     def lay(self, first: Sequence[tuple[int, ...]], limits: Limits) -> bool:
-        """A layout for given counts, or for those of one of the best nodes; whether there are any.
-
-        It may run beside the tree: what changes there it reads, and no more.
-        """
+        """A layout for given counts, or those of one of the best nodes; whether there are any."""
         layouts, aims = self.layouts, self._aims(first)
         if layouts is None or not aims:
             return False

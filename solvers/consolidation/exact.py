@@ -8,7 +8,6 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import cpsat
-from optgap.solvers.consolidation.beside import Beside
 from optgap.solvers.consolidation.bounds import Proof, prove
 from optgap.solvers.consolidation.branching import MOST_LEVELS, Tree
 from optgap.solvers.consolidation.compact import Compact, fits
@@ -47,11 +46,9 @@ limits GPUs."""
 TURN_S, TURN_LONGER, COMPACT_LONGER = 0.1, 2.0, 3.0
 """Seconds of the first turn of branching then, how much longer either turn is each time, and the
 compact model's than that of branching."""
-ALONE_S = 0.2
-"""Seconds of branching before placements are looked for beside it."""
 MOST_BRANCHED, SLICE_S, LAID, FEW_SERVERS = 600, 2.5, 2.0, 5
 """Tasks up to which counts are branched on; seconds per hundred before neighbours have their turn,
-and how much later where there are layouts or endings; servers up to which they have none."""
+and how much later where there are layouts ; servers up to which they have none."""
 
 AGAIN, AGAIN_S, AGAIN_CLOSES_S = 0.8, 20.0, 0.5
 """Of the time left, and seconds per hundred tasks, for counts that no placement was found for; less
@@ -131,12 +128,9 @@ def _branch(
     share = math.inf if tree.ended else SLICE_S * pack.tasks / 100
     if tree.layouts is not None and not tree.few:
         share *= LAID
-    beside = tree.layouts is not None and (tree.few or len(pack.rows) == 1)
     try:
         if _small(tree):
             proof = _by_turns(tree, proof, limits, workers, seed)
-        elif beside:
-            _with_layouts(tree, neighbours if many else None, limits)
         _go_on(tree, neighbours if many else None, proof, limits, share)
     finally:
         tree.close()
@@ -173,20 +167,12 @@ def _by_turns(tree: Tree, proof: Proof, limits: Limits, workers: int, seed: int)
     """Branching and the compact model, each turn longer, until either ends."""
     share = TURN_S
     while tree.open() and limits.stop is None and not closed(tree.search, proof):
-        _with_layouts(tree, None, limits.within(share))
+        tree.run(limits.within(share))
         if tree.open() and limits.stop is None:
             turn = limits.within(COMPACT_LONGER * share)
             proof, _, _ = _close(tree.pack, tree.search, proof, turn, workers, seed)
         share *= TURN_LONGER
     return proof
-
-
-def _with_layouts(tree: Tree, neighbours: Neighbours | None, limits: Limits) -> None:
-    """Branch to the end, after a moment with layouts from a thread beside, where there are any."""
-    tree.run(limits.within(ALONE_S))
-    if tree.layouts is not None and tree.open() and limits.stop is None:
-        with Beside(tree, neighbours, limits):
-            tree.run(limits)
 
 
 def _otherwise(pack: Packing, search: Search, proof: Proof, limits: Limits, seed: int) -> Proof:

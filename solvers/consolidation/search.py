@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 import numpy as np
 
 from optgap.models.clock import working_time
@@ -33,7 +31,6 @@ class Search:
         self.shares: FloatArray = np.asarray(demand**3 / max(1e-300, float((demand**3).sum())))
         self.best: IntArray | None = None
         self.watts = float("inf")
-        self._lock = threading.Lock()
 
     @property
     def places(self) -> Places | None:
@@ -46,10 +43,9 @@ class Search:
     def offer(self, places: Places) -> None:
         """Take a placement from elsewhere when it is better."""
         watts = self.pack.total(places)
-        with self._lock:  # placements may come from several threads
-            if watts < self.watts - 1e-9:
-                self.watts = watts
-                self.best = np.array([g for gpus in places for g in gpus], dtype=np.int64)
+        if watts < self.watts - 1e-9:
+            self.watts = watts
+            self.best = np.array([g for gpus in places for g in gpus], dtype=np.int64)
 
     def build(self, limits: Limits, tries: int = 8) -> None:
         """Construct in orders by power and size, the later ones disturbed."""
