@@ -11,11 +11,12 @@ from __future__ import annotations
 import argparse
 import time
 
+from optgap.solvers.consolidation.packing import packing
+from optgap.solvers.consolidation.search import Search
+
 import optgap
 from optgap.models.consolidation.presets import mixed
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.packing import packing
-from optgap.solvers.consolidation.search import Search
 
 
 def main() -> None:
