@@ -1,4 +1,20 @@
-"""Exact methods and bounds of the consolidation family, for running *every* task."""
+"""Exact methods and bounds of the consolidation family, for running *every* task.
+
+`exact` is a branch-and-price over sets of tasks that share a GPU. Where to look for what:
+
+- a column is priced in `column_generation.pricing`, and added in the loop of `.generation`;
+- the dual bound is computed in `column_generation.dual_bound`;
+- a node is split by the rules of `branch_and_price.branching`, chosen and expanded by `.tree`;
+- whole counts of GPUs are realised or denied in `branch_and_price.feasibility`;
+- the incumbent (`incumbent`) comes from `primal`, whose heuristics `primal.portfolio` chooses.
+
+`instance` holds the problem as arrays, `config` everything that tunes, `bounds` the closed forms and
+the bounds on energy, `bounding` the methods that only bound, `large_scale` what is beyond 600 tasks,
+`formulations` the models for general solvers and the enumeration, and `repack` the optimum at every
+event. Modules import only from those that come before them in this order: `numerics`, `config`,
+`instance`, `incumbent`, `outcome`, `bounds`, `column_generation`, `branch_and_price`, `primal`, then
+the methods.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +27,7 @@ if TYPE_CHECKING:
 
 HERE = "optgap.solvers.consolidation"
 MOST_SEARCHED = 600
-"""Tasks up to which placements are searched for one move at a time."""
+"""Tasks up to which `exact` grows a tree; beyond that GPUs are filled one by one."""
 MOST_EXHAUSTIVE = 6
 POWER, ENERGY = ("power",), ("energy",)
 
@@ -19,7 +35,7 @@ METHODS = entries(
     Entry(
         "exact",
         f"{HERE}.exact:exact",
-        "columns branched on counts of GPUs and servers; the strengthened compact model on CP-SAT",
+        "branch-and-price on counts of GPUs and on servers; the strengthened compact model on CP-SAT",
         kind="exact",
         params={"workers": 0},
         goals=POWER,
@@ -35,7 +51,7 @@ METHODS = entries(
     Entry(
         "columns",
         f"{HERE}.columns:columns",
-        "set partitioning: column generation with exact pricing, dives, branch-and-price",
+        "set covering: column generation with exact pricing, dives, branch-and-price",
         kind="exact",
         params={"dives": 20, "nodes": 3000},
         goals=POWER,
