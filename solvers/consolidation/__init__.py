@@ -8,12 +8,12 @@
 - whole counts of GPUs are realised or denied in `branch_and_price.feasibility`;
 - the incumbent (`incumbent`) comes from `primal`, whose heuristics `primal.portfolio` chooses.
 
-`instance` holds the problem as arrays, `config` everything that tunes, `bounds` the closed forms and
-the bounds on energy, `bounding` the methods that only bound, `large_scale` what is beyond 600 tasks,
-`formulations` the models for general solvers and the enumeration, and `repack` the optimum at every
-event. Modules import only from those that come before them in this order: `numerics`, `config`,
-`instance`, `incumbent`, `outcome`, `bounds`, `column_generation`, `branch_and_price`, `primal`, then
-the methods.
+`instance` holds the problem as arrays, `config` everything that tunes, `bounds` the closed forms
+and the bounds on energy, `bounding` the methods that only bound, `large_scale` what is beyond 600
+tasks, `formulations` the models for general solvers and the enumeration, and `repack` the optimum
+at every event. Modules import only from those that come before them in this order: `numerics`,
+`config`, `instance`, `incumbent`, `outcome`, `bounds`, `column_generation`, `branch_and_price`,
+`primal`, then the methods.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ METHODS = entries(
     Entry(
         "exact",
         f"{HERE}.exact:exact",
-        "branch-and-price on counts of GPUs and on servers; the strengthened compact model on CP-SAT",
+        "branch-and-price on counts of GPUs and servers; the strengthened compact model on CP-SAT",
         kind="exact",
         params={"workers": 0},
         goals=POWER,

@@ -165,8 +165,10 @@ class TreeParams:
     node_s: seconds per 100 tasks after which the linear program of a large tree waits for those of
         other nodes.
     patience_growth: how much longer each time what was decided neither way is looked at again.
-    first_nodes, heuristic_share, heuristic_s: nodes before heuristics have their first turn, share
-        of the time that they have, and seconds per 100 tasks of a turn.
+    first_nodes, heuristic_s: nodes before heuristics have their first turn, and seconds per 100
+        tasks of a turn.
+    heuristic_share, gang_share: share of the time that they have; where there are more tasks of
+        several GPUs than `small_gangs`.
     far: relative gap above which they look for placements between nodes.
     best_shown: nodes that they see.
     """
@@ -181,6 +183,7 @@ class TreeParams:
     patience_growth: float = 3.0
     first_nodes: int = 1
     heuristic_share: float = 0.5
+    gang_share: float = 0.8
     heuristic_s: float = 2.5
     far: float = 1e-3
     best_shown: int = 8
@@ -300,6 +303,7 @@ class DivingParams:
         per 100 tasks after which anything better than the incumbent will do.
     from_assignment: dives from an assignment.
     hoped_share: of what is left of the gap, that a placement may cost.
+    dive_s: seconds per 100 tasks of a turn between nodes.
     residual_share, residual_tasks: tasks of which what is left becomes a problem of its own, as a
         share; and up to which that is decided by its columns.
     residual_s, residual_columns: seconds for that, and columns at most.
@@ -319,6 +323,7 @@ class DivingParams:
     least_loss: float = 1e-3
     assign_s: float = 1.0
     from_assignment: int = 2
+    dive_s: float = 2.5
     hoped_share: float = 0.3
     residual_share: float = 0.6
     residual_tasks: int = 45
@@ -384,7 +389,7 @@ class LnsParams:
     servers: how many are solved together, one of these. few_servers: up to which there is none.
     most_tasks: on them; with more, branching ends nowhere in its time.
     each_s: seconds for one neighbourhood. turn_s, tries: seconds per 100 tasks of a turn, and
-        choices.
+        choices of servers in it at most, of which most are of no use.
     from_nothing: dives before the first that keeps a part of the incumbent.
     kept_share: of the incumbent that later ones keep; drawn.
     same_servers: how often with as many servers as the incumbent.
@@ -395,7 +400,7 @@ class LnsParams:
     most_tasks: int = 90
     each_s: float = 0.3
     turn_s: float = 1.0
-    tries: int = 8
+    tries: int = 200
     from_nothing: int = 4
     kept_share: tuple[float, float] = (0.3, 0.8)
     same_servers: float = 0.25

@@ -50,7 +50,7 @@ class CheapestCover:
         began = working_time()
         self.generation.master.set_box(hull)
         self.generation.master.set_servers(nothing)
-        relaxed = self.generation.solve(limits, enough=cutoff)
+        relaxed = self.generation.solve(limits, enough=cutoff, certified=True)
         cover = None
         if relaxed.duals is not None and relaxed.bound < cutoff and limits.stop is None:
             own = limits.within(self.seconds)

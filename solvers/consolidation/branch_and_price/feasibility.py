@@ -112,7 +112,7 @@ class CountFeasibility:
         master.set_servers(ServerAssignment.none(instance.tasks, master.servers))
         asleep = master.static_w * (counts[-1] - self.low[-1])  # counted all the same
         watts = min(cutoff + asleep, master.watts(counts)) + SLACK_W
-        return self.generation.solve(limits, enough=watts + SLACK_W), watts
+        return self.generation.solve(limits, enough=watts + SLACK_W, certified=True), watts
 
     def _columns(self, relaxed: Relaxation, watts: float, most: int, limits: Limits) -> Enumerated:
         """All columns of use; or those of the least reduced costs, where there are too many."""

@@ -172,7 +172,16 @@ class Tree:
         if not (far or unassigned(self.instance, best.assignment).size):
             return False
         elapsed = working_time() - self._began
-        return self._heuristic_s <= params.heuristic_share * elapsed
+        wide = self.instance.gang and not self._small_gangs
+        share = params.gang_share if wide else params.heuristic_share
+        return self._heuristic_s <= share * elapsed
+
+    @property
+    def _small_gangs(self) -> bool:
+        """Whether there are so few tasks that branching on servers tells more than heuristics."""
+        alone = len(self.instance.demand) == 1
+        params = self.params.tree
+        return self.instance.tasks <= (params.small_gangs_memory if alone else params.small_gangs)
 
     def _improve(self) -> None:
         """The next heuristic's turn."""
@@ -214,7 +223,9 @@ class Tree:
         hopeless = -math.inf
         if node.box.single:  # its cost is its bound already: only whether it is allowed is asked
             hopeless = master.watts(node.box.low) + SLACK_W
-        return self.generation.solve(limits, enough=self.cutoff, hopeless=hopeless)
+        return self.generation.solve(
+            limits, enough=self.cutoff, hopeless=hopeless, certified=self.many_levels
+        )
 
     def _expand(self, node: Node) -> None:
         """Relax a node; prune it, split it, or decide on its counts."""
@@ -295,11 +306,8 @@ class Tree:
             return self._decide(counts, own, False, columns, quick)
         gap = self.cutoff / self.generation.master.watts(counts) - 1
         many = len(self.levels.quanta) > tree.split_levels  # what is left falls into a box for each
-        memory_alone = len(self.instance.demand) == 1
-        most = tree.small_gangs_memory if memory_alone else tree.small_gangs
-        small = self.instance.tasks <= most
         last = node.box.single and self.patience > 1.0
-        if not last and (small or many or gap > feasibility.near):
+        if not last and (self._small_gangs or many or gap > feasibility.near):
             return False
         free = 0 if self.large else columns
         return self._decide(counts, own, False, free, quick) or (

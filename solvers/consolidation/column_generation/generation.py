@@ -72,6 +72,7 @@ class ColumnGeneration:
         gap: float = EXACT_GAP,
         quick: bool = False,
         stall: float = 0.0,
+        certified: bool = False,
     ) -> Relaxation:
         """Generate until the bound is within `gap` or `enough`, or the value is `hopeless`.
 
@@ -83,6 +84,8 @@ class ColumnGeneration:
         quick: searches for columns are cut short; what is left out may be worth something.
         stall: it is also the end where some rounds have lowered the value by no more than that
             share of it.
+        certified: it is not the end before the last duals prove the bound, not earlier ones: then
+            columns can be enumerated by them.
         """
         pricing, master = self.params.pricing, self.master
         most_nodes = pricing.heuristic_nodes if quick else pricing.max_nodes
@@ -106,7 +109,7 @@ class ColumnGeneration:
             last = replace(last, bound=best)
             if best >= enough or limits.stop is not None:
                 return last
-            ended = bound >= found.value * (1 - gap)  # by duals to enumerate with
+            ended = (bound if certified else best) >= found.value * (1 - gap)
             if not ended and not master.add(priced.columns):
                 ended = priced.exact or nodes >= most_nodes or longer > limits.remaining
                 nodes = min(most_nodes, pricing.nodes_growth * nodes)

@@ -321,6 +321,7 @@ class Diving:
         best, noise = state.best[0], 0.0 if self.dives == 0 else 1.0
         start = best if self.dives % 2 else state.root
         self.dives += 1
+        limits = limits.within(self.params.dive_s * state.generation.instance.tasks / 100)
         dive = Dive(state.generation, limits, state.rng, noise, self.params)
         box, assignment = near_best(state), start.assignment
         if self.dives % 4 == 1:  # no more GPUs than the best node's linear program has

@@ -44,5 +44,4 @@ def tree_heuristics(
     layouts = (layout,) if layout.applies else ()
     if many_levels:
         return (partial, *layouts, servers)
-    often = layouts * 2
-    return (*layouts, diving, *often, repair, *often, servers, *often, repair, *often, servers)
+    return (*layouts, diving, *layouts, repair, *layouts, servers)

@@ -285,7 +285,7 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated_or_part_of_one(
     if not box.nonempty:
         return
     generation = ColumnGeneration(instance, levels, box, 0)
-    relaxed = generation.solve(Limits())
+    relaxed = generation.solve(Limits(), certified=True)
     assert relaxed.duals is not None
     watts = relaxed.bound + share * float(instance.watts.max())
     found = enumerate_columns(generation, relaxed.duals, watts, 10_000)
