@@ -154,6 +154,74 @@ def _accepts(change: float, heat: float, draw: np.random.Generator) -> bool:
     return change <= 0 or draw.random() < np.exp(-change / heat)
 
 
+@inner
+def _move_gang(
+    task: int, a: int, place: IntArray, start: IntArray, server_start: IntArray, usable: int,
+    gpus: Gpus, costs: Costs, chosen: IntArray, fill: float, heat: float,
+    draw: np.random.Generator,
+) -> float:  # fmt: skip
+    """All GPUs of a task to another server, if that is accepted: by how much the power changes."""
+    i, first = int(draw.integers(0, len(costs.server_w))), start[task]
+    v, high = start[task + 1] - first, min(server_start[i + 1], usable)
+    if costs.server[a] == i or server_start[i] >= usable:
+        return 0.0
+    if not _room_for_gang(task, v, server_start[i], high, gpus, costs.demand, draw, chosen):
+        return 0.0
+    power, squared = 0.0, 0.0
+    for m in range(v):
+        change = _relocate(task, place[first + m], chosen[m], gpus, costs)
+        power, squared = power + change[0], squared + change[1]
+    if not _accepts(power - fill * squared, heat, draw):
+        for m in range(v):
+            _relocate(task, chosen[m], place[first + m], gpus, costs)
+        return 0.0
+    place[first : first + v] = chosen[:v]
+    return power
+
+
+@inner
+def _move_share(
+    entry: int, swap: bool, together: bool, gang: bool, place: IntArray, start: IntArray,
+    owner: IntArray, server_start: IntArray, usable: int, gpus: Gpus, costs: Costs, fill: float,
+    heat: float, draw: np.random.Generator,
+) -> float:  # fmt: skip
+    """One share to another GPU, or in exchange for one there, if that is accepted: as above."""
+    ell, a = int(owner[entry]), int(place[entry])
+    i = costs.server[a]
+    b = int(draw.integers(0, usable))
+    if together:
+        b = int(draw.integers(server_start[i], server_start[i + 1]))
+    other = -1
+    if swap:
+        if gpus.many[b] == 0:
+            return 0.0
+        other = int(gpus.held[b, draw.integers(0, gpus.many[b])])
+        wide = start[other + 1] - start[other] > 1
+        across = gang and wide and i != costs.server[b]
+        if other == ell or across or not _fits(a, other, ell, gpus, costs.demand):
+            return 0.0
+    if a == b or not _fits(b, ell, other, gpus, costs.demand):
+        return 0.0
+    if _holds(place, start, ell, b) or (other >= 0 and _holds(place, start, other, a)):
+        return 0.0
+    power, squared = _relocate(ell, a, b, gpus, costs)
+    if other >= 0:
+        change = _relocate(other, b, a, gpus, costs)
+        power, squared = power + change[0], squared + change[1]
+    if not _accepts(power - fill * squared, heat, draw):
+        _relocate(ell, b, a, gpus, costs)
+        if other >= 0:
+            _relocate(other, a, b, gpus, costs)
+        return 0.0
+    place[entry] = b
+    if other >= 0:
+        for m in range(start[other], start[other + 1]):
+            if place[m] == b:
+                place[m] = a
+                break
+    return power
+
+
 @compiled
 def anneal(
     place: IntArray,
@@ -213,59 +281,19 @@ def anneal(
         if best <= target + 1e-9:
             break
         heat = hot * (cold / hot) ** (step / steps)
-        entry = draw.integers(0, len(owner))
+        entry = int(draw.integers(0, len(owner)))
         ell, a = int(owner[entry]), int(place[entry])
         kind = draw.random()
         together = gang and width[ell] > 1
-        if together and kind < gang_moves:  # the whole task to another server
-            i, v, first = int(draw.integers(0, len(server_w))), int(width[ell]), start[ell]
-            high = min(server_start[i + 1], usable)
-            if gpu_server[a] == i or server_start[i] >= usable:
-                continue
-            if not _room_for_gang(ell, v, server_start[i], high, gpus, demand, draw, chosen):
-                continue
-            power, squared = 0.0, 0.0
-            for m in range(v):
-                change = _relocate(ell, place[first + m], chosen[m], gpus, costs)
-                power, squared = power + change[0], squared + change[1]
-            if _accepts(power - fill * squared, heat, draw):
-                place[first : first + v] = chosen[:v]
-            else:
-                for m in range(v):
-                    _relocate(ell, chosen[m], place[first + m], gpus, costs)
-                continue
-        else:  # one share to another GPU, or in exchange for one there
-            b = int(draw.integers(0, usable))
-            if together:
-                i = gpu_server[a]
-                b = int(draw.integers(server_start[i], server_start[i + 1]))
-            other = -1
-            if kind > 1 - swaps:
-                if gpus.many[b] == 0:
-                    continue
-                other = int(gpus.held[b, draw.integers(0, gpus.many[b])])
-                across = gang and width[other] > 1 and gpu_server[a] != gpu_server[b]
-                if other == ell or across or not _fits(a, other, ell, gpus, demand):
-                    continue
-            if a == b or not _fits(b, ell, other, gpus, demand):
-                continue
-            if _holds(place, start, ell, b) or (other >= 0 and _holds(place, start, other, a)):
-                continue
-            power, squared = _relocate(ell, a, b, gpus, costs)
-            if other >= 0:
-                change = _relocate(other, b, a, gpus, costs)
-                power, squared = power + change[0], squared + change[1]
-            if not _accepts(power - fill * squared, heat, draw):
-                _relocate(ell, b, a, gpus, costs)
-                if other >= 0:
-                    _relocate(other, a, b, gpus, costs)
-                continue
-            place[entry] = b
-            if other >= 0:
-                for m in range(start[other], start[other + 1]):
-                    if place[m] == b:
-                        place[m] = a
-                        break
+        if together and kind < gang_moves:
+            power = _move_gang(
+                ell, a, place, start, server_start, usable, gpus, costs, chosen, fill, heat, draw
+            )
+        else:
+            power = _move_share(
+                entry, kind > 1 - swaps, together, gang, place, start, owner, server_start, usable,
+                gpus, costs, fill, heat, draw,
+            )  # fmt: skip
         now += power
         if now < best - 1e-9:
             best = now

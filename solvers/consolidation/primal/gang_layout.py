@@ -160,8 +160,7 @@ class GangLayout:
             wanted = (*wanted[:-1], awake)
         known = state.incumbent.watts
         below = state.bound + self._hope * (known - state.bound)
-        seconds = self.params.rest_s * self.instance.tasks / 100
-        self.attempt(state.incumbent, wanted, below, limits.within(seconds))
+        self.attempt(state.incumbent, wanted, below, limits)
         grown = min(1.0, self.params.hope_growth * self._hope)
         self._hope = self.params.first_hope if state.incumbent.watts < known else grown
 
@@ -195,9 +194,10 @@ class GangLayout:
                 return
             near = tuple(np.ceil(relaxed.counts[:-1] - INTEGRALITY).astype(int).tolist())
             repairer = OverloadRepair(rest.instance, levels, np.random.default_rng(0))
-            share = limits.within(self.params.repair_share * limits.remaining)
+            own = limits.within(self.params.rest_s * self.instance.tasks / 100)
+            share = own.within(self.params.repair_share * own.remaining)
             repair_cheapest(repairer, near, found, share)
-            tree.run(limits)
+            tree.run(own)
         if found.placement is not None:
             incumbent.offer(rest.whole(found.placement))
             self.best = first

