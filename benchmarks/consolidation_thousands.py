@@ -11,11 +11,15 @@ from __future__ import annotations
 import argparse
 import time
 
+import numpy as np
+
 import optgap
 from optgap.models.consolidation.presets import mixed
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.packing import packing
-from optgap.solvers.consolidation.search import Search
+from optgap.solvers.consolidation.incumbent import Incumbent
+from optgap.solvers.consolidation.instance import instance_of
+from optgap.solvers.consolidation.primal.annealing import anneal
+from optgap.solvers.consolidation.primal.construction import construct
 
 
 def main() -> None:
@@ -31,12 +35,12 @@ def main() -> None:
             problem = mixed(seed=seed, size=arguments.size, capacity=capacity)
             ours = optgap.solve(problem, "filling", time_limit=120)
             began = time.perf_counter()
-            search = Search(packing(problem), seed)
-            search.build(Limits(arguments.limit), tries=3)
-            search.improve(Limits(arguments.limit), arguments.limit, ours.bound or 0.0)
+            incumbent, rng = Incumbent(instance_of(problem)), np.random.default_rng(seed)
+            construct(incumbent, Limits(arguments.limit), rng, 3)
+            anneal(incumbent, Limits(arguments.limit), arguments.limit, ours.bound or 0.0, rng)
             spent = time.perf_counter() - began
             least = ours.bound or 1.0
-            gaps = [100 * (watts / least - 1) for watts in (ours.objective or 0.0, search.watts)]
+            gaps = [100 * (watts / least - 1) for watts in (ours.objective or 0.0, incumbent.watts)]
             print(
                 f"{capacity:>8} {seed:>4} {ours.seconds:>7.2f} s {gaps[0]:>6.3f} % "
                 f"{spent:>7.1f} s {gaps[1]:>6.3f} %",

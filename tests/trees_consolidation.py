@@ -1,31 +1,66 @@
-"""Trees of counts for small consolidation problems, and what holds wherever one ends."""
+"""Trees of small consolidation problems, and all placements of tiny ones."""
 
 from __future__ import annotations
 
+import itertools
+import math
+
 import numpy as np
+from hypothesis import strategies as st
 
-from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
+from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.branching import Tree
-from optgap.solvers.consolidation.exhaustive import exhaustive
-from optgap.solvers.consolidation.levels import Levels, counted, levels
-from optgap.solvers.consolidation.packing import IntArray, Packing
-from optgap.solvers.consolidation.search import Places, Search
+from optgap.solvers.consolidation.bounds.level_counts import (
+    CostLevels,
+    cost_levels,
+    counts_fix_power,
+    level_counts,
+)
+from optgap.solvers.consolidation.branch_and_price.tree import Tree
+from optgap.solvers.consolidation.config import DEFAULT, Params
+from optgap.solvers.consolidation.formulations.exhaustive import exhaustive
+from optgap.solvers.consolidation.incumbent import Incumbent
+from optgap.solvers.consolidation.instance import Instance, instance_of
+from optgap.solvers.consolidation.numerics import IntArray, Placement
+from optgap.solvers.consolidation.primal.construction import construct
+from optgap.solvers.consolidation.primal.portfolio import tree_heuristics
+
+MOST_PLACEMENTS = 20_000
 
 
-def built(pack: Packing, own: Levels | None = None) -> tuple[Tree, Search]:
-    """A tree with the placement that one try has found, and what holds that."""
-    own, search = own or levels(pack), Search(pack, 0)
-    search.build(Limits(), tries=1)
-    return Tree(pack, own, counted(pack, own, Limits()), search, 0), search
+def grown(
+    problem: ConsolidationProblem,
+    *,
+    heuristics: bool = False,
+    params: Params = DEFAULT,
+    levels: CostLevels | None = None,
+) -> Tree | None:
+    """A tree that knows one placement; None where counts do not fix the power, or there is none."""
+    instance = instance_of(problem)
+    levels = levels or cost_levels(instance, 600)
+    incumbent, rng = Incumbent(instance), np.random.default_rng(0)
+    construct(incumbent, Limits(), rng, 1)
+    if incumbent.placement is None or not counts_fix_power(instance, levels):
+        return None
+    given = tree_heuristics(instance, levels, rng, params) if heuristics else ()
+    counts = level_counts(instance, levels)
+    return Tree(instance, levels, counts, incumbent, given, 0, params)
 
 
-def counts_of(pack: Packing, own: Levels, places: Places) -> IntArray:
+def tree_of(problem: ConsolidationProblem, **more: bool) -> Tree:
+    """The same where there is one for certain."""
+    tree = grown(problem, **more)  # type: ignore[arg-type]
+    assert tree is not None
+    return tree
+
+
+def counts_of_placement(instance: Instance, levels: CostLevels, placement: Placement) -> IntArray:
     """GPUs by level, and servers."""
-    inside = Packing.contents(list(places))
-    top = np.array([own.of[tasks].max() for tasks in inside.values()])
-    servers = len({int(pack.gpu_server[g]) for g in inside})
-    counts = [int((top >= q).sum()) for q in range(len(own.quanta))]
+    inside = Instance.residents(list(placement))
+    top = np.array([levels.of[tasks].max() for tasks in inside.values()])
+    servers = len({int(instance.gpu_server[g]) for g in inside})
+    counts = [int((top >= q).sum()) for q in range(len(levels.quanta))]
     return np.array([*counts, servers], dtype=np.int64)
 
 
@@ -35,8 +70,60 @@ def least_watts(problem: ConsolidationProblem) -> float | None:
     return None if truth.solution is None else problem.evaluate(truth.solution).objective
 
 
-def holds(problem: ConsolidationProblem, search: Search, bound: float, least: float) -> None:
-    """A bound is one, and the best placement keeps the rules."""
-    assert min(bound, search.watts) <= least * (1 + 1e-9) + 1e-5
-    assert search.places is not None
-    assert problem.check(search.pack.solution(search.places)) == []
+def holds(problem: ConsolidationProblem, tree: Tree, least: float) -> None:
+    """The tree's bound is one, and its incumbent keeps the rules."""
+    incumbent = tree.incumbent
+    assert min(tree.bound, incumbent.watts) <= least * (1 + 1e-9) + 1e-5
+    assert incumbent.placement is not None
+    assert problem.check(tree.instance.solution(incumbent.placement)) == []
+
+
+def all_counts(instance: Instance, levels: CostLevels, gang: bool) -> list[IntArray] | None:
+    """Of every placement; None where there are too many to look at."""
+    choices = [
+        [
+            gpus
+            for gpus in itertools.combinations(range(instance.gpus), int(v))
+            if not gang or len({int(instance.gpu_server[g]) for g in gpus}) == 1
+        ]
+        for v in instance.width
+    ]
+    if math.prod(len(one) for one in choices) > MOST_PLACEMENTS:
+        return None
+    found = {}
+    load = np.zeros((instance.gpus, len(instance.demand)), dtype=np.int64)
+
+    def place(placement: tuple[tuple[int, ...], ...]) -> None:
+        ell = len(placement)
+        if ell == instance.tasks:
+            counts = counts_of_placement(instance, levels, list(placement))
+            found[tuple(counts.tolist())] = counts
+            return
+        for gpus in choices[ell]:
+            chosen = list(gpus)
+            load[chosen] += instance.demand[:, ell]
+            if (load[chosen] <= instance.max_capacity).all():
+                place((*placement, gpus))
+            load[chosen] -= instance.demand[:, ell]
+
+    place(())
+    return list(found.values())
+
+
+@st.composite
+def tight_problems(draw: st.DrawFn) -> ConsolidationProblem:
+    """Two servers or three, about full, of tasks of which several have several GPUs."""
+    span = draw(st.integers(2, 3))
+    tasks = [
+        Task(
+            f"t{k}",
+            float(draw(st.sampled_from((2, 4, 5, 6, 8, 11)))),
+            draw(st.sampled_from((1, 1, 2, 2, span))),
+            draw(st.sampled_from((1.1, 1.2, 1.5))),
+        )
+        for k in range(draw(st.integers(3, 6)))
+    ]
+    gang = draw(st.sampled_from(("server", "server", "free")))
+    servers = [Server((0,) * span, draw(st.sampled_from((0.0, 150.0))))] * draw(st.integers(2, 3))
+    kinds = [GpuKind(memory_gb=16.0)]
+    return ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none", gang=gang))

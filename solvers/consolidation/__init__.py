@@ -1,4 +1,20 @@
-"""Exact methods and bounds of the consolidation family, for running *every* task."""
+"""Exact methods and bounds of the consolidation family, for running *every* task.
+
+`exact` is a branch-and-price over sets of tasks that share a GPU. Where to look for what:
+
+- a column is priced in `column_generation.pricing`, and added in the loop of `.generation`;
+- the dual bound is computed in `column_generation.dual_bound`;
+- a node is split by the rules of `branch_and_price.branching`, chosen and expanded by `.tree`;
+- whole counts of GPUs are realised or denied in `branch_and_price.feasibility`;
+- the incumbent (`incumbent`) comes from `primal`, whose heuristics `primal.portfolio` chooses.
+
+`instance` holds the problem as arrays, `config` everything that tunes, `bounds` the closed forms
+and the bounds on energy, `bounding` the methods that only bound, `large_scale` what is beyond 600
+tasks, `formulations` the models for general solvers and the enumeration, and `repack` the optimum
+at every event. Modules import only from those that come before them in this order: `numerics`,
+`config`, `instance`, `incumbent`, `outcome`, `bounds`, `column_generation`, `branch_and_price`,
+`primal`, then the methods.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +27,7 @@ if TYPE_CHECKING:
 
 HERE = "optgap.solvers.consolidation"
 MOST_SEARCHED = 600
-"""Tasks up to which placements are searched for one move at a time."""
+"""Tasks up to which `exact` grows a tree; beyond that GPUs are filled one by one."""
 MOST_EXHAUSTIVE = 6
 POWER, ENERGY = ("power",), ("energy",)
 
@@ -19,14 +35,14 @@ METHODS = entries(
     Entry(
         "exact",
         f"{HERE}.exact:exact",
-        "columns branched on counts of GPUs and servers; the strengthened compact model on CP-SAT",
+        "branch-and-price on counts of GPUs and servers; the strengthened compact model on CP-SAT",
         kind="exact",
         params={"workers": 0},
         goals=POWER,
     ),
     Entry(
         "filling",
-        f"{HERE}.filling:filling",
+        f"{HERE}.large_scale.filling:filling",
         "GPUs filled by the best set of tasks, dearest level first; thousands of tasks, bounded",
         kind="offline",
         params={"tries": 60},
@@ -35,14 +51,14 @@ METHODS = entries(
     Entry(
         "columns",
         f"{HERE}.columns:columns",
-        "set partitioning: column generation with exact pricing, dives, branch-and-price",
+        "set covering: column generation with exact pricing, dives, branch-and-price",
         kind="exact",
         params={"dives": 20, "nodes": 3000},
         goals=POWER,
     ),
     Entry(
         "printed",
-        f"{HERE}.printed:printed",
+        f"{HERE}.formulations.printed:printed",
         "Eq. 6-14 as printed, by a general MILP solver (backend: highs, cbc, …): the reference",
         kind="exact",
         params={"backend": "highs", "big_m": True},
@@ -50,35 +66,35 @@ METHODS = entries(
     ),
     Entry(
         "exhaustive",
-        f"{HERE}.exhaustive:exhaustive",
+        f"{HERE}.formulations.exhaustive:exhaustive",
         "every placement tried; up to 6 tasks",
         kind="exact",
         goals=POWER,
     ),
     Entry(
         "bound-columns",
-        f"{HERE}.columns:bound_columns",
+        f"{HERE}.bounding:bound_columns",
         "linear program over what one GPU may hold, and counts by level rounded up",
         kind="bound",
         goals=POWER,
     ),
     Entry(
         "bound-levels",
-        f"{HERE}.bounds:bound_levels",
+        f"{HERE}.bounding:bound_levels",
         "servers by counts of GPUs at each level; thousands of tasks",
         kind="bound",
         goals=POWER,
     ),
     Entry(
         "bound-area",
-        f"{HERE}.bounds:bound_area",
+        f"{HERE}.bounding:bound_area",
         "GPUs of each level counted in closed form; any size, loose",
         kind="bound",
         goals=POWER,
     ),
     Entry(
         "bound-energy",
-        f"{HERE}.energy:bound_energy",
+        f"{HERE}.bounds.energy:bound_energy",
         "energy of the work itself, and of the tasks that must be there at each time",
         kind="bound",
         goals=ENERGY,

@@ -7,7 +7,7 @@ from typing import get_args
 
 import numpy as np
 
-from optgap.models.consolidation import Assignment, ConsolidationProblem
+from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.clocks import lowest
 from optgap.models.consolidation.engine import Choice, Engine, State
 from optgap.models.consolidation.problem import Capacity, ConsolidationObjective
@@ -15,19 +15,10 @@ from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
 from optgap.models.times import TOLERANCE_S
-from optgap.solvers.consolidation.exact import exact
-from optgap.solvers.consolidation.levels import closed_bound, counted, levels
-from optgap.solvers.consolidation.outcomes import CLOSE
-from optgap.solvers.consolidation.packing import Packing, packing
-from optgap.solvers.consolidation.partition import Partition
-from optgap.solvers.consolidation.search import Places, Search
-
-EVENT_S, RUN_S = 2.0, 60.0
-"""Seconds for one event, and for all of them together, unless told otherwise."""
-MOST_BRANCHED, NODES = 60, 500
-"""Tasks up to which branch-and-price is tried for an event, and its nodes."""
-LEAST_S = 0.02
-"""With less there is no point in starting a proof."""
+from optgap.solvers.consolidation.config import DEFAULT
+from optgap.solvers.consolidation.exact import Exact, exact
+from optgap.solvers.consolidation.instance import Instance, instance_of
+from optgap.solvers.consolidation.numerics import Placement
 
 
 def opt_repack(
@@ -48,8 +39,8 @@ def opt_repack(
     ----------
     capacity: a rule for each event (``mean``, ``slot``, …) beside the problem's own; "" for
         that alone.
-    event_s: seconds per event; 0 for `EVENT_S`, or less where that many events would take more
-        than `RUN_S` together.
+    event_s: seconds per event; 0 for 2 s, or less where that many events would take more
+        than a minute together.
 
     Raises
     ------
@@ -67,7 +58,8 @@ def opt_repack(
         raise InputError("opt_repack", "field util_scaled", NoQuote("true"), expected)
     if problem.objective.goal == "power":
         return _at_once(problem, limits, seed, capacity, event_s)
-    each = event_s or min(EVENT_S, RUN_S / (2 * len(problem)))
+    own = DEFAULT.repack
+    each = event_s or min(own.event_s, own.run_s / (2 * len(problem)))
     repacker = Repacker(problem, limits, seed, capacity, each)
     engine = Engine(
         problem, repacker.decide, lowest, limits, strict=strict_queue, repack=repacker.repack
@@ -86,7 +78,7 @@ def _at_once(
     ruled = problem
     if capacity:
         ruled = replace(problem, rules=replace(problem.rules, capacity=capacity))  # type: ignore[arg-type]
-    found = exact(ruled, limits=limits.within(max(event_s, 20.0)), seed=seed)
+    found = exact(ruled, limits=limits.within(max(event_s, DEFAULT.repack.at_once_s)), seed=seed)
     proven = int(found.status is Status.OPTIMAL)
     return Outcome(
         found.solution,
@@ -151,54 +143,31 @@ class Repacker:
 
     def _solved(self, state: State, present: list[int]) -> dict[int, tuple[int, ...]] | None:
         """GPUs by task: from where they are, better ones as far as the time for an event goes."""
-        now = self._snapshot(state, present)
-        limits = self.limits.within(self.event_s)
-        pack = packing(now)
-        search = Search(pack, self.seed)
-        stay = self._stay(pack, state, present)
-        if stay is not None:
-            search.offer(stay)
-        search.build(limits, tries=3 if stay is None else 2)
-        own = levels(pack)
-        counts = counted(pack, own, limits)
-        bound = closed_bound(pack, own, counts)
-        small = pack.uniform and pack.tasks <= MOST_BRANCHED and search.best is not None
-        if small and self._open(search, bound, limits):
-            half = limits.within(0.5 * limits.remaining)
-            tree = Partition(pack, own, counts, bound, search, half)
-            bound = max(bound, min(tree.run(NODES), search.watts))
-        if self._open(search, bound, limits):
-            found = exact(now, limits=limits, seed=self.seed, workers=2)
-            bound = max(bound, found.bound or 0.0)
-            if found.solution is not None:
-                search.offer([a.gpus for a in sorted(found.solution.assignments, key=_task)])
-        places = search.places
-        if places is None:
+        instance = instance_of(self._snapshot(state, present))
+        run = Exact(instance, self.limits.within(self.event_s), self.seed, workers=2)
+        run.incumbent.offer(self._stay(instance, state, present))
+        proven = run.run().status is Status.OPTIMAL
+        placement = run.incumbent.placement
+        if placement is None:
             return None
         self.events += 1
-        self.proven += search.watts <= bound * (1 + CLOSE)
-        return dict(zip(present, places, strict=True))
+        self.proven += proven
+        return dict(zip(present, placement, strict=True))
 
-    @staticmethod
-    def _open(search: Search, bound: float, limits: Limits) -> bool:
-        """Whether there is a gap, and time to do something about it."""
-        gap = bool(np.isfinite(search.watts)) and search.watts > bound * (1 + CLOSE)
-        return (gap or search.best is None) and limits.remaining > LEAST_S
-
-    def _stay(self, pack: Packing, state: State, present: list[int]) -> Places | None:
+    def _stay(self, instance: Instance, state: State, present: list[int]) -> Placement | None:
         """Everybody where they are, a newcomer where it adds least; None if that cannot be."""
-        places: Places = []
+        placement: Placement = []
         for ell in present:
             gpus = state.gpus_of(ell) if state.due[ell] < float("inf") else None
-            gpus = gpus or least_added_place(pack, places, len(places))
+            gpus = gpus or least_added_place(instance, placement, len(placement))
             if gpus is None:
                 return None
-            places.append(gpus)
-        for g, tasks in pack.contents(places).items():
-            held = pack.rows[:, tasks].sum(axis=1)
-            if (held > pack.limits[int(pack.gpu_kind[g])]).any():
+            placement.append(gpus)
+        for g, tasks in instance.residents(placement).items():
+            held = instance.demand[:, tasks].sum(axis=1)
+            if (held > instance.capacity[int(instance.gpu_kind[g])]).any():
                 return None
-        return places
+        return placement
 
     def _snapshot(self, state: State, present: list[int]) -> ConsolidationProblem:
         """The tasks that are present, as they are now."""
@@ -225,30 +194,28 @@ class Repacker:
         )
 
 
-def _task(assignment: Assignment) -> int:
-    return assignment.task
-
-
-def least_added_place(pack: Packing, places: Places, task: int) -> tuple[int, ...] | None:
+def least_added_place(
+    instance: Instance, placement: Placement, task: int
+) -> tuple[int, ...] | None:
     """GPUs for one more task that are awake and have room, the fullest first; else None."""
-    contents = pack.contents(places)
-    held = np.zeros((pack.gpus, len(pack.rows)), dtype=np.int64)
+    contents = instance.residents(placement)
+    held = np.zeros((instance.gpus, len(instance.demand)), dtype=np.int64)
     for g, tasks in contents.items():
-        held[g] = pack.rows[:, tasks].sum(axis=1)
-    room = (held + pack.rows[:, task] <= pack.limits[pack.gpu_kind]).all(axis=1)
-    watts = np.array([pack.cost(g, contents.get(g, [])) for g in range(pack.gpus)])
-    added = np.full(pack.gpus, np.inf)
+        held[g] = instance.demand[:, tasks].sum(axis=1)
+    room = (held + instance.demand[:, task] <= instance.capacity[instance.gpu_kind]).all(axis=1)
+    watts = np.array([instance.cost(g, contents.get(g, [])) for g in range(instance.gpus)])
+    added = np.full(instance.gpus, np.inf)
     for g in np.flatnonzero(room).tolist():
-        added[g] = pack.cost(g, [*contents.get(g, []), task]) - watts[g]
-    awake = np.isin(pack.gpu_server, pack.gpu_server[list(contents)])
-    share = np.where(awake, 0.0, pack.server_w[pack.gpu_server])
-    order = np.lexsort((np.arange(pack.gpus), -held[:, 0], added + share))
-    width = int(pack.width[task])
+        added[g] = instance.cost(g, [*contents.get(g, []), task]) - watts[g]
+    awake = np.isin(instance.gpu_server, instance.gpu_server[list(contents)])
+    share = np.where(awake, 0.0, instance.server_w[instance.gpu_server])
+    order = np.lexsort((np.arange(instance.gpus), -held[:, 0], added + share))
+    width = int(instance.width[task])
     best: dict[int, list[int]] = {}
     for g in order.tolist():
         if not np.isfinite(added[g]):
             return None
-        own = best.setdefault(int(pack.gpu_server[g]) if pack.gang else 0, [])
+        own = best.setdefault(int(instance.gpu_server[g]) if instance.gang else 0, [])
         own.append(g)
         if len(own) == width:
             return tuple(sorted(own))

@@ -13,26 +13,35 @@ from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
-from optgap.solvers.consolidation.bounds import (
-    _reached,
-    bound_area,
-    bound_levels,
-    column_bound,
-    prove,
+from optgap.solvers.consolidation.bounding import bound_area, bound_levels, column_bounds
+from optgap.solvers.consolidation.bounds.energy import (
+    bound_energy,
+    least_power,
+    presence_j,
+    work_j,
 )
-from optgap.solvers.consolidation.counts import proven_count, quick_count
-from optgap.solvers.consolidation.energy import bound_energy, least_power, presence_j, work_j
-from optgap.solvers.consolidation.generation import Generation, coarse_sizes, table_shape
-from optgap.solvers.consolidation.levels import (
-    closed_bound,
-    counted,
-    least_static,
-    level_bound,
-    levels,
+from optgap.solvers.consolidation.bounds.level_counts import (
+    closed_form_bound,
+    closed_form_w,
+    cost_levels,
+    counts_of,
+    least_static_w,
+    level_counts,
     server_limit,
 )
-from optgap.solvers.consolidation.packing import Packing, packing
-from optgap.solvers.consolidation.search import Search
+from optgap.solvers.consolidation.bounds.martello_toth import gpus_needed
+from optgap.solvers.consolidation.bounds.server_assignment import server_assignment_bound
+from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes, table_shape
+from optgap.solvers.consolidation.column_generation.relaxations import (
+    cutting_stock_bound,
+    cutting_stock_count,
+    rounded_counts,
+    set_covering_bound,
+)
+from optgap.solvers.consolidation.incumbent import Incumbent
+from optgap.solvers.consolidation.instance import Instance, instance_of
+from optgap.solvers.consolidation.outcome import Bound
+from optgap.solvers.consolidation.primal.construction import construct
 
 EVEN = GpuKind(
     memory_gb=10.0, power=PowerLine(10.0, 0.1), f_min_mhz=500.0, f_max_mhz=1000.0, beta=1.0
@@ -53,8 +62,8 @@ def sizes(*gigabytes: float, name: str = "t", **more: Any) -> list[Task]:
     return [Task(f"{name}{k}", gb, **more) for k, gb in enumerate(gigabytes)]
 
 
-def everything(pack: Packing) -> np.ndarray:
-    return np.arange(pack.tasks)
+def everything(instance: Instance) -> np.ndarray:
+    return np.arange(instance.tasks)
 
 
 # -- how many GPUs -------------------------------------------------------------------------
@@ -82,56 +91,58 @@ def everything(pack: Packing) -> np.ndarray:
     ],
 )
 def test_large_items_and_sums_say_how_many_gpus(gigabytes: tuple[float, ...], gpus: int) -> None:
-    pack = packing(problem(sizes(*gigabytes)))
-    assert quick_count(pack, everything(pack)) == gpus
-    assert quick_count(pack, everything(pack)[:0]) == 0
+    instance = instance_of(problem(sizes(*gigabytes)))
+    assert gpus_needed(instance, everything(instance)) == gpus
+    assert gpus_needed(instance, everything(instance)[:0]) == 0
 
 
 def test_tasks_of_several_gpus_count_on_each() -> None:
-    pack = packing(problem([*sizes(6.0, 6.0, gpus=2), *sizes(3.0, name="s")]))
-    assert quick_count(pack, everything(pack)) == 4
-    assert quick_count(pack, np.array([0, 2])) == 2
-    beside = packing(problem([*sizes(7.0, 7.0, gpus=2), *sizes(*[3.0] * 5, name="s")]))
-    assert quick_count(beside, everything(beside)) == 5
-    wide = packing(problem([*sizes(6.0, gpus=2), *sizes(*[3.0] * 3, name="s", gpus=2)]))
-    assert quick_count(wide, everything(wide)) == 3
-    alone = packing(problem(sizes(0.0, gpus=2)))
-    assert quick_count(alone, everything(alone)) == 2
-    filled = packing(problem([*sizes(7.0, 7.0, gpus=2), *sizes(4.0, 4.0, 4.0, name="s")]))
-    assert quick_count(filled, everything(filled)) == 6
+    instance = instance_of(problem([*sizes(6.0, 6.0, gpus=2), *sizes(3.0, name="s")]))
+    assert gpus_needed(instance, everything(instance)) == 4
+    assert gpus_needed(instance, np.array([0, 2])) == 2
+    beside = instance_of(problem([*sizes(7.0, 7.0, gpus=2), *sizes(*[3.0] * 5, name="s")]))
+    assert gpus_needed(beside, everything(beside)) == 5
+    wide = instance_of(problem([*sizes(6.0, gpus=2), *sizes(*[3.0] * 3, name="s", gpus=2)]))
+    assert gpus_needed(wide, everything(wide)) == 3
+    alone = instance_of(problem(sizes(0.0, gpus=2)))
+    assert gpus_needed(alone, everything(alone)) == 2
+    filled = instance_of(problem([*sizes(7.0, 7.0, gpus=2), *sizes(4.0, 4.0, 4.0, name="s")]))
+    assert gpus_needed(filled, everything(filled)) == 6
 
 
 def test_every_row_of_capacities_counts() -> None:
     busy = [Task(f"t{k}", 1.0, util_percent=np.array([60.0])) for k in range(4)]
-    pack = packing(problem(busy, capacity="mean"))
-    assert quick_count(pack, everything(pack)) == 4
-    assert quick_count(packing(problem(busy)), np.arange(4)) == 1
+    instance = instance_of(problem(busy, capacity="mean"))
+    assert gpus_needed(instance, everything(instance)) == 4
+    assert gpus_needed(instance_of(problem(busy)), np.arange(4)) == 1
 
 
 def test_columns_see_what_sums_do_not_and_stop_where_it_is_hoped() -> None:
     """Six of 4 GB and six of 3.5 GB: 45 GB, but two a GPU: six of them."""
-    pack = packing(problem(sizes(*[4.0] * 6, *[3.5] * 6)))
-    tasks = everything(pack)
-    assert quick_count(pack, tasks) == 5
-    assert proven_count(pack, tasks, 7, Limits()) == 6
-    assert proven_count(pack, tasks, 6, Limits()) == 6
-    assert proven_count(pack, tasks, 5, Limits()) == 5
-    relaxed = Generation(pack, tasks, np.ones(pack.tasks)).run(Limits())
-    assert relaxed.bound == pytest.approx(6, rel=1e-6)
-    assert relaxed.bound <= 6
-    assert relaxed.value == pytest.approx(6)
+    instance = instance_of(problem(sizes(*[4.0] * 6, *[3.5] * 6)))
+    tasks = everything(instance)
+    assert gpus_needed(instance, tasks) == 5
+    assert cutting_stock_count(instance, tasks, 7, Limits()) == 6
+    assert cutting_stock_count(instance, tasks, 6, Limits()) == 6
+    assert cutting_stock_count(instance, tasks, 5, Limits()) == 5
+    bound = cutting_stock_bound(instance, tasks, Limits())
+    assert bound == pytest.approx(6, rel=1e-6)
+    assert bound <= 6
     # where the quick count is all that is hoped for, nothing is generated
-    assert proven_count(pack, tasks, 4, Limits()) == 5
+    assert cutting_stock_count(instance, tasks, 4, Limits()) == 5
 
 
 def test_columns_are_generated_until_the_bound_is_what_it_can_be() -> None:
     """Four of 6 GB, each beside one of eight of 3 GB; the other four are 4/3 of a GPU."""
-    pack = packing(problem(sizes(*[6.0] * 4, *[3.0] * 8)))
-    tasks = everything(pack)
-    assert quick_count(pack, tasks) == 5
-    assert [proven_count(pack, tasks, hoped, Limits()) for hoped in (5, 6, 7)] == [5, 6, 6]
-    relaxed = Generation(pack, tasks, np.ones(pack.tasks)).run(Limits())
-    assert relaxed.bound == pytest.approx(16 / 3, rel=1e-6)
+    instance = instance_of(problem(sizes(*[6.0] * 4, *[3.0] * 8)))
+    tasks = everything(instance)
+    assert gpus_needed(instance, tasks) == 5
+    assert [cutting_stock_count(instance, tasks, hoped, Limits()) for hoped in (5, 6, 7)] == [
+        5,
+        6,
+        6,
+    ]
+    assert cutting_stock_bound(instance, tasks, Limits()) == pytest.approx(16 / 3, rel=1e-6)
 
 
 def test_sizes_are_rounded_down_to_the_cells_of_a_table() -> None:
@@ -151,7 +162,7 @@ def test_sizes_are_rounded_down_to_the_cells_of_a_table() -> None:
     # a table has an item more than there are, and cells from 0 to all there is
     assert table_shape(np.zeros((3, 7), int), np.array([5, 9, 4])) == (3, 8, 10)
     many = np.full((2, 100_000), 5)
-    assert coarse_sizes(many, np.array([10, 10]))[1].tolist() == [400] * 3
+    assert coarse_sizes(many, np.array([10, 10]))[1].tolist() == [53] * 3
     few = coarse_sizes(np.full((2, 1_000_000), 5), np.array([10, 10]))
     assert few[1].tolist() == [50] * 3
 
@@ -159,25 +170,24 @@ def test_sizes_are_rounded_down_to_the_cells_of_a_table() -> None:
 def test_columns_keep_every_row() -> None:
     busy = [Task(f"t{k}", 1.0, util_percent=np.array([u])) for k, u in enumerate([60, 60, 40, 30])]
     for tasks, gpus in ((busy, 2.0), ([*busy, Task("w", 8.0)], 2.0), (busy[:2], 2.0)):
-        pack = packing(problem(tasks, capacity="mean"))
-        relaxed = Generation(pack, everything(pack), np.ones(pack.tasks)).run(Limits())
-        assert relaxed.bound == pytest.approx(gpus, rel=1e-6)
-        assert relaxed.bound <= gpus
-        assert relaxed.closed
+        instance = instance_of(problem(tasks, capacity="mean"))
+        bound = cutting_stock_bound(instance, everything(instance), Limits())
+        assert bound == pytest.approx(gpus, rel=1e-6)
+        assert bound <= gpus
 
 
 def test_the_column_bound_is_what_contents_cost() -> None:
     """Each GPU with its dearest resident and half a server: 110 + 50, and twice 60 + 50."""
     tasks = [*sizes(6.0, kappa=1.0), *[Task(f"s{k}", 6.0, kappa=2.0) for k in range(2)]]
-    pack = packing(problem(tasks))
-    found = column_bound(pack, Search(pack, 0), Limits())
+    instance = instance_of(problem(tasks))
+    found = set_covering_bound(instance, [], Limits())
     assert found == pytest.approx(160 + 2 * 110, rel=1e-6)
     assert found <= 380
     # thirds: of three tasks of 4 GB each pair fits, three halves of a GPU in the relaxation
-    odd = packing(problem(sizes(4.0, 4.0, 4.0, kappa=2.0)))
-    assert column_bound(odd, Search(odd, 0), Limits()) == pytest.approx(1.5 * 110, rel=1e-6)
-    half = packing(problem(sizes(4.0, 4.0, 4.0, kappa=2.0), servers=[Server((0, 0), 75.0)] * 8))
-    assert column_bound(half, Search(half, 0), Limits()) == pytest.approx(1.5 * 97.5, rel=1e-6)
+    odd = instance_of(problem(sizes(4.0, 4.0, 4.0, kappa=2.0)))
+    assert set_covering_bound(odd, [], Limits()) == pytest.approx(1.5 * 110, rel=1e-6)
+    half = instance_of(problem(sizes(4.0, 4.0, 4.0, kappa=2.0), servers=[Server((0, 0), 75.0)] * 8))
+    assert set_covering_bound(half, [], Limits()) == pytest.approx(1.5 * 97.5, rel=1e-6)
 
 
 # -- levels --------------------------------------------------------------------------------
@@ -190,39 +200,39 @@ STEPS = [
 
 
 def test_levels_are_the_costs_of_gpus_in_millionths_of_a_watt() -> None:
-    own = levels(packing(problem(STEPS)))
+    own = cost_levels(instance_of(problem(STEPS)))
     assert own.quanta == pytest.approx((60_000_000, 90_000_000, 110_000_000), abs=1)
     assert own.of.tolist() == [2, 1, 0, 0]
     assert own.exact
     assert own.above(1).tolist() == [0, 1]
-    merged = levels(packing(problem(STEPS)), most=2)
+    merged = cost_levels(instance_of(problem(STEPS)), most=2)
     assert not merged.exact
     assert merged.quanta[0] == pytest.approx(60_000_000, abs=1)
     assert len(merged.quanta) == 2
     for k, level in enumerate(merged.of.tolist()):
         assert merged.quanta[level] <= own.quanta[own.of[k]]
-    assert levels(packing(problem(STEPS)), most=3).exact
+    assert cost_levels(instance_of(problem(STEPS)), most=3).exact
 
 
 def test_gpus_are_counted_level_by_level() -> None:
-    pack = packing(problem(STEPS))
-    own = levels(pack)
-    assert counted(pack, own, Limits()) == (3, 2, 1)
-    assert counted(pack, own, Limits(), (3, 2, 1)) == (3, 2, 1)
+    instance = instance_of(problem(STEPS))
+    own = cost_levels(instance)
+    assert level_counts(instance, own) == (3, 2, 1)
+    assert rounded_counts(instance, own, (3, 2, 1), Limits()) == (3, 2, 1)
     # many small ones below a wide one: no fewer of a lower level than of a higher
-    wide = packing(problem([Task("w", 1.0, gpus=2, kappa=1.0), Task("s", 1.0, kappa=2.0)]))
-    assert counted(wide, levels(wide), Limits()) == (2, 2)
+    wide = instance_of(problem([Task("w", 1.0, gpus=2, kappa=1.0), Task("s", 1.0, kappa=2.0)]))
+    assert level_counts(wide, cost_levels(wide)) == (2, 2)
     # nor where the lower is not worth more work: six by columns of the higher, five by their sum
-    packed = packing(problem([*sizes(*[4.0] * 6, *[3.5] * 6), Task("s", 0.0, kappa=2.0)]))
-    assert counted(packed, levels(packed), Limits(), (5, 6)) == (6, 6)
+    packed = instance_of(problem([*sizes(*[4.0] * 6, *[3.5] * 6), Task("s", 0.0, kappa=2.0)]))
+    assert rounded_counts(packed, cost_levels(packed), (5, 6), Limits()) == (6, 6)
     between = Task("m", 0.0, kappa=1.25), Task("s", 0.0, kappa=2.0)
-    packed = packing(problem([*sizes(*[4.0] * 6, *[3.5] * 6, kappa=1.0), *between]))
-    assert counted(packed, levels(packed), Limits(), (5, 5, 6)) == (6, 6, 6)
-    closed = closed_bound(pack, own, (3, 2, 1))
+    packed = instance_of(problem([*sizes(*[4.0] * 6, *[3.5] * 6, kappa=1.0), *between]))
+    assert rounded_counts(packed, cost_levels(packed), (5, 5, 6), Limits()) == (6, 6, 6)
+    closed = closed_form_w(instance, own, (3, 2, 1))
     assert closed == pytest.approx(110 + 90 + 60 + 200, rel=1e-7)
     assert closed <= 460
-    assert closed_bound(pack, own, (4, 2, 1)) == pytest.approx(520, rel=1e-7)
-    assert closed_bound(pack, own, (5, 2, 1)) == pytest.approx(680, rel=1e-7)
+    assert closed_form_w(instance, own, (4, 2, 1)) == pytest.approx(520, rel=1e-7)
+    assert closed_form_w(instance, own, (5, 2, 1)) == pytest.approx(680, rel=1e-7)
     for method in (bound_area, bound_levels):
         outcome = method(problem(STEPS), limits=Limits(), seed=0)
         assert outcome.bound == pytest.approx(460, rel=1e-7)
@@ -257,71 +267,69 @@ def test_servers_hold_more_gpus_where_counts_alone_would_not() -> None:
     """Three of 5 GB on three GPUs each: five GPUs by their sum, but of four in a server no three
     of them; two share three GPUs, and the other has three."""
     tasks = [Task(f"w{k}", 5.0, gpus=3, kappa=2.0) for k in range(3)]
-    pack = packing(problem(tasks, servers=[Server((0,) * 4, 100.0)] * 4))
-    found = level_bound(pack, levels(pack), (5,), Limits())
+    instance = instance_of(problem(tasks, servers=[Server((0,) * 4, 100.0)] * 4))
+    found = server_assignment_bound(instance, cost_levels(instance), (5,), Limits())
     assert found.watts == pytest.approx(6 * 60 + 200, rel=1e-7)
     assert found.watts <= 560
     assert found.by.startswith("servers by counts of GPUs")
     # a server whose GPUs are all of the dearest level, one of both, and some asleep
     tasks = [Task(f"w{k}", 10.0, gpus=3, kappa=1.0) for k in range(2)]
     tasks += [Task("c", 10.0, gpus=3, kappa=2.0)]
-    pack = packing(problem(tasks, servers=[Server((0,) * 8, 100.0)] * 4))
-    found = level_bound(pack, levels(pack), (9, 6), Limits())
+    instance = instance_of(problem(tasks, servers=[Server((0,) * 8, 100.0)] * 4))
+    found = server_assignment_bound(instance, cost_levels(instance), (9, 6), Limits())
     assert found.watts == pytest.approx(6 * 110 + 3 * 60 + 200, rel=1e-7)
     assert found.watts <= 1040
 
 
-def searched(made: ConsolidationProblem) -> tuple[Packing, Search]:
-    pack = packing(made)
-    search = Search(pack, 0)
-    search.build(Limits(), tries=2)
-    return pack, search
+def bounded(made: ConsolidationProblem) -> tuple[Incumbent, Bound]:
+    """A placement, and the best bound of counts, columns and servers."""
+    instance = instance_of(made)
+    incumbent, levels = Incumbent(instance), cost_levels(instance)
+    construct(incumbent, Limits(), np.random.default_rng(0), 2)
+    closed = closed_form_bound(instance, levels, level_counts(instance, levels))
+    return incumbent, column_bounds(incumbent, levels, closed, Limits(), 0)
 
 
-def test_the_best_of_counts_servers_and_columns_is_proven() -> None:
+def test_the_best_of_counts_columns_and_servers_is_proven() -> None:
     """Two of 4 or 3.5 GB a GPU: six, though five would do for the sum; in three servers."""
-    pack, search = searched(problem(sizes(*[4.0] * 6, *[3.5] * 6, kappa=2.0)))
-    assert search.watts == pytest.approx(660)
-    for quick, counts, watts in ((False, (6,), 660.0), (True, (5,), 600.0)):
-        proof = prove(pack, search, Limits(), 0, quick=quick)
-        assert proof.counts == counts
-        assert proof.watts == pytest.approx(watts, rel=1e-7)
-        assert proof.by == "GPUs counted by level"
+    incumbent, bound = bounded(problem(sizes(*[4.0] * 6, *[3.5] * 6, kappa=2.0)))
+    assert incumbent.watts == pytest.approx(660)
+    assert bound.counts == (6,)
+    assert bound.watts == pytest.approx(660, rel=1e-7)
+    assert bound.by == "GPUs counted by level"
     tasks = [Task(f"w{k}", 10.0, gpus=3, kappa=2.0) for k in range(5)]
-    for quick in (False, True):
-        wide = searched(problem(tasks, servers=[Server((0,) * 8, 100.0)] * 4))
-        proof = prove(*wide, Limits(), 0, quick=quick)
-        assert proof.watts == pytest.approx(15 * 60 + 300, rel=1e-7)
-        assert proof.by.startswith("servers by counts of GPUs")
+    _, bound = bounded(problem(tasks, servers=[Server((0,) * 8, 100.0)] * 4))
+    assert bound.watts == pytest.approx(15 * 60 + 300, rel=1e-7)
+    assert bound.by.startswith("servers by counts of GPUs")
     # three of 4 GB at 110 W and three of 6 GB at 60 W: three GPUs, two of them dear, by counts;
     # but no two of the large fit one GPU, nor a third beside two of the small
     tasks = [*sizes(*[4.0] * 3, kappa=1.0), *sizes(*[6.0] * 3, name="s", kappa=2.0)]
-    mixed = searched(problem(tasks, servers=[Server((0, 0), 0.0)] * 8))
-    for quick, watts in ((False, 330.0), (True, 280.0)):
-        proof = prove(*mixed, Limits(), 0, quick=quick)
-        assert proof.watts == pytest.approx(watts, rel=1e-6)
-        assert proof.watts <= watts
-        assert proof.by.startswith("GPUs counted" if quick else "linear program over contents")
-    steps, found = searched(problem(STEPS))
-    own = levels(steps)
-    assert _reached(steps, found, own.quanta, own.of) == (3, 2, 1)
+    _, bound = bounded(problem(tasks, servers=[Server((0, 0), 0.0)] * 8))
+    assert bound.watts == pytest.approx(330, rel=1e-6)
+    assert bound.watts <= 330
+    assert bound.by.startswith("linear program over contents")
+    incumbent, _ = bounded(problem(STEPS))
+    levels = cost_levels(incumbent.instance)
+    assert counts_of(incumbent.instance, levels, incumbent.contents) == (3, 2, 1)
 
 
 def test_the_least_static_power_is_of_the_cheapest_servers() -> None:
-    even = packing(problem(sizes(1.0)))
-    assert [least_static(even, n) for n in (0, 1, 2, 3, 4, 5)] == [0, 100, 100, 200, 200, 300]
-    odd = packing(problem(sizes(1.0), servers=[Server((0, 0), 100.0), Server((0,) * 4, 120.0)]))
-    assert [least_static(odd, n) for n in (0, 1, 4, 5, 6)] == pytest.approx([0, 30, 120, 170, 220])
+    even = instance_of(problem(sizes(1.0)))
+    assert [least_static_w(even, n) for n in (0, 1, 2, 3, 4, 5)] == [0, 100, 100, 200, 200, 300]
+    odd = instance_of(problem(sizes(1.0), servers=[Server((0, 0), 100.0), Server((0,) * 4, 120.0)]))
+    assert [least_static_w(odd, n) for n in (0, 1, 4, 5, 6)] == pytest.approx(
+        [0, 30, 120, 170, 220]
+    )
 
 
 def test_no_more_servers_are_looked_at_than_a_placement_could_pay() -> None:
-    pack = packing(problem(sizes(1.0, kappa=2.0)))
-    assert server_limit(pack, 360.0, math.inf, 4) == 8
-    assert server_limit(pack, 360.0, 459.9, 4) == 2
-    assert server_limit(pack, 360.0, 460.0, 4) == 3
-    assert server_limit(pack, 360.0, 5000.0, 4) == 8
-    assert server_limit(pack, 360.0, 300.0, 4) == 2
-    free = packing(problem(sizes(1.0, kappa=2.0), servers=[Server((0, 0), 0.0)] * 8))
+    instance = instance_of(problem(sizes(1.0, kappa=2.0)))
+    assert server_limit(instance, 360.0, math.inf, 4) == 8
+    assert server_limit(instance, 360.0, 459.9, 4) == 2
+    assert server_limit(instance, 360.0, 460.0, 4) == 3
+    assert server_limit(instance, 360.0, 5000.0, 4) == 8
+    assert server_limit(instance, 360.0, 300.0, 4) == 2
+    free = instance_of(problem(sizes(1.0, kappa=2.0), servers=[Server((0, 0), 0.0)] * 8))
     assert server_limit(free, 100.0, 179.0, 2) == 3
     assert server_limit(free, 100.0, 1e4, 2) == 8
     assert server_limit(free, 100.0, 59.0, 6) == 3
@@ -344,22 +352,22 @@ def test_a_second_of_progress_has_a_least_price() -> None:
     """κ = 20 leaves all clocks open, κ = 1 the highest, κ = 1.25 those from 640 MHz on."""
     for kappa, price in ((20.0, 40.0), (1.0, 50.0), (1.25, (10 + 25.6) / 0.8)):
         task = Task("a", 10.0, kappa=kappa, duration_s=100.0)
-        assert work_j(packing(energy([task]))) == pytest.approx(100 * price)
+        assert work_j(instance_of(energy([task]))) == pytest.approx(100 * price)
     own = Task("a", 10.0, kappa=20.0, duration_s=100.0, beta=2.0, power=PowerLine(30.0, 0.01))
     # at β = 2 progress falls faster than power: the highest clock
-    assert work_j(packing(energy([own]))) == pytest.approx(100 * 40)
+    assert work_j(instance_of(energy([own]))) == pytest.approx(100 * 40)
     steep = Task("a", 10.0, kappa=20.0, duration_s=100.0, beta=0.4)
     least = (10 + 0.04 * 500 / 3) / (1 / 6) ** 0.4  # at 0.4 · 10 / (0.6 · 0.04) MHz
-    assert work_j(packing(energy([steep]))) == pytest.approx(100 * least)
+    assert work_j(instance_of(energy([steep]))) == pytest.approx(100 * least)
     flat = Task("a", 10.0, kappa=20.0, duration_s=100.0, power=PowerLine(20.0, 0.0))
-    assert work_j(packing(energy([flat]))) == pytest.approx(100 * 20)
+    assert work_j(instance_of(energy([flat]))) == pytest.approx(100 * 20)
     server = energy([Task("a", 10.0, kappa=1.0, duration_s=100.0)],
                     servers=[Server((0, 0), 30.0), Server((0,) * 4, 40.0)])  # fmt: skip
-    assert work_j(packing(server)) == pytest.approx(100 * 60)
+    assert work_j(instance_of(server)) == pytest.approx(100 * 60)
     cold = GpuKind("cold", 10.0, PowerLine(5.0, 0.02), f_min_mhz=1000.0, f_max_mhz=1000.0)
     other = energy([Task("a", 10.0, kappa=1.0, duration_s=100.0)], kinds=(ROOT, cold),
                    servers=[Server((0, 1))])  # fmt: skip
-    assert work_j(packing(other)) == pytest.approx(100 * 25)
+    assert work_j(instance_of(other)) == pytest.approx(100 * 25)
 
 
 def test_work_is_shared_by_memory_or_by_what_is_asked() -> None:
@@ -367,17 +375,17 @@ def test_work_is_shared_by_memory_or_by_what_is_asked() -> None:
     series = np.array([20.0, 60.0, 90.0])
     task = Task("a", 2.0, gpus=2, kappa=1.0, duration_s=35.0, util_percent=series)
     by_memory, by_asking = 2 * 50 * 35 * 0.2, 2 * 50 * (10 * 0.2 + 10 * 0.6 + 15 * 0.9)
-    assert work_j(packing(energy([task], period_s=10.0))) == pytest.approx(by_asking)
+    assert work_j(instance_of(energy([task], period_s=10.0))) == pytest.approx(by_asking)
     slack = energy([task], period_s=10.0, contention=0.9)
-    assert work_j(packing(slack)) == pytest.approx(by_memory)
+    assert work_j(instance_of(slack)) == pytest.approx(by_memory)
     short = Task("a", 10.0, kappa=1.0, duration_s=14.0, util_percent=np.array([20.0, 60.0, 90.0]))
-    assert work_j(packing(energy([short], period_s=10.0))) == pytest.approx(50 * 14)
+    assert work_j(instance_of(energy([short], period_s=10.0))) == pytest.approx(50 * 14)
     less = Task("b", 1.0, kappa=1.0, duration_s=14.0, util_percent=np.array([20.0, 60.0, 90.0]))
-    assert work_j(packing(energy([less], period_s=10.0))) == pytest.approx(50 * (2 + 2.4))
+    assert work_j(instance_of(energy([less], period_s=10.0))) == pytest.approx(50 * (2 + 2.4))
     odd = Task("a", 1.0, kappa=1.0, duration_s=14.3)
-    assert work_j(packing(energy([odd], contention=0.9))) == pytest.approx(50 * 1.43)
+    assert work_j(instance_of(energy([odd], contention=0.9))) == pytest.approx(50 * 1.43)
     both = energy([task, less], period_s=10.0, contention=0.9)
-    assert work_j(packing(both)) == pytest.approx(by_memory + 50 * 14 * 0.1)
+    assert work_j(instance_of(both)) == pytest.approx(by_memory + 50 * 14 * 0.1)
 
 
 def test_what_is_there_for_certain_needs_power() -> None:
@@ -390,7 +398,7 @@ def test_what_is_there_for_certain_needs_power() -> None:
     ]
     made = energy(tasks, servers=[Server((0, 0), 7.0)] * 2)
     expected = 10 * 57 + 30 * (57 + slow) + 20 * (slow + 7) + 10 * 0 + 10 * 57
-    assert presence_j(packing(made)) == pytest.approx(expected)
+    assert presence_j(instance_of(made)) == pytest.approx(expected)
     patient, prompt = (
         bound_energy(energy(tasks, servers=[Server((0, 0), 7.0)] * 2, waiting=w), limits=Limits(),
                      seed=0)
@@ -398,7 +406,7 @@ def test_what_is_there_for_certain_needs_power() -> None:
     )  # fmt: skip
     assert prompt.bound == pytest.approx(expected * (1 - 1e-9), rel=1e-12)
     assert prompt.bound_by.startswith("power of the tasks")
-    assert patient.bound == pytest.approx(work_j(packing(made)) * (1 - 1e-9), rel=1e-12)
+    assert patient.bound == pytest.approx(work_j(instance_of(made)) * (1 - 1e-9), rel=1e-12)
     assert patient.bound_by == "energy of the work itself"
 
 
@@ -406,7 +414,7 @@ def test_where_power_follows_utilisation_each_sample_has_its_price() -> None:
     """At 50 % least at 500 MHz, 20 W at √½ of the speed; at 0 % the highest clock costs 10 W."""
     rules: dict[str, Any] = {"util_scaled": True, "period_s": 50.0}
     half = Task("a", 10.0, kappa=20.0, duration_s=100.0, util_percent=np.array([50.0, 0.0]))
-    work = work_j(packing(energy([half], **rules)))
+    work = work_j(instance_of(energy([half], **rules)))
     assert work == pytest.approx(50 * 20 * math.sqrt(2) + 50 * 10)
     # present: at the least sample, 10 + 0.4 · 40 W; the work of a full GPU is more, of a tenth less
     for gigabytes, bound in ((10.0, 50 * 26 + 50 * 42), (1.0, 100 * 26)):
@@ -420,12 +428,12 @@ def test_where_power_follows_utilisation_each_sample_has_its_price() -> None:
 def test_a_gpu_costs_what_the_task_that_makes_it_necessary_does() -> None:
     """Dearest first: 6 GB at 110 W, then 3 and 3 at 90 W, of which the second opens a GPU."""
     tasks = [Task("a", 6.0, kappa=1.0), *[Task(f"b{k}", 3.0, kappa=1.25) for k in range(2)]]
-    pack = packing(problem(tasks))
-    assert least_power(pack, np.array([0, 1])) == pytest.approx(110 + 100)
-    assert least_power(pack, np.array([0, 1, 2])) == pytest.approx(110 + 90 + 100)
-    full = packing(problem(sizes(4.0, 4.0, 2.0, kappa=1.0)))
+    instance = instance_of(problem(tasks))
+    assert least_power(instance, np.array([0, 1])) == pytest.approx(110 + 100)
+    assert least_power(instance, np.array([0, 1, 2])) == pytest.approx(110 + 90 + 100)
+    full = instance_of(problem(sizes(4.0, 4.0, 2.0, kappa=1.0)))
     assert least_power(full, np.array([0, 1, 2])) == pytest.approx(110 + 100)
-    wide = packing(problem([Task("w", 6.0, gpus=3, kappa=1.0), *tasks[1:]],
+    wide = instance_of(problem([Task("w", 6.0, gpus=3, kappa=1.0), *tasks[1:]],
                            servers=[Server((0,) * 4, 50.0)]))  # fmt: skip
     assert least_power(wide, np.array([0])) == pytest.approx(330 + 50)
     assert least_power(wide, np.array([0, 1, 2])) == pytest.approx(330 + 50)

@@ -1,23 +1,26 @@
-"""The compact model by itself, and by turns with branching."""
+"""The compact model by itself, and where it takes turns with branch-and-price."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from ortools.sat.python import cp_model
-from trees_consolidation import built, least_watts
+from trees_consolidation import least_watts
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
 from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
-from optgap.models.result import Status, Termination
-from optgap.solvers.consolidation import exact as module
-from optgap.solvers.consolidation.branching import Tree
-from optgap.solvers.consolidation.compact import Compact
-from optgap.solvers.consolidation.exact import COMPACT_GPUS, COMPACT_TASKS, exact
-from optgap.solvers.consolidation.levels import levels
-from optgap.solvers.consolidation.packing import packing
-from optgap.solvers.consolidation.search import Search
+from optgap.models.result import Status
+from optgap.solvers.consolidation.bounds.level_counts import cost_levels, level_counts
+from optgap.solvers.consolidation.config import DEFAULT
+from optgap.solvers.consolidation.exact import Exact
+from optgap.solvers.consolidation.formulations.compact import Compact, solve_compact
+from optgap.solvers.consolidation.incumbent import Incumbent
+from optgap.solvers.consolidation.instance import instance_of
+from optgap.solvers.consolidation.outcome import Bound
 
 
 def small(seed: int) -> ConsolidationProblem:
@@ -25,82 +28,54 @@ def small(seed: int) -> ConsolidationProblem:
     return mixed(seed=seed, size=6, servers=4, gpus_per_server=2, capacity="none")
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(8))
 def test_numbered_servers_leave_an_optimal_placement(seed: int) -> None:
     problem = small(seed)
     least = least_watts(problem)
     assert least is not None
-    pack = packing(problem)
-    answer, places = Compact(pack, levels(pack), 4, None).run(Limits(20), 0.0, 4, 0)
+    instance = instance_of(problem)
+    model = Compact(instance, cost_levels(instance), 4, None)
+    answer, placement = model.run(Limits(20), 0.0, 4, 0)
     assert answer.status == cp_model.OPTIMAL
-    assert places is not None
-    assert problem.check(pack.solution(places)) == []
-    assert pack.total(places) == pytest.approx(least, rel=1e-6)
+    assert placement is not None
+    assert problem.check(instance.solution(placement)) == []
+    assert instance.total(placement) == pytest.approx(least, rel=1e-6)
 
 
 def test_no_server_is_passed_over_by_the_widest_tasks() -> None:
-    pack = packing(small(1))
-    compact = Compact(pack, levels(pack), 4, None)
-    widest = int(max(range(pack.tasks), key=lambda ell: (pack.width[ell], pack.rows[0, ell])))
+    instance = instance_of(small(1))
+    compact = Compact(instance, cost_levels(instance), 4, None)
+    widest = int(np.lexsort((-instance.demand[0], -instance.width))[0])
     compact.model.add(sum(compact.x[widest, g] for g in range(2, compact.gpus)) >= 1)
     answer, _ = compact.run(Limits(20), 0.0, 4, 0)
     assert answer.status == cp_model.INFEASIBLE
 
 
-@pytest.mark.parametrize("idle", ["branching", "the compact model"])
-def test_either_ends_it_where_the_other_comes_to_nothing(
-    idle: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_better_bound_does_not_limit_the_servers_of_the_compact_model() -> None:
+    """Three pairs of GPUs need three servers of three, where six GPUs would do with two."""
+    tasks = [Task(f"w{k}", 11.0, 2, 1.2) for k in range(3)] + [Task("s", 4.0, 1, 1.2)]
+    servers, kinds = [Server((0,) * 3, 200.0)] * 3, [GpuKind(memory_gb=16.0)]
+    problem = ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none"))
+    best = least_watts(problem)
+    assert best is not None
+    incumbent = Incumbent(instance_of(problem))
+    incumbent.offer([(0, 1), (3, 4), (6, 7), (2,)])  # a GPU more than it takes
+    assert best < incumbent.watts < best + 200.0
+    counts = level_counts(incumbent.instance, cost_levels(incumbent.instance))
+    assert incumbent.instance.servers_for(counts[0]) == 2
+    answer = solve_compact(incumbent, Bound(best, "known", counts), Limits(20), 2, 0, 10**6)
+    assert answer is not None
+    assert not answer.infeasible
+    assert incumbent.watts == pytest.approx(best, rel=1e-6)
+    assert answer.bound.watts <= best * (1 + 1e-6)
+
+
+@pytest.mark.parametrize(("literals", "by"), [(1_500_000, "compact"), (0, "columns")])
+def test_either_ends_it_where_the_other_has_next_to_no_time(literals: int, by: str) -> None:
+    """Few GPUs with memory alone: turns of 0.1 ms for the tree, or no model."""
     problem = mixed(seed=0, size=32, gpus_per_server=4, capacity="none")
-    proofs = []
-    monkeypatch.setattr(module, "TURN_S", 1e-4)  # no machine ends it in the first turn
-
-    def closing(*given: object) -> tuple[object, Termination, bool]:
-        proofs.append(given[2])
-        return given[2], Termination.TIME_LIMIT, False
-
-    if idle == "branching":
-        monkeypatch.setattr(Tree, "run", lambda tree, _: tree.bound)
-    else:
-        monkeypatch.setattr(module, "_close", closing)
-    outcome = exact(problem, limits=Limits(120), seed=0)
+    own = replace(DEFAULT.exact, turn_s=1e-4, compact_turn=1e5, compact_literals=literals)
+    outcome = Exact(instance_of(problem), Limits(120), 0, 0, replace(DEFAULT, exact=own)).run()
     assert outcome.status is Status.OPTIMAL
     assert problem.check(outcome.solution) == []
-    assert ("compact" in str(outcome.bound_by)) == (idle == "branching")
-    assert bool(proofs) == (idle != "branching")
-
-
-def test_only_few_gpus_with_memory_alone_have_turns() -> None:
-    def taken(problem: ConsolidationProblem) -> bool:
-        tree, _ = built(packing(problem))
-        return module._small(tree)
-
-    assert taken(small(0))
-    assert not taken(mixed(seed=0, size=6, servers=4, gpus_per_server=2, capacity="mean"))
-    assert not taken(mixed(seed=0, size=6, servers=4, gpus_per_server=2, gang="free"))
-    tasks = [Task(f"t{k}", 20.0, 2, 1.2) for k in range(COMPACT_GPUS // 2)]
-    one_more = [*tasks, Task("more", 20.0, 2, 1.2)]
-    for given, few in ((tasks, True), (one_more, False)):
-        servers = [Server((0, 0), 10.0)] * len(given)
-        assert taken(ConsolidationProblem.of([GpuKind()], servers, given)) == few
-    tiny = [Task(f"t{k}", 0.1, 2, 1.2) for k in range(COMPACT_TASKS + 1)]
-    for some, few in ((tiny[1:], True), (tiny, False)):
-        assert taken(ConsolidationProblem.of([GpuKind()], [Server((0, 0))] * 2, some)) == few
-
-
-def test_annealing_exchanges_tasks_of_several_gpus() -> None:
-    """Full servers, each with a dear and a cheap task: no task can go alone."""
-    sizes = {"dear a": 20.0, "cheap a": 12.0, "cheap b": 20.0, "dear b": 12.0}
-    tasks = [Task(name, gb, 2, 1.1 if "dear" in name else 1.5) for name, gb in sizes.items()]
-    servers = [Server((0, 0), 100.0)] * 2
-    problem = ConsolidationProblem.of([GpuKind()], servers, tasks, rules=Rules("none"))
-    pack = packing(problem)
-    search = Search(pack, 0)
-    search.offer([(0, 1), (0, 1), (2, 3), (2, 3)])
-    before, least = search.watts, least_watts(problem)
-    assert least is not None
-    assert least < before - 1.0
-    search.improve(Limits(10), 5.0, least)
-    assert search.places is not None
-    assert problem.check(pack.solution(search.places)) == []
-    assert search.watts == pytest.approx(least)
+    assert by in str(outcome.bound_by)

@@ -9,17 +9,10 @@ from strategies_consolidation import consolidation_problems, micro
 from optgap.heuristics.consolidation import POLICIES
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
 from optgap.models.consolidation.presets import bin_packing, mixed
-from optgap.models.consolidation.problem import Rules
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.consolidation import METHODS, auto, auto_bound
-from optgap.solvers.consolidation.bounds import Proof
-from optgap.solvers.consolidation.exact import _close
-from optgap.solvers.consolidation.exhaustive import exhaustive
-from optgap.solvers.consolidation.levels import counted, levels
-from optgap.solvers.consolidation.packing import packing
-from optgap.solvers.consolidation.search import Search
 
 BOUNDS = [name for name, e in METHODS.items() if e.kind == "bound" and "power" in e.goals]
 
@@ -201,22 +194,3 @@ def test_an_interrupt_is_told_and_nothing_is_called_optimal(method: str) -> None
         assert outcome.bound == pytest.approx(outcome.claimed)
     else:
         assert outcome.termination is Termination.INTERRUPTED
-
-
-def test_a_better_bound_does_not_limit_the_servers_of_the_compact_model() -> None:
-    """Three pairs of GPUs need three servers of three, where six GPUs would do with two."""
-    tasks = [Task(f"w{k}", 11.0, 2, 1.2) for k in range(3)] + [Task("s", 4.0, 1, 1.2)]
-    servers, kinds = [Server((0,) * 3, 200.0)] * 3, [GpuKind(memory_gb=16.0)]
-    problem = ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none"))
-    best = exhaustive(problem, limits=Limits(), seed=0).claimed
-    assert best is not None
-    pack = packing(problem)
-    own, search = levels(pack), Search(pack, 0)
-    search.offer([(0, 1), (3, 4), (6, 7), (2,)])  # a GPU more than it takes
-    assert best < search.watts < best + 200.0
-    counts = counted(pack, own, Limits())
-    assert pack.servers_for(counts[0]) == 2
-    proof, _, impossible = _close(pack, search, Proof(best, "known", counts), Limits(20), 2, 0)
-    assert not impossible
-    assert search.watts == pytest.approx(best, rel=1e-6)
-    assert proof.watts <= best * (1 + 1e-6)

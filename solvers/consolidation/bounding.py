@@ -1,0 +1,95 @@
+"""The bounds in order of cost, and the methods that do nothing but bound."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+from optgap.solvers.consolidation.bounds.level_counts import (
+    CostLevels,
+    closed_form_bound,
+    cost_levels,
+    counts_of,
+    level_counts,
+)
+from optgap.solvers.consolidation.bounds.server_assignment import server_assignment_bound
+from optgap.solvers.consolidation.column_generation.relaxations import (
+    BY_COLUMNS,
+    rounded_counts,
+    set_covering_bound,
+)
+from optgap.solvers.consolidation.config import DEFAULT, Params
+from optgap.solvers.consolidation.incumbent import Incumbent
+from optgap.solvers.consolidation.instance import instance_of
+from optgap.solvers.consolidation.outcome import Bound, bound_only, closed
+from optgap.solvers.consolidation.primal.annealing import anneal
+from optgap.solvers.consolidation.primal.construction import construct
+
+
+def column_bounds(
+    incumbent: Incumbent,
+    levels: CostLevels,
+    bound: Bound,
+    limits: Limits,
+    seed: int,
+    params: Params = DEFAULT,
+) -> Bound:
+    """Counts by level rounded up from columns, columns alone, then servers, while a gap is open.
+
+    The incumbent says which counts would be enough to close the gap.
+    """
+    instance = incumbent.instance
+    if incumbent.placement is not None and not closed(incumbent, bound):
+        hoped = counts_of(instance, levels, incumbent.contents)
+        own = limits.within(0.3 * limits.remaining)
+        counts = rounded_counts(instance, levels, hoped, own, params)
+        found = closed_form_bound(instance, levels, counts)
+        bound = found if found.watts >= bound.watts else bound
+    if not closed(incumbent, bound) and limits.stop is None:
+        contents = incumbent.contents if instance.identical_servers else []
+        own = limits.within(0.5 * limits.remaining)
+        watts = set_covering_bound(instance, contents, own, params)
+        bound = bound.raised(watts, BY_COLUMNS)
+    if not closed(incumbent, bound) and limits.stop is None:
+        own = limits.within(params.bounds.server_s)
+        found = server_assignment_bound(
+            instance, levels, bound.counts, own, watts=incumbent.watts, seed=seed,
+            params=params.bounds,
+        )  # fmt: skip
+        bound = bound.raised(found.watts, found.by)
+    return bound
+
+
+def bound_area(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
+    """GPUs of each level counted in closed form."""
+    instance = instance_of(problem)
+    levels = cost_levels(instance)
+    return bound_only(closed_form_bound(instance, levels, level_counts(instance, levels)), limits)
+
+
+def bound_levels(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
+    """Servers by counts of GPUs at each level, with counts in closed form."""
+    instance, incumbent = instance_of(problem), None
+    incumbent = Incumbent(instance)
+    if instance.tasks <= 2000:
+        construct(incumbent, limits, np.random.default_rng(seed), 2)
+    levels = cost_levels(instance)
+    counts = level_counts(instance, levels)
+    found = server_assignment_bound(
+        instance, levels, counts, limits, watts=incumbent.watts, seed=seed
+    )
+    return bound_only(found, limits)
+
+
+def bound_columns(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
+    """`column_bounds`, with a quick placement to say what is worth proving."""
+    instance = instance_of(problem, scaled="least")
+    rng, incumbent = np.random.default_rng(seed), Incumbent(instance)
+    construct(incumbent, limits, rng, 3)
+    levels = cost_levels(instance)
+    bound = closed_form_bound(instance, levels, level_counts(instance, levels))
+    seconds = min(1.0, instance.tasks / 100, 0.1 * limits.remaining)
+    anneal(incumbent, limits, seconds, bound.watts, rng)
+    return bound_only(column_bounds(incumbent, levels, bound, limits, seed), limits)

@@ -1,0 +1,145 @@
+"""A bound on the energy of every schedule that runs all tasks, see docs/consolidation-bounds.md.
+
+Two arguments; the larger counts.
+
+*Work.* A task at clock f makes at most (f/f_max)^β of progress per second, so each second of
+progress on one GPU has a price of at least g = min_f P(f)/(f/f_max)^β. Residents share the GPU's
+power in proportion to the memory they hold, or to the utilisation they ask for (q ≥ 1: at most
+100 % is delivered): neither adds up to more than the whole GPU.
+
+*Presence.* Where tasks start when they are submitted, task l is there from s to s + e at least,
+whatever slows it. At each instant the tasks that are there for certain need the power of the
+level-by-level count; its integral is a bound.
+
+While a GPU wakes it draws power and its residents rest, which leaves both as they are. Where power
+follows utilisation, U is at least a resident's own u[t]: g is taken sample by sample at that, and
+the count with the least sample of each task.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+from optgap.solvers.consolidation.bounds.level_counts import least_static_w
+from optgap.solvers.consolidation.instance import Instance, instance_of
+from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
+from optgap.solvers.consolidation.outcome import Bound, bound_only
+
+
+def bound_energy(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
+    """The larger of `work_j` and, without waiting, `presence_j`."""
+    instance = instance_of(problem)
+    best, by = work_j(instance), "energy of the work itself"
+    if not problem.rules.waiting:
+        there = presence_j(_at_least(instance))
+        if there > best:
+            best, by = there, "power of the tasks that are there for certain, over time"
+    return bound_only(Bound(best * (1 - BOUND_SAFETY), by, ()), limits)
+
+
+def work_j(instance: Instance) -> float:
+    """The energy of the work, J."""
+    problem = instance.problem
+    by_memory, by_asking = [], []
+    for ell, task in enumerate(problem.tasks):
+        busy = task.util_percent / 100
+        lasting = _lasting(problem, ell)
+        price = _price(instance, ell, busy if problem.rules.util_scaled else np.ones(1)) * task.gpus
+        by_memory.append(float((price * lasting).sum()) * float(problem.memory[ell]))
+        by_asking.append(float((price * busy * lasting).sum()))
+    best = math.fsum(by_memory) / float(problem.gpu_memory.max())
+    return max(best, math.fsum(by_asking)) if problem.rules.contention >= 1 else best
+
+
+def _lasting(problem: ConsolidationProblem, task: int) -> FloatArray:
+    """How much of a task's progress each of its samples is, s; the last goes on to its end."""
+    own, period = problem.tasks[task], problem.period_s
+    ends = np.minimum(np.arange(1, own.util_percent.size + 1) * period, own.duration_s)
+    ends[-1] = own.duration_s
+    return np.asarray(np.diff(ends, prepend=0.0))
+
+
+def _price(instance: Instance, task: int, busy: FloatArray) -> FloatArray:
+    """min over kinds and clocks of P(f)/(f/f_max)^β, J per s of progress on one GPU.
+
+    P is the task's own line with the least share of a server's static power. The price has one
+    minimum: where P' f = β P, else at an end of the range.
+
+    Parameters
+    ----------
+    busy: (n,) shares of the power above static that are drawn; the price for each.
+    """
+    problem = instance.problem
+    share = float((instance.server_w / instance.server_gpus).min())
+    best = np.full(busy.shape, np.inf)
+    for k in sorted(set(problem.gpu_kind.tolist())):
+        kind, own = problem.kinds[k], problem.tasks[task]
+        line, beta = problem.line(task, k), kind.beta if own.beta is None else own.beta
+        static, slope = line.static_w + share, line.slope_w_per_mhz * busy
+        low, high = kind.floor_mhz(own.kappa, own.beta), kind.f_max_mhz
+        clocks = [np.full(busy.shape, low), np.full(busy.shape, high)]
+        if beta < 1:
+            lowest = beta * static / np.maximum((1 - beta) * slope, 1e-300)
+            clocks.append(np.clip(lowest, low, high))
+        for f in clocks:
+            best = np.minimum(best, (static + slope * f) / (f / high) ** beta)
+    return best
+
+
+def _at_least(instance: Instance) -> Instance:
+    """With what each task draws at its least sample, where power follows utilisation."""
+    if not instance.problem.rules.util_scaled:
+        return instance
+    busy = np.array([float(task.util_percent.min()) / 100 for task in instance.problem.tasks])
+    slope = instance.slope * busy
+    return replace(instance, slope=slope, watts=instance.static_w + slope * instance.clock_mhz)
+
+
+def presence_j(instance: Instance) -> float:
+    """∫ of the least power of the tasks that are there for certain, J."""
+    problem = instance.problem
+    order = np.argsort(-instance.least_watts, kind="stable")
+    rank = np.empty(instance.tasks, dtype=np.int64)
+    rank[order] = np.arange(instance.tasks)
+    events = sorted(
+        [(t.submit_s, 1, ell) for ell, t in enumerate(problem.tasks)]
+        + [(t.submit_s + t.duration_s, 0, ell) for ell, t in enumerate(problem.tasks)]
+    )
+    there: list[int] = []
+    total, before = [], 0.0
+    watts = 0.0
+    for time, arrives, ell in events:
+        if time > before:
+            total.append(watts * (time - before))
+            before = time
+        place = bisect.bisect_left(there, int(rank[ell]))
+        if arrives:
+            there.insert(place, int(rank[ell]))
+        else:
+            there.pop(place)
+        watts = least_power(instance, order[there]) if there else 0.0
+    return math.fsum(total)
+
+
+def least_power(instance: Instance, tasks: np.ndarray) -> float:
+    """Least power of `tasks`, given dearest first, W.
+
+    The b-th dearest GPU costs at least as much as the task that makes b GPUs necessary.
+    """
+    width = instance.width[tasks]
+    needed = np.maximum.accumulate(width).astype(np.int64)
+    for r, limit in enumerate(instance.max_capacity.tolist()):
+        if limit:
+            filled = np.cumsum(instance.demand[r, tasks] * width)
+            needed = np.maximum(needed, -(-filled // limit))
+    opened: FloatArray = np.diff(needed, prepend=0).astype(np.float64)
+    return float((opened * instance.least_watts[tasks]).sum()) + least_static_w(
+        instance, int(needed[-1])
+    )

@@ -1,0 +1,139 @@
+"""GPUs counted level by level of cost: power ≥ Σ_q (c_q − c_{q−1})·B_q and the servers they take.
+
+A GPU that holds a task of level q or higher costs at least c_q, and the tasks of level ≥ q need at
+least B_q GPUs (`martello_toth`). With equal GPUs in equal servers and one power line for all tasks,
+the counts N_q of a placement also fix its power exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from optgap.solvers.consolidation.bounds.martello_toth import gpus_needed
+from optgap.solvers.consolidation.config import DEFAULT, BoundParams
+from optgap.solvers.consolidation.instance import Instance
+from optgap.solvers.consolidation.numerics import QUANTUM_W, Counts, FloatArray, IntArray
+from optgap.solvers.consolidation.outcome import Bound
+
+BY_COUNTS = "GPUs counted by level"
+
+
+@dataclass(frozen=True)
+class CostLevels:
+    """Costs of a GPU as few integers.
+
+    Parameters
+    ----------
+    quanta: (Q,) ascending cost of a GPU of each level, in `QUANTUM_W`, rounded down.
+    of: (L,) the level of each task.
+    exact: whether no level was merged.
+    """
+
+    quanta: tuple[int, ...]
+    of: IntArray
+    exact: bool
+
+    def above(self, q: int) -> IntArray:
+        """The tasks of level q or higher."""
+        return np.flatnonzero(self.of >= q)
+
+    @property
+    def steps_w(self) -> FloatArray:
+        """(Q,) what each level costs more than the one below, W."""
+        return np.asarray(np.diff([0, *self.quanta]) * QUANTUM_W)
+
+
+def cost_levels(
+    instance: Instance, most: int = DEFAULT.bounds.levels, watts: FloatArray | None = None
+) -> CostLevels:
+    """The levels of a GPU's cost; each task at the least it can cost.
+
+    Parameters
+    ----------
+    most: levels; more are merged, each task to the next lower one.
+    watts: (L,) what a GPU costs that runs only this task, if not `Instance.least_watts`.
+    """
+    watts = instance.least_watts if watts is None else watts
+    each = np.floor(watts / QUANTUM_W * (1 + 1e-15)).astype(np.int64)
+    found = np.unique(each)
+    exact = len(found) <= most
+    if not exact:
+        ranks = np.unique(np.linspace(0, len(found) - 1, most + 1).astype(int)[:-1])
+        found = found[ranks]
+    of = np.searchsorted(found, each, side="right") - 1
+    return CostLevels(tuple(int(x) for x in found), of, exact)
+
+
+def counts_fix_power(instance: Instance, levels: CostLevels) -> bool:
+    """Whether a placement's counts by level fix its power, and every task fits a server."""
+    narrow = not instance.gang or int(instance.width.max()) <= int(instance.server_gpus[0])
+    return instance.identical_servers and instance.cost_is_maximum and levels.exact and narrow
+
+
+def level_counts(
+    instance: Instance, levels: CostLevels, params: BoundParams = DEFAULT.bounds
+) -> Counts:
+    """(Q,) how many GPUs cost each level or more, at least."""
+    demand = (instance.demand @ instance.width) / np.maximum(instance.max_capacity, 1)
+    number = len(levels.quanta)
+    rows = np.argsort(-demand, kind="stable")[: max(1, params.rows_times_levels // number)]
+    alphas = int(np.clip(params.all_alphas // (number * len(rows)), 1, params.alphas))
+    counts = [gpus_needed(instance, levels.above(q), rows, alphas) for q in range(number)]
+    return falling(counts)
+
+
+def falling(counts: list[int]) -> Counts:
+    """Raised where a higher level has more."""
+    found: IntArray = np.maximum.accumulate(np.array(counts, dtype=np.int64)[::-1])[::-1]
+    return tuple(found.tolist())
+
+
+def counts_of(instance: Instance, levels: CostLevels, contents: list[list[int]]) -> Counts:
+    """(Q,) GPUs of each level or more among GPUs with these residents."""
+    tops = np.array([int(levels.of[tasks].max()) for tasks in contents])
+    return tuple(int((tops >= q).sum()) for q in range(len(levels.quanta)))
+
+
+def least_static_w(instance: Instance, gpus: int) -> float:
+    """The least static power of servers with so many GPUs, W."""
+    if instance.identical_servers:
+        return float(instance.server_w[0]) * instance.servers_for(gpus)
+    order = np.argsort(instance.server_w / instance.server_gpus, kind="stable")
+    total, left = 0.0, float(gpus)
+    for i in order.tolist():
+        share = min(1.0, left / float(instance.server_gpus[i]))
+        total += share * float(instance.server_w[i])
+        left -= share * float(instance.server_gpus[i])
+        if left <= 0:
+            break
+    return total
+
+
+def closed_form_w(instance: Instance, levels: CostLevels, counts: Counts) -> float:
+    """Σ_q (c_q − c_{q−1})·counts_q and the static power of as many servers as that takes, W."""
+    steps = np.diff([0, *levels.quanta])
+    gpus = sum(int(a) * b for a, b in zip(steps, counts, strict=True)) * QUANTUM_W
+    return gpus * (1 - 1e-12) + least_static_w(instance, counts[0])
+
+
+def closed_form_bound(instance: Instance, levels: CostLevels, counts: Counts) -> Bound:
+    """The same as a bound."""
+    return Bound(closed_form_w(instance, levels, counts), BY_COUNTS, counts)
+
+
+def server_limit(instance: Instance, bound: float, watts: float, gpus: int) -> int:
+    """How many of the equal servers a placement of at most `watts` can wake.
+
+    More than the bound's own share of them has to be paid for out of the gap.
+    """
+    most = len(instance.server_w)
+    each, least = float(instance.server_w[0]), instance.servers_for(gpus)
+    if not math.isfinite(watts):
+        return most
+    if each <= 0:
+        return min(most, max(least, int(watts / float(instance.least_watts.min())) + 1))
+    without = bound - each * least
+    return max(least, min(most, int((watts - without) / each + 1e-9)))

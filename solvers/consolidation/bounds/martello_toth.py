@@ -1,0 +1,50 @@
+"""How many GPUs tasks need at least, in closed form: sums, and Martello and Toth's L2 bound."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optgap.solvers.consolidation.instance import Instance
+from optgap.solvers.consolidation.numerics import IntArray
+
+
+def gpus_needed(
+    instance: Instance, tasks: IntArray, rows: IntArray | None = None, alphas: int = 40
+) -> int:
+    """The GPUs that `tasks` need at least: widest task, sums of each row, large items.
+
+    Parameters
+    ----------
+    rows: capacity rows for which L2 is taken; all where it is left out.
+    alphas: thresholds α of L2 at most, for each row.
+    """
+    if not tasks.size:
+        return 0
+    width = instance.width[tasks]
+    best = int(width.max())
+    sums = (instance.demand[:, tasks] @ width).tolist()
+    for total, limit in zip(sums, instance.max_capacity.tolist(), strict=True):
+        best = max(best, -(-total // limit) if limit else 0)
+    for r in range(len(instance.max_capacity)) if rows is None else rows.tolist():
+        limit = int(instance.max_capacity[r])
+        if limit:
+            best = max(best, _l2(instance.demand[r, tasks], width, limit, alphas))
+    return best
+
+
+def _l2(sizes: IntArray, width: IntArray, limit: int, most: int) -> int:
+    """Martello and Toth's L2: above limit − α an item is alone, above half no two go together.
+
+    With α = 0 it is no less than the sum over the limit.
+    """
+    best = 0
+    alphas = np.unique(sizes[sizes * 2 <= limit])
+    for alpha in [0, *alphas[:: max(1, len(alphas) // most)].tolist()]:
+        alone = sizes > limit - alpha
+        large = (sizes * 2 > limit) & ~alone
+        small = (sizes * 2 <= limit) & (sizes >= alpha)
+        room = int(width[large].sum()) * limit - int((sizes * width)[large].sum())
+        rest = int((sizes * width)[small].sum()) - room
+        count = int(width[alone].sum() + width[large].sum())
+        best = max(best, count + max(0, -(-rest // limit)))
+    return best

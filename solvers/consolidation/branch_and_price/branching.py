@@ -1,0 +1,82 @@
+"""Branching rules: how a node is split so that every placement in it is in one of its children.
+
+Counts come first: a fractional N_q or Z splits its interval. Where all are whole, the widest task
+    of
+several GPUs goes into each server; where all of those are assigned, the vector of counts is split
+off from the rest of the box.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
+from optgap.solvers.consolidation.instance import Instance
+from optgap.solvers.consolidation.numerics import INTEGRALITY, Counts, FloatArray, IntArray
+
+
+def split_count(box: CountBox, found: FloatArray, prices_w: FloatArray) -> list[CountBox]:
+    """Both sides of the fractional count that is worth most; none where all are whole.
+
+    Parameters
+    ----------
+    found: (Q+1,) of the linear program. prices_w: (Q+1,) what one more costs.
+    """
+    fraction = np.abs(found - np.round(found))
+    if fraction.max() <= INTEGRALITY:
+        return []
+    weight = fraction * np.maximum(prices_w, INTEGRALITY)  # servers may cost nothing
+    j = int(np.where(fraction > INTEGRALITY, weight, 0.0).argmax())
+    below = math.floor(found[j])
+    return [
+        CountBox((*box.low[:j], below + 1, *box.low[j + 1 :]), box.high),
+        CountBox(box.low, (*box.high[:j], below, *box.high[j + 1 :])),
+    ]
+
+
+def split_around(box: CountBox, counts: Counts) -> Iterator[CountBox]:
+    """The counts alone, and the rest of the box in boxes that leave them out."""
+    yield CountBox(counts, counts)
+    low, high = list(box.low), list(box.high)
+    for j, x in enumerate(counts):
+        for least, most in ((x + 1, box.high[j]), (box.low[j], x - 1)):
+            if least <= most:
+                yield CountBox((*low[:j], least, *low[j + 1 :]), (*high[:j], most, *high[j + 1 :]))
+        low[j] = high[j] = x
+
+
+def split_beyond(box: CountBox, counts: Counts) -> Iterator[CountBox]:
+    """What is more than the counts somewhere, without overlap; the rest is left out."""
+    high = list(box.high)
+    for j, x in enumerate(counts):
+        if x < box.high[j]:
+            yield CountBox((*box.low[:j], max(x + 1, box.low[j]), *box.low[j + 1 :]), tuple(high))
+        high[j] = min(x, high[j])
+
+
+def unassigned(instance: Instance, assignment: ServerAssignment) -> IntArray:
+    """Tasks of several GPUs that no server has yet, where one must."""
+    if not instance.gang:
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero((instance.width > 1) & (assignment.server < 0))
+
+
+def split_servers(
+    instance: Instance, assignment: ServerAssignment, servers: int
+) -> Iterator[ServerAssignment]:
+    """The widest unassigned task in each server in use, and in the first that is empty.
+
+    Servers are alike: every placement renumbers to one of these.
+
+    Parameters
+    ----------
+    servers: most that may be awake.
+    """
+    tasks = unassigned(instance, assignment)
+    order = np.lexsort((-instance.largest_share[tasks], -instance.width[tasks]))
+    task = int(tasks[order[0]])
+    for server in range(min(assignment.first_empty + 1, servers)):
+        yield assignment.assign([(task, server)])

@@ -1,0 +1,50 @@
+"""Columns onto the GPUs of servers: a placement from what each GPU holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from optgap.solvers.consolidation.column_generation.master import FREE, RestrictedMaster
+from optgap.solvers.consolidation.numerics import Column, IntArray, Placement
+
+
+def pack_columns(
+    master: RestrictedMaster, columns: Sequence[tuple[Column, int]]
+) -> Placement | None:
+    """A placement whose GPUs hold these columns; None where servers or columns do not suffice.
+
+    Parameters
+    ----------
+    columns: each for one GPU, with its server or `FREE`. What covers a task too often is left out.
+    """
+    instance, of = master.instance, master.levels.of
+    columns = sorted(columns, key=lambda one: -max(int(of[ell]) for ell in one[0]))
+    seats = master.server_gpus
+    used = Counter(server for _, server in columns if server != FREE)
+    if any(number > seats for number in used.values()):
+        return None
+    free = iter(i * seats + k for i in range(len(instance.server_w)) for k in range(used[i], seats))
+    own = {server: iter(range(server * seats, (server + 1) * seats)) for server in used}
+    left = instance.width.copy()
+    placement: list[list[int]] = [[] for _ in range(instance.tasks)]
+    for column, server in columns:
+        gpu = next(free if server == FREE else own[server], None)
+        if gpu is None:
+            return None
+        for ell in column:
+            if left[ell]:
+                left[ell] -= 1
+                placement[ell].append(gpu)
+    return None if left.any() else [tuple(sorted(gpus)) for gpus in placement]
+
+
+def pack_usage(master: RestrictedMaster, usage: IntArray) -> Placement | None:
+    """The same for whole numbers of GPUs of the master's columns."""
+    columns: list[tuple[Column, int]] = []
+    for index in np.flatnonzero(usage).tolist():
+        one = (master.columns[index], int(master.column_server[index]))
+        columns += [one] * int(usage[index])
+    return pack_columns(master, columns)

@@ -1,0 +1,86 @@
+"""Enumeration by reduced cost: every column that a placement for less than a given power can use.
+
+For the duals of the master, bound + Σ (reduced cost of S)·λ_S is below every placement in the box;
+so a column whose reduced cost is more than what lies between the bound and a power is in no
+placement for that. A column to which another task could be added at the same cost is left out where
+that task takes as many GPUs as one of the column's: the larger one stands for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from optgap.solvers.consolidation.column_generation.dual_bound import Duals
+from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
+from optgap.solvers.consolidation.column_generation.kernels import (
+    DEEPEST,
+    all_columns,
+    fill_tables,
+)
+from optgap.solvers.consolidation.column_generation.pricing import Priced
+from optgap.solvers.consolidation.config import DEFAULT, EnumerationParams
+from optgap.solvers.consolidation.numerics import Column, IntArray
+
+
+@dataclass(frozen=True)
+class Enumerated:
+    """Columns by rising reduced cost.
+
+    Parameters
+    ----------
+    complete: no column is missing, so that what they cannot cover no placement can.
+    """
+
+    columns: list[Column]
+    complete: bool
+
+
+def enumerate_columns(
+    generation: ColumnGeneration,
+    duals: Duals,
+    watts: float,
+    most: int,
+    share: float = 1.0,
+    params: EnumerationParams = DEFAULT.enumeration,
+) -> Enumerated:
+    """Columns that placements for no more than `watts` can use, in the master's box.
+
+    No task is assigned to a server. There are none, and not all, where there are more than `most`.
+
+    Parameters
+    ----------
+    share: of what lies between bound and `watts`: with less than 1 not all columns are listed.
+    """
+    master, pricer, instance = generation.master, generation.pricer, generation.instance
+    level = pricer.task_levels
+    rents = duals.rents[level]
+    bound = generation.bound(duals, Priced(rents, rents, [], True))
+    slip = 2 * pricer.tolerance  # what a column may be worth beyond its rent where pricing ended
+    gap = share * (watts - bound) + slip * master.box.high[0]
+    worth, tables = duals.tasks[pricer.order], pricer.tables(pricer.coarse)
+    fill_tables(pricer.coarse, pricer.room, worth, tables)
+    found: IntArray = np.zeros(
+        (most, min(DEEPEST, _most_tasks(pricer.demand, pricer.limit))), np.int64
+    )
+    size, beyond = np.zeros(most, dtype=np.int64), np.zeros(most)
+    number, ended = all_columns(
+        pricer.demand, pricer.limit, worth, pricer.coarse, pricer.room, tables, rents - gap,
+        np.searchsorted(-level, -level), instance.width[pricer.order], found, size, beyond,
+        params.nodes,
+    )  # fmt: skip
+    if not ended:
+        return Enumerated([], False)
+    reduced = gap - beyond[:number]
+    columns = [
+        tuple(sorted(pricer.order[found[k, : size[k]]].tolist()))
+        for k in np.argsort(reduced, kind="stable").tolist()
+    ]
+    return Enumerated(columns, share >= 1.0 and bool((reduced >= -slip).all()))
+
+
+def _most_tasks(demand: IntArray, limit: IntArray) -> int:
+    """No more tasks than these fit a GPU; at least one."""
+    smallest = np.cumsum(np.sort(demand, axis=1), axis=1)
+    return max(1, int((smallest <= limit[:, None]).sum(axis=1).min()))

@@ -1,0 +1,290 @@
+"""The restricted master: set covering over contents of a GPU, with counts of GPUs by level.
+
+With equal GPUs in equal servers a placement costs Σ_q s_q·N_q + P·Z, where N_q is how many GPUs
+cost level q or more, s_q the step in cost to that level, Z the awake servers and P their static
+power. λ_S counts the GPUs that hold the column S:
+
+    min  Σ_q s_q·N_q + P·Z
+    Σ_{S∋l} λ_S ≥ v_l                                 every task l             (dual π)
+    N_q ≥ Σ_{S of level ≥ q} λ_S                      every level q            (μ)
+    W·Z ≥ N_0                                         W GPUs in a server       (ω)
+    Σ_{S in server i} λ_S ≤ W                         once tasks are assigned  (τ)
+
+GPUs beyond the box of counts can be bought at a penalty, so that no program is infeasible. The
+penalty starts low and rises only where such GPUs are used: the duals stay near those of the box
+around, and far fewer columns are worth anything.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.bounds.level_counts import CostLevels
+from optgap.solvers.consolidation.column_generation.dual_bound import Duals
+from optgap.solvers.consolidation.column_generation.highs import quiet_highs, solve_within
+from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
+from optgap.solvers.consolidation.config import DEFAULT, MasterParams
+from optgap.solvers.consolidation.instance import Instance
+from optgap.solvers.consolidation.numerics import Column, FloatArray, IntArray
+
+DUAL, PRIMAL = 1, 4
+"""HiGHS's simplex: after rows or bounds have changed, and after columns have been added."""
+SURPLUS = 1e-7
+"""GPUs beyond the counts that are more than what a linear program is off by."""
+FREE, EXCLUDED = -1, -2
+"""In place of a column's server: it may be in any, or the assignment allows it in none."""
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Of the restricted master: columns whose λ is basic, and HiGHS's words for the rest."""
+
+    columns: frozenset[Column]
+    others: list[Any]
+    rows: list[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class LpSolution:
+    """Of the restricted master.
+
+    Parameters
+    ----------
+    value: W. counts: (Q+1,) N and Z. usage: (columns,) λ. surplus: most GPUs beyond any row.
+    """
+
+    value: float
+    counts: FloatArray
+    usage: FloatArray
+    surplus: float
+    duals: Duals
+
+
+class RestrictedMaster:
+    """The linear program, kept warm in one HiGHS object.
+
+    Parameters
+    ----------
+    servers: how many have a row; 0 where a task's GPUs may be anywhere.
+    static_w: of a server, if not that of the instance's.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        levels: CostLevels,
+        box: CountBox,
+        servers: int,
+        static_w: float | None = None,
+        params: MasterParams = DEFAULT.master,
+    ) -> None:
+        import highspy
+
+        self.instance, self.levels, self.servers, self.params = instance, levels, servers, params
+        self.static_w = float(instance.server_w[0]) if static_w is None else static_w
+        self.server_gpus = int(instance.server_gpus[0])
+        self.steps: FloatArray = levels.steps_w
+        self.prices: FloatArray = np.append(self.steps, self.static_w)
+        self.dearest_gpu_w = float(self.steps.sum())
+        self.columns: list[Column] = []
+        self._known: set[Column] = set()
+        self._sizes: IntArray = np.zeros(0, dtype=np.int64)
+        self._members: IntArray = np.zeros(0, dtype=np.int64)  # of all columns, one after another
+        self.column_server: IntArray = np.zeros(0, dtype=np.int64)
+        self.assignment = ServerAssignment.none(instance.tasks, servers)
+        self._highs = quiet_highs(ones=True)
+        self._infinity = highspy.kHighsInf
+        self._penalty = self._max_penalty = 0.0
+        self._primal = False
+        self._first = 2 * (len(self.steps) + 1) + servers
+        self._build()
+        self.set_box(box)
+        self.add((ell,) for ell in range(instance.tasks))
+
+    def _build(self) -> None:
+        highs, tasks, levels = self._highs, self.instance.tasks, len(self.steps)
+        for v in self.instance.width.tolist():
+            highs.addRow(float(v), self._infinity, 0, [], [])
+        for _ in range(levels + 1):
+            highs.addRow(0.0, self._infinity, 0, [], [])
+        for _ in range(self.servers):
+            highs.addRow(-float(self.server_gpus), self._infinity, 0, [], [])
+        seats = tasks + levels
+        for q, step in enumerate(self.steps.tolist()):
+            rows, values = [tasks + q], [1.0]
+            if q == 0:
+                rows, values = [tasks, seats], [1.0, -1.0]
+            highs.addCol(step, 0.0, self._infinity, len(rows), rows, values)
+        highs.addCol(self.static_w, 0.0, self._infinity, 1, [seats], [float(self.server_gpus)])
+        for row in (*range(tasks, seats + 1), *self._server_rows()):
+            highs.addCol(0.0, 0.0, self._infinity, 1, [row], [1.0])
+
+    def _server_rows(self) -> range:
+        first = self.instance.tasks + len(self.steps) + 1
+        return range(first, first + self.servers)
+
+    def watts(self, counts: Iterable[float]) -> float:
+        """What counts of GPUs and servers cost, W."""
+        return math.fsum(p * x for p, x in zip(self.prices.tolist(), counts, strict=True))
+
+    def set_box(self, box: CountBox) -> None:
+        """Let N and Z be in a box."""
+        for j, (low, high) in enumerate(zip(box.low, box.high, strict=True)):
+            self._highs.changeColBounds(j, float(low), float(high))
+        self._charge(self.params.first_penalty, self.params.max_penalty)
+        self.box = box
+
+    def set_target(self, least: FloatArray, servers: int) -> None:
+        """Let the counts of GPUs be any that are no less, in so many servers: for duals alone."""
+        for j, low in enumerate([*least.tolist(), float(servers)]):
+            high = float(self.instance.gpus) if j < len(least) else low
+            self._highs.changeColBounds(j, low, high)
+        self._charge(self.params.target_penalty, self.params.target_penalty)
+
+    def _charge(self, penalty: float, most: float) -> None:
+        """What GPUs beyond the counts cost, in times the dearest GPU and a server."""
+        if penalty != self._penalty:
+            for column in range(len(self.prices), self._first):
+                self._highs.changeColCost(column, penalty * (self.dearest_gpu_w + self.static_w))
+        self._penalty, self._max_penalty = penalty, most
+
+    def raise_penalty(self, surplus: float) -> bool:
+        """Let GPUs beyond the counts cost more, where there are any; whether they do."""
+        if self._penalty >= self._max_penalty or surplus <= SURPLUS:
+            return False
+        raised = min(self._max_penalty, self.params.penalty_growth * self._penalty)
+        self._charge(raised, self._max_penalty)
+        return True
+
+    def add(self, columns: Iterable[Iterable[int]]) -> int:
+        """Add columns that fit a GPU; says how many are new."""
+        fresh = []
+        for one in columns:
+            column = tuple(sorted(int(ell) for ell in one))
+            if column and column not in self._known:
+                self._known.add(column)
+                fresh.append(column)
+        if not fresh:
+            return 0
+        tasks, first = self.instance.tasks, len(self.columns)
+        of = self.levels.of.tolist()
+        for column in fresh:
+            rows = [*column, *range(tasks, tasks + max(of[ell] for ell in column) + 1)]
+            values = [1.0] * len(column) + [-1.0] * (len(rows) - len(column))
+            self._highs.addCol(0.0, 0.0, self._infinity, len(rows), rows, values)
+        self.columns += fresh
+        self._sizes = np.append(self._sizes, [len(column) for column in fresh])
+        self._members = np.append(self._members, [ell for column in fresh for ell in column])
+        self.column_server = np.append(self.column_server, np.full(len(fresh), FREE))
+        self._set_column_servers(first)
+        self._primal = True
+        return len(fresh)
+
+    def set_servers(self, assignment: ServerAssignment) -> None:
+        """Keep tasks in, or out of, servers."""
+        self.assignment = assignment
+        self._set_column_servers(0)
+
+    def _set_column_servers(self, first: int) -> None:
+        """Give the columns from `first` on the server that the assignment gives them."""
+        old = self.column_server[first:]
+        new = self._servers_of(first)
+        rows = self._server_rows()
+        for k in np.flatnonzero(new != old).tolist():
+            column = self._first + first + k
+            if old[k] >= 0:
+                self._highs.changeCoeff(rows[int(old[k])], column, 0.0)
+            if new[k] >= 0:
+                self._highs.changeCoeff(rows[int(new[k])], column, -1.0)
+            if (old[k] == EXCLUDED) != (new[k] == EXCLUDED):
+                most = 0.0 if new[k] == EXCLUDED else self._infinity
+                self._highs.changeColBounds(column, 0.0, most)
+        self.column_server[first:] = new
+
+    def _servers_of(self, first: int) -> IntArray:
+        """The server of the columns from `first` on, `FREE` or `EXCLUDED`."""
+        sizes = self._sizes[first:]
+        if not (self.assignment.any and len(sizes)):
+            return np.full(len(sizes), FREE, dtype=np.int64)
+        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        members = self._members[len(self._members) - int(sizes.sum()) :]
+        own = self.assignment.server[members]
+        most = np.maximum.reduceat(own, starts)
+        least = np.minimum.reduceat(np.where(own < 0, self.servers, own), starts)
+        found: IntArray = np.where((most >= 0) & (least != most), EXCLUDED, most)
+        settled = np.repeat(found, sizes)
+        out = self.assignment.forbidden[members, np.maximum(settled, 0)]
+        barred = np.logical_or.reduceat(out & (settled >= 0) & (own < 0), starts)
+        found[barred] = EXCLUDED
+        return found
+
+    def fix(self, index: int, least: int, most: int | None = None) -> None:
+        """Let a column have at least so many GPUs; 0 takes that back."""
+        limit = self._infinity if most is None else float(most)
+        if self.column_server[index] == EXCLUDED:
+            limit = float(least)
+        self._highs.changeColBounds(self._first + index, float(least), limit)
+
+    def solve(self, limits: Limits) -> LpSolution | None:
+        """The solution of the program as it is; None where HiGHS did not come to one in time."""
+        self._highs.setOptionValue("simplex_strategy", PRIMAL if self._primal else DUAL)
+        self._primal = False
+        solution = solve_within(self._highs, limits)
+        if not (solution.value_valid and solution.dual_valid):
+            return None
+        found, levels = np.array(solution.col_value), len(self.steps)
+        return LpSolution(
+            float(self._highs.getInfo().objective_function_value),
+            found[: levels + 1],
+            found[self._first :],
+            float(found[levels + 1 : self._first].max()),
+            Duals.of_rows(np.array(solution.row_dual), self.instance.tasks, levels),
+        )
+
+    @property
+    def basis(self) -> Basis:
+        """Where the last linear program ended."""
+        import highspy
+
+        status = self._highs.getBasis()
+        states, basic = list(status.col_status), highspy.HighsBasisStatus.kBasic
+        inside = (k for k, one in enumerate(states[self._first :]) if one == basic)
+        columns = frozenset(self.columns[k] for k in inside)
+        return Basis(columns, states[: self._first], list(status.row_status))
+
+    def start_at(self, basis: Basis | None) -> None:
+        """Begin the next linear program at a basis, unless a column of it was removed."""
+        if basis is None or not basis.columns <= self._known:
+            return
+        import highspy
+
+        kinds = highspy.HighsBasisStatus
+        status = highspy.HighsBasis()
+        used = [kinds.kBasic if one in basis.columns else kinds.kLower for one in self.columns]
+        status.col_status, status.row_status = basis.others + used, basis.rows
+        self._highs.setBasis(status)
+
+    def remove_unused(self) -> None:
+        """Remove half of the columns, those of the largest reduced costs, when there are many.
+
+        None may be fixed. Columns of one task stay.
+        """
+        params = self.params
+        most = max(params.columns, params.columns_per_task * self.instance.tasks)
+        if len(self.columns) <= most:
+            return
+        reduced = np.array(solve_within(self._highs, Limits()).col_dual)[self._first :]
+        kept = self._sizes == 1
+        kept[np.argsort(reduced, kind="stable")[: most // 2]] = True
+        gone = np.flatnonzero(~kept)
+        self._highs.deleteCols(len(gone), (gone + self._first).astype(np.int32))
+        self.columns = [one for one, keep in zip(self.columns, kept.tolist(), strict=True) if keep]
+        self._known = set(self.columns)
+        self._members = self._members[np.repeat(kept, self._sizes)]
+        self._sizes, self.column_server = self._sizes[kept], self.column_server[kept]

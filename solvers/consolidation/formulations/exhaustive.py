@@ -1,0 +1,102 @@
+"""Brute force: every set of GPUs for every task, equal empty servers and GPUs tried once."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.consolidation.instance import Instance, instance_of
+
+MOST_TASKS = 6
+
+
+class Enumeration:
+    """Depth-first over the tasks in order."""
+
+    def __init__(self, instance: Instance, limits: Limits) -> None:
+        self.instance, self.limits = instance, limits
+        self.places: list[tuple[int, ...]] = []
+        self.held: dict[int, list[int]] = {}
+        self.best: float | None = None
+        self.found: list[tuple[int, ...]] = []
+        self.visited = 0
+        self.stopped: Termination | None = limits.stop
+
+    def run(self) -> None:
+        """Place the next task everywhere it fits."""
+        self.visited += 1
+        if self.visited % 256 == 0:
+            self.stopped = self.limits.stop
+        if self.stopped is not None:
+            return
+        watts = self.instance.total(self.places)
+        if self.best is not None and watts >= self.best:
+            return  # another task never lowers the power
+        if len(self.places) == self.instance.tasks:
+            self.best, self.found = watts, list(self.places)
+            return
+        task = len(self.places)
+        for gpus in self._choices(task):
+            for g in gpus:
+                self.held.setdefault(g, []).append(task)
+            self.places.append(gpus)
+            self.run()
+            self.places.pop()
+            for g in gpus:
+                self.held[g].pop()
+
+    def _choices(self, task: int) -> list[tuple[int, ...]]:
+        instance, seen, found = self.instance, set(), []
+        fitting = [g for g in range(instance.gpus) if self._fits(task, g)]
+        for gpus in combinations(fitting, int(instance.width[task])):
+            servers = {int(instance.gpu_server[g]) for g in gpus}
+            if instance.gang and len(servers) > 1:
+                continue
+            key = tuple(sorted(self._signature(i, gpus) for i in servers))
+            if key not in seen:
+                seen.add(key)
+                found.append(gpus)
+        return found
+
+    def _fits(self, task: int, g: int) -> bool:
+        total = self.instance.demand[:, [*self.held.get(g, []), task]].sum(axis=1)
+        return bool((total <= self.instance.capacity[int(self.instance.gpu_kind[g])]).all())
+
+    def _signature(self, server: int, gpus: tuple[int, ...]) -> tuple[object, ...]:
+        """A server and what is chosen in it, the same for those that are alike."""
+        own = [g for g in range(self.instance.gpus) if int(self.instance.gpu_server[g]) == server]
+        state = [
+            (int(self.instance.gpu_kind[g]), tuple(self.held.get(g, [])), g in gpus) for g in own
+        ]
+        return (float(self.instance.server_w[server]), tuple(sorted(state)))
+
+
+def exhaustive(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
+    """The best of all placements of a tiny problem.
+
+    Raises
+    ------
+    InputError: for more than `MOST_TASKS` tasks.
+    """
+    if len(problem) > MOST_TASKS:
+        raise InputError("exhaustive", "tasks", len(problem), f"at most {MOST_TASKS} tasks")
+    search = Enumeration(instance_of(problem, scaled="own"), limits)
+    search.run()
+    info = {"visited": search.visited}
+    solution = search.instance.solution(search.found) if search.best is not None else None
+    if search.stopped is not None:
+        status = Status.NO_SOLUTION if solution is None else Status.FEASIBLE
+        return Outcome(solution, status, search.stopped, search.best, info=info)
+    if solution is None:
+        return Outcome(None, Status.INFEASIBLE, info=info)
+    return Outcome(
+        solution,
+        Status.OPTIMAL,
+        claimed=search.best,
+        bound=search.best,
+        bound_by="exhaustive search",
+        info=info,
+    )

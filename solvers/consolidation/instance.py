@@ -1,0 +1,246 @@
+"""The problem as integers and arrays: tasks as vectors, GPUs as bins."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from optgap.models.consolidation import (
+    Assignment,
+    Clock,
+    ConsolidationProblem,
+    ConsolidationSolution,
+)
+from optgap.models.errors import InputError, NoQuote
+from optgap.solvers.consolidation.numerics import FloatArray, IntArray, Placement
+
+
+@dataclass(frozen=True, eq=False)
+class Instance:
+    """Tasks as vectors, GPUs as what holds them.
+
+    A GPU of kind k whose residents are S costs max_{l∈S} (P_lk + a_lk·F), F = max_{l∈S} f_lk.
+
+    Parameters
+    ----------
+    problem: what it was made from.
+    width: (L,) v.
+    demand: (R, L); row 0 is memory in bytes (over their common divisor), the others are
+        capacity rows.
+    capacity: (K, R) by kind of GPU.
+    clock_mhz, static_w, slope: (K, L) f, P and a.
+    watts: (K, L) what a GPU costs that runs only this task: no set that holds it costs less.
+    gpu_kind, gpu_server: (G,).
+    server_w: (N,) static power.
+    server_gpus: (N,) how many GPUs each has.
+    preplaced: the first so many tasks stand for what is in place already, each on `width` GPUs of
+        its own: the last row keeps them apart, and the others go where there is room.
+    """
+
+    problem: ConsolidationProblem
+    width: IntArray
+    demand: IntArray
+    capacity: IntArray
+    clock_mhz: FloatArray
+    static_w: FloatArray
+    slope: FloatArray
+    watts: FloatArray
+    gpu_kind: IntArray
+    gpu_server: IntArray
+    server_w: FloatArray
+    server_gpus: IntArray
+    preplaced: int = 0
+
+    @property
+    def tasks(self) -> int:
+        return len(self.width)
+
+    @property
+    def gpus(self) -> int:
+        return len(self.gpu_kind)
+
+    def servers_for(self, gpus: int) -> int:
+        """Servers that so many GPUs take, where all servers are as the first."""
+        return -(-gpus // int(self.server_gpus[0]))
+
+    def part(self, tasks: IntArray, servers: int) -> Instance:
+        """Some of the tasks on so many of the servers, where all are as the first."""
+        gpus = servers * int(self.server_gpus[0])
+        return replace(
+            self,
+            width=self.width[tasks],
+            demand=np.ascontiguousarray(self.demand[:, tasks]),
+            clock_mhz=self.clock_mhz[:, tasks],
+            static_w=self.static_w[:, tasks],
+            slope=self.slope[:, tasks],
+            watts=self.watts[:, tasks],
+            gpu_kind=self.gpu_kind[:gpus],
+            gpu_server=self.gpu_server[:gpus],
+            server_w=self.server_w[:servers],
+            server_gpus=self.server_gpus[:servers],
+        )
+
+    @property
+    def gang(self) -> bool:
+        """Whether a task's GPUs are in one server."""
+        return not self.preplaced and self.problem.rules.gang == "server"
+
+    @cached_property
+    def entry_start(self) -> IntArray:
+        """(L+1,) where each task's GPUs begin in a flat placement, which has an entry for each."""
+        return np.concatenate([[0], np.cumsum(self.width)]).astype(np.int64)
+
+    @cached_property
+    def entry_task(self) -> IntArray:
+        """The task of each entry of a flat placement."""
+        return np.repeat(np.arange(self.tasks), self.width).astype(np.int64)
+
+    @cached_property
+    def server_start(self) -> IntArray:
+        """(N+1,) the first GPU of each server."""
+        bounds = np.searchsorted(self.gpu_server, np.arange(len(self.server_w) + 1))
+        return bounds.astype(np.int64)
+
+    @cached_property
+    def scarcity(self) -> FloatArray:
+        """(R,) weights of the rows that add up to 1: what is scarce counts most."""
+        total = (self.demand * self.width).sum(axis=1) / np.maximum(self.max_capacity, 1)
+        return np.asarray(total**3 / max(1e-300, float((total**3).sum())))
+
+    @cached_property
+    def cost_is_maximum(self) -> bool:
+        """Whether a GPU costs what its most demanding resident alone would: one line per kind."""
+        same_line = (self.static_w == self.static_w[:, :1]).all()
+        return bool(same_line and (self.slope == self.slope[:, :1]).all())
+
+    @cached_property
+    def largest_share(self) -> FloatArray:
+        """(L,) the largest share of a limit that each task takes of a GPU."""
+        shares = self.demand / np.maximum(self.max_capacity[:, None], 1)
+        return np.asarray(shares.max(axis=0), dtype=np.float64)
+
+    @cached_property
+    def identical_servers(self) -> bool:
+        """Whether all GPUs are of one kind, in equal servers."""
+        return bool(
+            len(self.capacity) == 1
+            and (self.server_w == self.server_w[0]).all()
+            and (self.server_gpus == self.server_gpus[0]).all()
+        )
+
+    @cached_property
+    def least_watts(self) -> FloatArray:
+        """(L,) the same on the cheapest kind that can hold the task."""
+        fits = self.demand[0][None, :] <= self.capacity[:, :1]
+        return np.asarray(np.where(fits, self.watts, np.inf).min(axis=0))
+
+    @cached_property
+    def max_capacity(self) -> IntArray:
+        """(R,) the largest limits of any kind."""
+        return np.asarray(self.capacity.max(axis=0))
+
+    def cost(self, gpu: int, residents: list[int]) -> float:
+        """What a GPU with these residents costs, W."""
+        if not residents:
+            return 0.0
+        k = int(self.gpu_kind[gpu])
+        clock = float(self.clock_mhz[k, residents].max())
+        if self.problem.rules.util_scaled:
+            return self.problem.watts(int(self.problem.gpu_kind[gpu]), residents, clock)
+        return float((self.static_w[k, residents] + self.slope[k, residents] * clock).max())
+
+    def total(self, placement: Placement) -> float:
+        """Power of a placement, W."""
+        contents = self.residents(placement)
+        awake = {int(self.gpu_server[g]) for g in contents}
+        parts = [self.cost(g, tasks) for g, tasks in contents.items()]
+        return math.fsum([*parts, *(float(self.server_w[i]) for i in awake)])
+
+    @staticmethod
+    def residents(placement: Placement) -> dict[int, list[int]]:
+        """Residents by GPU."""
+        found: dict[int, list[int]] = {}
+        for task, gpus in enumerate(placement):
+            for g in gpus:
+                found.setdefault(g, []).append(task)
+        return found
+
+    def solution(self, placement: Placement) -> ConsolidationSolution:
+        """With every GPU at the lowest clock that its residents bear."""
+        contents = self.residents(placement)
+        clocks = [
+            Clock(g, float(self.clock_mhz[int(self.gpu_kind[g]), tasks].max()))
+            for g, tasks in contents.items()
+        ]
+        assignments = [Assignment(ell, tuple(sorted(gpus))) for ell, gpus in enumerate(placement)]
+        return ConsolidationSolution.of(assignments, clocks)
+
+
+def instance_of(
+    problem: ConsolidationProblem, *, scaled: Literal["no", "least", "own"] = "no"
+) -> Instance:
+    """The arrays behind a problem; rows that another row implies are left out.
+
+    Parameters
+    ----------
+    scaled: what a method makes of power that follows utilisation: it does not treat it (``no``);
+        a GPU costs at least what each resident alone would (``least``: for bounds); `cost`
+        asks the problem (``own``).
+
+    Raises
+    ------
+    InputError: for such power, at one instant, where a method does not treat it.
+    """
+    follows = problem.rules.util_scaled and problem.objective.goal == "power"
+    if follows and scaled == "no":
+        expected = "false: of the methods only exhaustive and bound-columns take it"
+        raise InputError(problem.name, "field util_scaled", NoQuote("true"), expected)
+    used = sorted(set(problem.gpu_kind.tolist()))
+    place = {kind: k for k, kind in enumerate(used)}
+    memory_limit = {kind: int(problem.gpu_memory[problem.gpu_kind == kind][0]) for kind in used}
+    divisor = math.gcd(*(int(d) for d in problem.memory), *memory_limit.values()) or 1
+    kept = _undominated(problem.rows, problem.limit_micro)
+    demand = np.concatenate([problem.memory[None, :] // divisor, kept])
+    capacity = np.array(
+        [[memory_limit[kind] // divisor, *[problem.limit_micro] * len(kept)] for kind in used],
+        dtype=np.int64,
+    )
+    tasks = range(len(problem))
+    clock = np.array([[problem.floors_mhz[kind][ell] for ell in tasks] for kind in used])
+    lines = [[problem.line(ell, kind) for ell in tasks] for kind in used]
+    static = np.array([[line.static_w for line in row] for row in lines])
+    slope = np.array([[line.slope_w_per_mhz for line in row] for row in lines])
+    if follows:  # alone on its GPU: more residents, and higher clocks, never make it cheaper
+        busy = np.clip((problem.mean_micro - 1) / 1e8, 0.0, 1.0)  # less what means are rounded by
+        static, slope = static + slope * clock * busy * (1 - 1e-12), np.zeros_like(slope)
+    return Instance(
+        problem,
+        problem.width,
+        demand,
+        capacity,
+        clock,
+        static,
+        slope,
+        static + slope * clock,
+        np.array([place[kind] for kind in problem.gpu_kind.tolist()], dtype=np.int64),
+        problem.gpu_server,
+        np.array([server.static_w for server in problem.servers]),
+        np.array([len(server.gpus) for server in problem.servers], dtype=np.int64),
+    )
+
+
+def _undominated(rows: IntArray, limit: int) -> IntArray:
+    """Without rows that cannot be broken, or that stay below another row everywhere."""
+    keep: list[IntArray] = []
+    order = np.argsort(-rows.sum(axis=1), kind="stable")
+    for row in rows[order]:
+        if int(row.sum()) <= limit:
+            continue
+        if len(keep) < 200 and any((row <= other).all() for other in keep):
+            continue
+        keep.append(row)
+    return np.array(keep, dtype=np.int64).reshape(len(keep), rows.shape[1])

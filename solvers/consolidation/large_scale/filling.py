@@ -1,0 +1,118 @@
+"""Each GPU gets the set of tasks that fills it best, the dearest level first.
+
+What a placement costs above Σ_q (c_q − c_{q−1})·N_q is room that stays empty on its GPUs. Where
+many tasks are left to choose from, a set that leaves none is nearly always there; so sets are
+chosen GPU by GPU, and dozens of times with other weights of memory and utilisation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Termination
+from optgap.solvers.consolidation.bounds.level_counts import (
+    CostLevels,
+    closed_form_bound,
+    cost_levels,
+    level_counts,
+)
+from optgap.solvers.consolidation.bounds.server_assignment import server_assignment_bound
+from optgap.solvers.consolidation.config import DEFAULT, Params
+from optgap.solvers.consolidation.incumbent import Incumbent
+from optgap.solvers.consolidation.instance import Instance, instance_of
+from optgap.solvers.consolidation.large_scale.kernels import fill
+from optgap.solvers.consolidation.numerics import FloatArray, IntArray
+from optgap.solvers.consolidation.outcome import closed, outcome
+from optgap.solvers.consolidation.primal.annealing import anneal
+from optgap.solvers.consolidation.primal.construction import construct
+
+
+def filling(
+    problem: ConsolidationProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    tries: int = 60,
+    params: Params = DEFAULT,
+) -> Outcome:
+    """Fill GPUs in many ways, keep the best; GPUs counted by level are the bound.
+
+    Parameters
+    ----------
+    tries: how many placements are made.
+    params: tuning.
+    """
+    instance, own = instance_of(problem), params.large_scale
+    rng = np.random.default_rng(seed)
+    levels = cost_levels(instance, own.bound_levels)
+    bound = closed_form_bound(instance, levels, level_counts(instance, levels, params.bounds))
+    incumbent = Incumbent(instance)
+    fill_gpus(incumbent, bound.watts, limits, rng, tries, params)
+    if incumbent.placement is None:
+        construct(incumbent, limits, rng, 2, params.construction)
+        seconds = min(own.anneal_s * instance.tasks, 0.5 * limits.remaining)
+        anneal(incumbent, limits, seconds, bound.watts, rng, params.annealing)
+    limits.progress("search", incumbent.watts, bound.watts)
+    levels = cost_levels(instance, params.bounds.levels)
+    few = levels.exact and instance.tasks <= params.bounds.column_tasks
+    if few and not closed(incumbent, bound) and limits.stop is None:
+        share = limits.within(min(params.bounds.server_s, 0.25 * limits.remaining))
+        found = server_assignment_bound(
+            instance, levels, bound.counts, share, watts=incumbent.watts, seed=seed
+        )
+        bound = bound.raised(found.watts, found.by)
+    return outcome(incumbent, bound, limits.stop or Termination.COMPLETED)
+
+
+def fill_gpus(
+    incumbent: Incumbent,
+    target: float,
+    limits: Limits,
+    rng: np.random.Generator,
+    tries: int,
+    params: Params = DEFAULT,
+) -> None:
+    """Offer so many placements to the incumbent, until one costs `target` W.
+
+    Nothing where GPUs or servers differ, or a task is wider than a server.
+    """
+    instance, own = incumbent.instance, params.large_scale
+    if not instance.identical_servers or int(instance.width.max()) > int(instance.server_gpus[0]):
+        return
+    exact = cost_levels(instance, params.bounds.levels)
+    ways = [cost_levels(instance, max(4, instance.tasks // few)) for few in own.level_tasks]
+    ways = [exact, *ways] if exact.exact else ways
+    for k in range(tries):
+        if incumbent.watts <= target * (1 + 1e-9) or (k and limits.stop is not None):
+            return
+        power = own.first_power if k == 0 else float(rng.uniform(*own.power))
+        breadth = own.breadths[int(rng.integers(len(own.breadths)))]
+        place = _filled(instance, ways[k % len(ways)], power, breadth, own.full)
+        if place is not None:
+            incumbent.offer_flat(place)
+
+
+def _filled(
+    instance: Instance, levels: CostLevels, power: float, breadth: tuple[int, ...], full: float
+) -> IntArray | None:
+    """One placement; scarce rows weigh as their scarcity to `power`."""
+    limit = np.maximum(instance.capacity[0], 1)
+    scarcity = (instance.demand * instance.width).sum(axis=1) / limit
+    shares: FloatArray = (scarcity / max(1e-300, float(scarcity.max()))) ** power
+    shares /= max(1e-300, float(shares.sum()))
+    weight = (instance.demand / limit[:, None] * shares[:, None]).sum(axis=0)
+    order = np.lexsort((-weight, -instance.width, -levels.of))
+    key: Any = np.stack([levels.of[order], instance.width[order]])
+    first = np.flatnonzero(np.append(True, (key[:, 1:] != key[:, :-1]).any(axis=0)))
+    place = np.zeros(int(instance.entry_start[-1]), dtype=np.int64)
+    done = fill(
+        order.astype(np.int64), np.append(first, len(order)).astype(np.int64),
+        instance.width[order][first], levels.of[order][first].astype(np.int64), instance.demand,
+        instance.capacity[0], weight, shares, int(instance.server_gpus[0]), len(instance.server_w),
+        np.array(breadth, dtype=np.int64), full, instance.entry_start, place,
+    )  # fmt: skip
+    return place if done else None

@@ -1,0 +1,243 @@
+"""Compiled loops: GPUs filled one after another, each with the set of tasks that fills it best."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from optgap.models.compiled import compiled, inner
+from optgap.solvers.consolidation.numerics import BoolArray, FloatArray, IntArray
+
+DEEPEST = 64
+"""Tasks chosen at once, at most: the length of an array."""
+
+
+@inner
+def first_below(items: IntArray, low: int, high: int, weight: FloatArray, room: float) -> int:
+    """The first of `items[low:high]`, which fall in weight, that is no heavier than `room`."""
+    while low < high:
+        middle = (low + high) // 2
+        if weight[items[middle]] > room:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner
+def best_set(
+    items: IntArray,
+    low: int,
+    high: int,
+    demand: IntArray,
+    weight: FloatArray,
+    room: IntArray,
+    space: float,
+    forced: bool,
+    breadth: IntArray,
+    full: float,
+    left: IntArray,
+    picked: IntArray,
+) -> int:
+    """The heaviest set of `items[low:high]` found that fits `room`; how many `picked`.
+
+    Parameters
+    ----------
+    items: fall in weight within the range.
+    space: the weight that `room` stands for; no set that fits is heavier.
+    forced: the first that fits is in the set.
+    full: room, as a share, that is not worth looking for better.
+    left: (DEEPEST+1, R), working space.
+    """
+    count = len(room)
+    chosen = np.zeros(DEEPEST, dtype=np.int64)
+    cursor = np.zeros(DEEPEST + 1, dtype=np.int64)
+    tried = np.zeros(DEEPEST + 1, dtype=np.int64)
+    earned = np.zeros(DEEPEST + 1)
+    for r in range(count):
+        left[0, r] = room[r]
+    best, size, depth = 0.0, 0, 0
+    cursor[0] = first_below(items, low, high, weight, space * (1 + 1e-12))
+    while depth >= 0:
+        most = breadth[min(depth, len(breadth) - 1)]
+        if forced and depth == 0:
+            most = 1
+        j = cursor[depth]
+        found = False
+        if tried[depth] < most and depth < DEEPEST:
+            while j < high:
+                fits = True
+                for r in range(count):
+                    if demand[r, items[j]] > left[depth, r]:
+                        fits = False
+                        break
+                if fits:
+                    found = True
+                    break
+                j += 1
+        if not found:
+            depth -= 1
+            continue
+        item = items[j]
+        chosen[depth] = j
+        cursor[depth] = j + 1
+        tried[depth] += 1
+        # of tasks of one weight one is enough to look at
+        while cursor[depth] < high and weight[items[cursor[depth]]] == weight[item]:
+            cursor[depth] += 1
+        earned[depth + 1] = earned[depth] + weight[item]
+        for r in range(count):
+            left[depth + 1, r] = left[depth, r] - demand[r, item]
+        depth += 1
+        if earned[depth] > best + 1e-12:
+            best, size = earned[depth], depth
+            for k in range(depth):
+                picked[k] = chosen[k]
+            if space - best <= full:
+                return size
+        tried[depth] = 0
+        low_next = first_below(items, j + 1, high, weight, space - earned[depth] + 1e-12)
+        cursor[depth] = low_next
+    return size
+
+
+class Fleet(NamedTuple):
+    """GPUs while they are filled.
+
+    Parameters
+    ----------
+    left: (G, R) room. space: (G,) the same weighted. fresh: (G,) bool, nothing is on it.
+    limit, shares: (R,) of a GPU, and weights of the rows. server_gpus: of a server.
+    """
+
+    left: IntArray
+    space: FloatArray
+    fresh: BoolArray
+    limit: IntArray
+    shares: FloatArray
+    server_gpus: int
+
+
+@inner
+def _weighted(room: IntArray, fleet: Fleet) -> float:
+    total = 0.0
+    for r in range(len(room)):
+        total += fleet.shares[r] * room[r] / max(1, fleet.limit[r])
+    return total
+
+
+@inner
+def _emptiest(server: int, count: int, fleet: Fleet, group: IntArray) -> None:
+    """The GPUs of a server with most room, the emptiest first."""
+    lo = server * fleet.server_gpus
+    for m in range(count):
+        pick = -1
+        for g in range(lo, lo + fleet.server_gpus):
+            taken = False
+            for k in range(m):
+                taken = taken or group[k] == g
+            if not taken and (pick < 0 or fleet.space[g] > fleet.space[pick]):
+                pick = g
+        group[m] = pick
+
+
+@inner
+def _fill_group(
+    group: IntArray, items: IntArray, low: int, high: int, demand: IntArray, weight: FloatArray,
+    breadth: IntArray, full: float, fleet: Fleet, start: IntArray, place: IntArray, work: IntArray,
+    picked: IntArray,
+) -> int:  # fmt: skip
+    """Put the set of `items[low:high]` that fills them best on all GPUs of a group; how many.
+
+    They are taken out of `items`.
+    """
+    room, forced = fleet.limit.copy(), True
+    for g in group:
+        forced = forced and fleet.fresh[g]
+        for r in range(len(room)):
+            room[r] = min(room[r], fleet.left[g, r])
+    size = best_set(
+        items, low, high, demand, weight, room, _weighted(room, fleet), forced, breadth, full, work,
+        picked,
+    )  # fmt: skip
+    for k in range(size):
+        item = items[picked[k]]
+        for m in range(len(group)):
+            g = group[m]
+            place[start[item] + m] = g
+            fleet.fresh[g] = False
+            for r in range(len(room)):
+                fleet.left[g, r] -= demand[r, item]
+            fleet.space[g] = _weighted(fleet.left[g], fleet)
+    for k in range(size - 1, -1, -1):  # picked rises
+        for j in range(picked[k], high - 1):
+            items[j] = items[j + 1]
+        high -= 1
+    return size
+
+
+@compiled
+def fill(
+    items: IntArray,
+    class_start: IntArray,
+    class_width: IntArray,
+    class_level: IntArray,
+    demand: IntArray,
+    limit: IntArray,
+    weight: FloatArray,
+    shares: FloatArray,
+    server_gpus: int,
+    servers: int,
+    breadth: IntArray,
+    full: float,
+    start: IntArray,
+    place: IntArray,
+) -> bool:
+    """Dearest level first: fill the GPUs that are awake, then wake servers one after another.
+
+    Within a level tasks of many GPUs come first; v GPUs of a server that such tasks share are
+    filled as one. `place[start[l]:start[l+1]]` receives the GPUs of task l.
+
+    Parameters
+    ----------
+    items: (L,) tasks in classes of one level and one width, falling in weight within a class.
+    class_start: (C+1,) classes from dear to cheap, within a level from wide to narrow.
+    class_width, class_level: (C,).
+    weight: (L,) Σ shares·demand/limit.
+    breadth: how many tasks are tried in the first places of a set; one in all later ones.
+    """
+    gpus, classes, end = servers * server_gpus, len(class_width), class_start[1:].copy()
+    fleet = Fleet(
+        np.zeros((gpus, len(limit)), dtype=np.int64) + limit, np.ones(gpus),
+        np.ones(gpus, dtype=np.bool_), limit, shares, server_gpus,
+    )  # fmt: skip
+    work = np.zeros((DEEPEST + 1, len(limit)), dtype=np.int64)
+    picked, group = np.zeros(DEEPEST, dtype=np.int64), np.zeros(server_gpus, dtype=np.int64)
+    first = 0
+    while first < classes:
+        after = first
+        while after < classes and class_level[after] == class_level[first]:
+            after += 1
+        i = 0
+        while (end[first:after] - class_start[first:after]).sum() > 0:
+            if i >= servers:
+                return False
+            for c in range(first, after):
+                v = class_width[c]
+                for _ in range(2 * (server_gpus // v)):
+                    if end[c] == class_start[c]:
+                        break
+                    _emptiest(i, v, fleet, group)
+                    if fleet.space[group[v - 1]] < weight[items[end[c] - 1]]:
+                        break
+                    size = _fill_group(
+                        group[:v], items, class_start[c], end[c], demand, weight, breadth, full,
+                        fleet, start, place, work, picked,
+                    )  # fmt: skip
+                    if size == 0:
+                        break
+                    end[c] -= size
+            i += 1
+        first = after
+    return True

@@ -1,0 +1,61 @@
+"""A bound with its certificate's name, and what an incumbent and a bound amount to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.consolidation.incumbent import Incumbent
+from optgap.solvers.consolidation.numerics import CLOSE, Counts
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A proven bound in W, who proved it, and GPUs by level that every placement has."""
+
+    watts: float
+    by: str
+    counts: Counts
+
+    def raised(self, watts: float, by: str) -> Bound:
+        """The better of this and another that knows the same counts."""
+        return replace(self, watts=watts, by=by) if watts > self.watts else self
+
+
+def closed(incumbent: Incumbent, bound: Bound) -> bool:
+    """Whether nothing is left between them."""
+    return incumbent.watts <= bound.watts * (1 + CLOSE)
+
+
+def bound_only(bound: Bound, limits: Limits) -> Outcome:
+    """A bound and nothing else."""
+    return Outcome(
+        None,
+        Status.BOUND_ONLY,
+        limits.stop or Termination.COMPLETED,
+        bound=bound.watts,
+        bound_by=bound.by,
+    )
+
+
+def outcome(incumbent: Incumbent, bound: Bound, termination: Termination) -> Outcome:
+    """What the best placement and the best bound amount to."""
+    placement = incumbent.placement
+    info = {"bound_gpus": int(bound.counts[0]) if bound.counts else 0}
+    if placement is None:
+        status = Status.BOUND_ONLY if bound.watts > 0 else Status.NO_SOLUTION
+        return Outcome(None, status, termination, bound=bound.watts, bound_by=bound.by, info=info)
+    done = closed(incumbent, bound)
+    return Outcome(
+        incumbent.instance.solution(placement),
+        Status.OPTIMAL if done else Status.FEASIBLE,
+        Termination.COMPLETED if done else termination,
+        claimed=math.fsum([incumbent.watts]),
+        bound=min(bound.watts, incumbent.watts) if done else bound.watts,
+        bound_by=bound.by,
+        info={**info, "annealing_watts": float(np.round(incumbent.watts, 6))},
+    )

@@ -1,0 +1,38 @@
+"""Construction: tasks placed one by one in orders by power and size, the later ones disturbed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.config import DEFAULT, ConstructionParams
+from optgap.solvers.consolidation.incumbent import Incumbent
+from optgap.solvers.consolidation.primal.construction_kernels import construct as construct_one
+
+
+def construct(
+    incumbent: Incumbent,
+    limits: Limits,
+    rng: np.random.Generator,
+    tries: int | None = None,
+    params: ConstructionParams = DEFAULT.construction,
+) -> None:
+    """Offer placements to the incumbent; the first is made whatever the limits."""
+    instance = incumbent.instance
+    scale = np.maximum(instance.max_capacity[:, None], 1)
+    sizes = (instance.demand / scale * instance.scarcity[:, None]).sum(axis=0)
+    tallest, watts = instance.largest_share, instance.least_watts
+    for k in range(params.tries if tries is None else tries):
+        if incumbent.placement is not None and limits.stop is not None:
+            return
+        noise = 1.0 if k < 3 else rng.uniform(params.least_noise, 1.0, instance.tasks)
+        keys = [(-sizes * noise, -watts), (-tallest * noise, -watts), (-watts, -sizes * noise)]
+        wide = -instance.width if k % 2 == 0 else np.zeros(instance.tasks)
+        entries = np.zeros(int(instance.entry_start[-1]), dtype=np.int64)
+        if construct_one(
+            np.lexsort((*keys[k % 3], wide)), instance.width, instance.demand, instance.capacity,
+            instance.gpu_kind, instance.gpu_server, instance.server_start, instance.server_w,
+            instance.clock_mhz, instance.static_w, instance.slope, instance.scarcity,
+            instance.gang, instance.identical_servers, entries, instance.entry_start,
+        ):  # fmt: skip
+            incumbent.offer_flat(entries)

@@ -1,0 +1,47 @@
+"""Which heuristics the tree is given: their turns follow the order of the list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from optgap.solvers.consolidation.bounds.level_counts import CostLevels, cost_levels
+from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic
+from optgap.solvers.consolidation.config import DEFAULT, Params
+from optgap.solvers.consolidation.instance import Instance
+from optgap.solvers.consolidation.primal.diving import Diving
+from optgap.solvers.consolidation.primal.gang_layout import GangLayout
+from optgap.solvers.consolidation.primal.lns import PartialDives, ServerNeighbourhoods
+from optgap.solvers.consolidation.primal.overload_repair import OverloadRepair
+from optgap.solvers.consolidation.primal.residual_diving import ResidualDiving
+
+
+def tree_heuristics(
+    instance: Instance, levels: CostLevels, rng: np.random.Generator, params: Params = DEFAULT
+) -> Sequence[PrimalHeuristic]:
+    """For a whole problem."""
+    seed = int(rng.integers(2**31))
+
+    def sub_problem(part: Instance, own: CostLevels) -> Sequence[PrimalHeuristic]:
+        return (
+            OverloadRepair(part, own, np.random.default_rng(seed), params.overload),
+            Diving(params.diving),
+        )
+
+    repair, diving = sub_problem(instance, levels)
+    partial = PartialDives(params.lns)
+    servers = ServerNeighbourhoods(
+        lambda part: sub_problem(part, cost_levels(part)), seed, params.lns
+    )
+    layout = GangLayout(instance, levels, sub_problem, seed, params.gang_layout)
+    many_levels = len(levels.quanta) > params.tree.decided_levels
+    if not instance.gang:
+        if instance.tasks > params.tree.decided_tasks and not many_levels:
+            residual = ResidualDiving(params)
+            return (repair, residual, residual, residual)
+        return (partial,) if many_levels else (repair, diving)
+    layouts = (layout,) if layout.applies else ()
+    if many_levels:
+        return (partial, *layouts, servers)
+    return (*layouts, diving, *layouts, repair, *layouts, servers)

@@ -1,0 +1,264 @@
+"""Branching rules, verdicts on counts, covers, and trees that end at the optimum."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies_consolidation import consolidation_problems
+from trees_consolidation import (
+    all_counts,
+    counts_of_placement,
+    grown,
+    holds,
+    least_watts,
+    tight_problems,
+    tree_of,
+)
+
+from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
+from optgap.models.consolidation.presets import mixed
+from optgap.models.consolidation.problem import Gang, Rules
+from optgap.models.limits import Limits
+from optgap.models.result import Status
+from optgap.solvers.consolidation import METHODS
+from optgap.solvers.consolidation.bounds.level_counts import closed_form_w, cost_levels
+from optgap.solvers.consolidation.branch_and_price.branching import (
+    split_around,
+    split_beyond,
+    split_count,
+    split_servers,
+    unassigned,
+)
+from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
+from optgap.solvers.consolidation.branch_and_price.set_cover import GangSetCover, SetCover
+from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
+from optgap.solvers.consolidation.column_generation.master import FREE
+from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
+from optgap.solvers.consolidation.config import DEFAULT, Params
+from optgap.solvers.consolidation.instance import instance_of
+from optgap.solvers.consolidation.numerics import CLOSE, Column
+
+MANY_LEVELS = replace(DEFAULT, tree=replace(DEFAULT.tree, decided_levels=0))
+"""Counts of any problem are taken as never whole."""
+LARGE = replace(DEFAULT, tree=replace(DEFAULT.tree, decided_tasks=0))
+"""Any problem is taken as one of too many tasks to enumerate columns."""
+SPLIT = replace(DEFAULT, tree=replace(DEFAULT.tree, small_gangs=0, small_gangs_memory=0))
+"""Counts are decided with gangs, too, however few tasks there are."""
+
+
+def inside(box: CountBox) -> set[tuple[int, ...]]:
+    ends = zip(box.low, box.high, strict=True)
+    return set(itertools.product(*(range(a, b + 1) for a, b in ends)))
+
+
+@st.composite
+def boxes(draw: st.DrawFn) -> CountBox:
+    low = [draw(st.integers(0, 2)) for _ in range(3)]
+    return CountBox(tuple(low), tuple(a + draw(st.integers(0, 3)) for a in low))
+
+
+@given(box=boxes(), data=st.data())
+def test_splits_lose_no_counts_and_none_is_in_two_children(
+    box: CountBox, data: st.DataObject
+) -> None:
+    counts = data.draw(st.sampled_from(sorted(inside(box))))
+    around = [inside(one) for one in split_around(box, counts)]
+    assert set().union(*around) == inside(box)
+    assert sum(map(len, around)) == len(inside(box))
+    assert around[0] == {counts}
+    beyond = [inside(one) for one in split_beyond(box, counts)]
+    more = {one for one in inside(box) if any(a > b for a, b in zip(one, counts, strict=True))}
+    assert set().union(*beyond) == more
+    assert sum(map(len, beyond)) == len(more)
+    found = np.array(counts) + np.array([data.draw(st.sampled_from((0.0, 0.4))) for _ in counts])
+    halves = split_count(box, found, np.array([3.0, 2.0, 1.0]))
+    assert bool(halves) == bool((found > counts).any())
+    if halves:
+        assert set().union(*map(inside, halves)) == inside(box)
+        assert not inside(halves[0]) & inside(halves[1])
+
+
+def test_the_dearest_fraction_is_split_and_free_servers_last() -> None:
+    box = CountBox((3, 2, 1, 2), (5, 4, 2, 4))
+    prices = np.array([60.0, 30.0, 20.0, 100.0])
+    assert {one.high[-1] for one in split_count(box, np.array([3.2, 2, 1, 2.5]), prices)} == {2, 4}
+    prices[-1] = 0.0
+    assert {one.high[0] for one in split_count(box, np.array([3.2, 2, 1, 2.5]), prices)} == {3, 5}
+    assert {one.high[-1] for one in split_count(box, np.array([3, 2, 1, 2.5]), prices)} == {2, 4}
+
+
+def test_a_task_goes_into_each_server_in_use_and_one_that_is_empty() -> None:
+    tasks = [Task("s", 4.0), Task("v", 6.0, gpus=2), Task("w", 8.0, gpus=2)]
+    instance = instance_of(
+        ConsolidationProblem.of([GpuKind(memory_gb=16.0)], [Server((0, 0))] * 8, tasks)
+    )
+    none = ServerAssignment.none(3, 8)
+    assert unassigned(instance, none).tolist() == [1, 2]
+    (first,) = split_servers(instance, none, 8)
+    assert first.server.tolist() == [-1, -1, 0]  # the larger
+    assert [one.server.tolist() for one in split_servers(instance, first, 8)] == [
+        [-1, 0, 0], [-1, 1, 0],
+    ]  # fmt: skip
+    assert len(list(split_servers(instance, first, 1))) == 1
+
+
+@pytest.mark.parametrize("heuristics", [False, True])
+@pytest.mark.parametrize("params", [DEFAULT, MANY_LEVELS, LARGE, SPLIT])
+@settings(max_examples=20)
+@given(problem=consolidation_problems(even=True, lines=False))
+def test_trees_end_at_the_optimum_with_a_bound_that_holds(
+    heuristics: bool, params: Params, problem: ConsolidationProblem
+) -> None:
+    least = least_watts(problem)
+    tree = grown(problem, heuristics=heuristics, params=params)
+    if least is None or tree is None:
+        return
+    limits = Limits(20)
+    while (tree.open or tree.reopen()) and limits.stop is None:
+        tree.run(limits)
+    holds(problem, tree, least)
+    assert tree.incumbent.watts == pytest.approx(least, rel=CLOSE, abs=1e-5)
+    assert tree.bound >= tree.incumbent.watts * (1 - CLOSE)
+
+
+@pytest.mark.parametrize("most", [1, 20_000])
+@settings(max_examples=60)
+@given(problem=st.one_of(tight_problems(), consolidation_problems(even=True, lines=False)),
+       data=st.data())  # fmt: skip
+def test_counts_are_denied_exactly_where_no_placement_has_them(
+    most: int, problem: ConsolidationProblem, data: st.DataObject
+) -> None:
+    """Where not all columns are looked at, nothing is denied but by the linear program."""
+    tree = grown(problem)
+    if tree is None:
+        return
+    instance, levels, master = tree.instance, tree.levels, tree.generation.master
+    gang = instance.gang and data.draw(st.booleans())
+    truth = all_counts(instance, levels, gang)
+    if not truth:
+        return
+    near = data.draw(st.sampled_from(truth))
+    less = [data.draw(st.integers(-1, 1)) for _ in near]
+    counts = [max(1, int(near[0]) - less[0])]
+    for q in range(1, len(near) - 1):
+        counts.append(int(np.clip(near[q] - less[q], 0, counts[-1])))
+    counts.append(int(np.clip(near[-1] - less[-1], 1, len(instance.server_w))))
+    costs = [master.watts(one.tolist()) for one in truth]
+    cutoff = data.draw(st.sampled_from([math.inf, *costs]))
+    verdict = tree.feasibility.decide(
+        tuple(counts), cutoff, Limits(), gang=gang, most_columns=most, quick=most == 1
+    )
+    within = [cost for one, cost in zip(truth, costs, strict=True) if (one <= counts).all()]
+    if within and min(within) <= cutoff:
+        assert not verdict.denied
+        assert verdict.placement is not None or most == 1
+    elif not within:
+        assert verdict.placement is None
+        assert verdict.denied or most == 1
+    assert (tree.feasibility.refusing(tuple(counts)) is not None) == verdict.denied
+    if verdict.placement is not None:
+        reached = counts_of_placement(instance, levels, verdict.placement)
+        assert (reached[:-1] <= counts[:-1]).all()
+        if gang or not instance.gang:
+            assert problem.check(instance.solution(verdict.placement)) == []
+
+
+@pytest.mark.parametrize("kind", [SetCover, GangSetCover])
+def test_a_cover_is_found_that_costs_less_than_it_may_and_no_other(kind: type[SetCover]) -> None:
+    """Three tasks of two GPUs and one of one: two that are slow, and two that are fast."""
+    tasks = [
+        *(Task(f"slow{k}", 5.0, 2, 1.5) for k in range(2)),
+        *(Task(f"fast{k}", 5.0, v, 1.1) for k, v in enumerate((2, 1))),
+    ]
+    servers, kinds = [Server((0,) * 4, 100.0)], [GpuKind(memory_gb=16.0)]
+    instance = instance_of(ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none")))
+    levels, box = cost_levels(instance), CountBox.up_to((4, 4, 1))
+    master = ColumnGeneration(instance, levels, box, 1).master
+    columns: list[Column] = [one for n in (1, 2, 3) for one in itertools.combinations(range(4), n)]
+    least = master.watts((3, 2, 1))  # seven in threes; a task of two GPUs is on two
+    for watts, found in ((least + 1e-4, True), (least - 1e-2, False)):
+        for first in (True, False):
+            cover = kind(master, columns, box, watts).solve(Limits(60), first=first)
+            assert (cover.placement is not None, cover.denied) == (found, not found)
+            if cover.placement is not None:
+                counts = counts_of_placement(instance, levels, cover.placement)
+                assert master.watts(counts.tolist()) <= watts
+            assert first or cover.bound <= least * (1 + 1e-9)
+
+
+def test_a_program_that_is_interrupted_proves_nothing() -> None:
+    tree = tree_of(mixed(seed=2, size=64, gang="free", kappas=0, server_static_w=0.0))
+    gone = Limits(20)
+    gone.interrupted.set()
+    pairs = itertools.combinations(range(64), 2)
+    demand, limit = tree.instance.demand, tree.instance.max_capacity
+    fit: list[Column] = [p for p in pairs if (demand[:, p].sum(axis=1) <= limit).all()]
+    program = SetCover(tree.generation.master, fit, tree.root.box, 2 * tree.incumbent.watts)
+    cover = program.solve(gone, first=False)
+    assert not cover.complete
+    assert cover.bound <= tree.incumbent.watts
+
+
+def test_columns_are_packed_into_their_servers_and_no_others() -> None:
+    tasks = [Task("a", 20.0, gpus=2), Task("b", 20.0, gpus=2), Task("c", 10.0), Task("d", 20.0)]
+    problem = ConsolidationProblem.of([GpuKind()], [Server((0, 0, 0))] * 2, tasks)
+    master = tree_of(problem).generation.master
+    sets: list[tuple[Column, int]] = [((0, 2), 1), ((0,), 1), ((1,), 0), ((1,), 0), ((3,), FREE)]
+    placement = pack_columns(master, sets)
+    assert placement is not None
+    assert problem.check(instance_of(problem).solution(placement)) == []
+    assert {g // 3 for g in placement[0]} == {1}
+    assert {g // 3 for g in placement[1]} == {0}
+    assert pack_columns(master, [(one, 0) for one, _ in sets]) is None  # three GPUs
+    assert pack_columns(master, sets[1:]) is None  # a task is missing
+    assert pack_columns(master, [*sets, ((2,), FREE)]) is not None  # once too often
+
+
+def test_servers_of_gangs_cost_what_free_gpus_do_not() -> None:
+    """32 tasks whose GPUs fit three servers, but whose gangs need four."""
+    watts = {}
+    gangs: tuple[Gang, Gang] = ("free", "server")
+    for gang in gangs:
+        problem = mixed(seed=1, size=32, gang=gang)
+        outcome = METHODS["exact"].load()(problem, limits=Limits(60), seed=0)
+        assert outcome.status is Status.OPTIMAL
+        assert problem.check(outcome.solution) == []
+        watts[gang] = problem.evaluate(outcome.solution).objective
+        assert outcome.bound <= watts[gang] <= outcome.bound * (1 + CLOSE)
+    assert watts["server"] == pytest.approx(3420.7003, abs=1e-3)
+    assert watts["free"] < watts["server"] - 50
+
+
+def test_servers_that_cost_nothing_are_branched_on_as_well() -> None:
+    problem = mixed(seed=836932, size=9, capacity="peak", gpus_per_server=4, server_static_w=0.0)
+    tree = tree_of(problem, heuristics=True)
+    bound = tree.run(Limits(20))
+    assert not tree.open
+    assert bound <= tree.incumbent.watts == pytest.approx(1066.009593, abs=1e-4)
+
+
+def test_where_it_is_stopped_bound_and_placement_stay_apart() -> None:
+    tree = tree_of(mixed(seed=1, size=64), heuristics=True)
+    bound = tree.run(Limits(0.3))
+    floor = closed_form_w(tree.instance, tree.levels, tree.root.box.low[:-1])
+    assert floor - 1e-6 <= bound < tree.incumbent.watts
+    assert tree.open
+    assert tree.run(Limits(0.3)) >= bound
+    gone = Limits()
+    gone.interrupted.set()
+    assert bound <= tree.run(gone) <= tree.incumbent.watts
+
+
+@pytest.mark.parametrize("gang", ["free", "server"])
+def test_with_many_levels_a_time_limit_leaves_bound_and_placement_in_order(gang: Gang) -> None:
+    problem = mixed(seed=3, size=96, gang=gang, kappas=0)
+    outcome = METHODS["exact"].load()(problem, limits=Limits(1.5), seed=0)
+    assert outcome.solution is not None
+    assert problem.check(outcome.solution) == []
+    assert outcome.bound <= problem.evaluate(outcome.solution).objective * (1 + 1e-9)

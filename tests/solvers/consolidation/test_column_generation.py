@@ -1,0 +1,370 @@
+"""Duals, pricing, the restricted master and enumeration: by hand, and against all columns."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies_consolidation import consolidation_problems
+from trees_consolidation import tree_of
+
+from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
+from optgap.models.consolidation.presets import mixed
+from optgap.models.consolidation.problem import Rules
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.bounds.level_counts import (
+    cost_levels,
+    counts_fix_power,
+    level_counts,
+)
+from optgap.solvers.consolidation.column_generation.dual_bound import Duals
+from optgap.solvers.consolidation.column_generation.enumeration import enumerate_columns
+from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
+from optgap.solvers.consolidation.column_generation.kernels import best_columns, fill_tables
+from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes
+from optgap.solvers.consolidation.column_generation.relaxations import set_covering_bound
+from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
+from optgap.solvers.consolidation.config import DEFAULT
+from optgap.solvers.consolidation.formulations.exhaustive import exhaustive
+from optgap.solvers.consolidation.instance import Instance, instance_of
+
+EVEN = GpuKind(
+    memory_gb=10.0, power=PowerLine(10.0, 0.1), f_min_mhz=500.0, f_max_mhz=1000.0, beta=1.0
+)
+"""A GPU costs 110 W where κ = 1 is the least of its tasks, 90 W at 1.25 and 60 W at 2."""
+THREE = [Task(f"t{k}", 4.0, kappa=2.0) for k in range(3)]
+"""Two of them fit a GPU of 60 W."""
+STEPS = [
+    Task("a", 6.0, kappa=1.0), Task("b", 6.0, kappa=1.25), Task("c", 6.0, kappa=2.0),
+    Task("d", 3.0, kappa=2.0),
+]  # fmt: skip
+"""The last fits beside any other: GPUs of 110, 90 and 60 W."""
+WIDE = [
+    Task("v", 6.0, gpus=2, kappa=2.0), Task("w", 6.0, gpus=2, kappa=2.0), Task("s", 4.0, kappa=2.0)
+]  # fmt: skip
+"""Two that need two GPUs each, and one that fits beside either."""
+NODES = DEFAULT.pricing.max_nodes
+
+
+def arrays(tasks: list[Task], gang: Any = "server", seats: int = 2) -> Instance:
+    """On eight servers, of two GPUs and 100 W unless told."""
+    servers = [Server((0,) * seats, 100.0)] * 8
+    return instance_of(ConsolidationProblem.of([EVEN], servers, tasks, rules=Rules(gang=gang)))
+
+
+def generation_of(
+    tasks: list[Task], low: tuple[int, ...], high: tuple[int, ...], servers: int = 0
+) -> ColumnGeneration:
+    instance = arrays(tasks)
+    return ColumnGeneration(instance, cost_levels(instance), CountBox(low, high), servers)
+
+
+def duals_of(generation: ColumnGeneration, values: list[float]) -> Duals:
+    levels = len(generation.levels.quanta)
+    return Duals.of_rows(np.array(values, dtype=float), generation.instance.tasks, levels)
+
+
+def proven(generation: ColumnGeneration, values: list[float], nodes: int = NODES) -> float:
+    """The bound of dual values of all rows, once they are priced."""
+    duals = duals_of(generation, values)
+    return generation.bound(
+        duals, generation.pricer.price(duals, generation.master.assignment, nodes)
+    )
+
+
+@pytest.mark.parametrize(
+    ("tasks", "low", "high", "prices", "rents", "spread", "bound"),
+    [
+        # a GPU costs 60 and 50 of its server: any two tasks are worth it, half of it each
+        (THREE, (1, 1), (16, 8), [55] * 3, [110], 50, 165),
+        # where pairs are worth 120 all is scaled by 11/12, or 10 paid for each of few GPUs
+        (THREE, (1, 1), (16, 8), [60] * 3, [110], 50, 165),
+        (THREE, (1, 1), (2, 8), [60] * 3, [110], 50, 165),
+        (THREE, (1, 1), (1, 8), [60] * 3, [110], 50, 170),
+        (THREE, (1, 1), (2, 8), [55.25] * 3, [110], 50, 165),
+        (THREE, (1, 1), (1, 8), [55.25] * 3, [110], 50, 165.25),
+        (THREE, (1, 1), (16, 8), [55, 75, 35], [110], 50, 165 * 110 / 130),
+        # servers that are not paid by their GPUs cost what the least of them do
+        (THREE, (1, 1), (16, 8), [30] * 3, [60], 0, 90 + 100),
+        (THREE, (2, 2), (16, 8), [30] * 3, [60], 0, 90 + 200),
+        # rents below and above a GPU's cost: the least or the most GPUs, at the difference
+        (THREE, (2, 1), (16, 8), [20] * 3, [40], 0, 60 + 2 * 20 + 100),
+        (THREE, (2, 1), (5, 8), [40] * 3, [80], 0, 120 - 5 * 20 + 100),
+        # servers paid for more than once: the most of them, at what is lost by each
+        (THREE, (1, 1), (16, 3), [60] * 3, [120], 60, 180 - 3 * 20),
+        # columns that cost nothing cannot be scaled but to nothing; a pair is worth 20
+        (THREE, (1, 1), (2, 8), [10] * 3, [0], 0, 0 + 60 + 100),
+        (THREE, (1, 1), (1, 8), [10] * 3, [0], 0, 30 - 20 + 60 + 100),
+        (STEPS, (1, 1, 1, 1), (16, 16, 16, 8), [160, 140, 110, 0], [110, 30, 20], 50, 410),
+        (STEPS, (1, 1, 1, 1), (16, 16, 16, 8), [150, 130, 100, 10], [110, 30, 20], 50, 390),
+        (STEPS, (3, 2, 1, 2), (16, 16, 16, 8), [110, 90, 60, 0], [60, 30, 20], 0, 460),
+        # the second level is 20 dearer than its rent
+        (STEPS, (3, 2, 1, 2), (16, 16, 16, 8), [140, 120, 110, 0], [110, 10, 20], 50, 410),
+        (STEPS, (3, 1, 1, 2), (16, 16, 16, 8), [140, 120, 110, 0], [110, 10, 20], 50, 390),
+    ],
+)
+def test_duals_of_tasks_gpus_and_servers_prove_what_they_add_up_to(
+    tasks: list[Task],
+    low: tuple[int, ...],
+    high: tuple[int, ...],
+    prices: list[float],
+    rents: list[float],
+    spread: float,
+    bound: float,
+) -> None:
+    generation = generation_of(tasks, low, high)
+    found = proven(generation, [*prices, *rents, spread])
+    assert found == pytest.approx(bound, rel=1e-7)
+    assert found <= bound * (1 - 0.9e-9)  # sums are rounded
+    nothing = [-1.0, *[0.0] * (len(prices) + len(rents))]  # duals below nothing are none
+    assert proven(generation, nothing) == pytest.approx(generation.master.watts(low), rel=1e-7)
+
+
+@pytest.mark.parametrize("nodes", [NODES, DEFAULT.pricing.heuristic_nodes])
+@pytest.mark.parametrize(
+    ("prices", "tolls", "bound"),
+    [
+        # a GPU and half a server are 110 W; 10 more in the first server, which has two GPUs
+        ([120, 110, 0], (10, 0), 2 * 230 - 2 * 10),
+        ([110, 100, 10], (10, 0), 2 * 210 + 10 - 20),
+        ([100, 100, 10], (0, 0), 2 * 200 + 10),
+        ([110, 110, 10], (10, 10), 2 * 220 + 10 - 40),
+        # the second is worth 120 in a server without a toll: all but tolls is scaled by 11/12
+        ([120, 120, 0], (10, 0), 480 * 11 / 12 - 20),
+        ([120, 120, 0], (0, 10), 480 * 11 / 12 - 20),
+        # what is assigned to no server is worth 130 without a toll
+        ([0, 0, 130], (21, 21), 130 * 11 / 13 - 84),
+    ],
+)
+def test_gpus_of_a_server_cost_its_toll_and_are_no_more_than_it_has(
+    prices: list[float], tolls: tuple[float, float], bound: float, nodes: int
+) -> None:
+    generation = generation_of(WIDE, (4, 2), (16, 8), 2)
+    generation.master.set_servers(ServerAssignment.none(3, 2).assign([(0, 0), (1, 1)]))
+    found = proven(generation, [*prices, 110, 50, *tolls], nodes)
+    assert found == pytest.approx(bound, rel=1e-7)
+    assert found <= bound * (1 - 0.9e-9)  # sums are rounded
+
+
+def test_columns_worth_more_than_they_cost_are_offered_the_best_first() -> None:
+    generation = generation_of(STEPS, (1,) * 4, (16, 16, 16, 8))
+    # of the costs of 160, 140 and 110 W: 5 more beside the first, 15 beside the second
+    duals = duals_of(generation, [145.0, 135.0, 80.0, 20.0, 110.0, 30.0, 20.0, 50.0])
+    priced = generation.pricer.price(duals, generation.master.assignment, NODES)
+    assert priced.columns == [(1, 3), (0, 3)]
+    assert not priced.exact
+    assert generation.bound(duals, priced) == pytest.approx(380 * 140 / 155, rel=1e-7)
+    assert generation.master.add(priced.columns) == 2
+    assert generation.master.add([*priced.columns, (3, 1), ()]) == 0
+    assert generation.master.watts((3, 2, 1, 2)) == pytest.approx(460, rel=1e-7)
+
+
+def test_columns_of_two_servers_or_in_a_forbidden_one_are_not_used() -> None:
+    sizes = (("v", 3.0, 2), ("w", 3.0, 2), ("s", 3.0, 1), ("r", 1.0, 1))
+    tasks = [Task(name, size, gpus, kappa=2.0) for name, size, gpus in sizes]
+    generation = generation_of(tasks, (2, 1), (16, 8), 3)
+    master = generation.master
+    master.add([(0, 1), (0, 2), (1, 2), (2, 3), (0, 1, 2)])
+    assignment = ServerAssignment.none(4, 3).assign([(0, 0), (1, 1)]).forbid([(2, 1), (2, 2)])
+    master.set_servers(assignment)
+    assert dict(zip(master.columns, master.column_server.tolist(), strict=True)) == {
+        (0,): 0, (1,): 1, (2,): -1, (3,): -1, (0, 1): -2, (0, 2): 0, (1, 2): -2, (2, 3): -1,
+        (0, 1, 2): -2,
+    }  # fmt: skip
+    assert assignment.first_empty == 2
+    # four GPUs of two servers; the third task beside the first
+    assert generation.solve(Limits()).value == pytest.approx(4 * 60 + 200, rel=1e-6)
+    # assigned anew, each column is where it would be had it been so from the start
+    for pairs, forbidden in (([(0, 1), (1, 0)], [(2, 0)]), ([(1, 2)], []), ([(0, 2), (2, 2)], [])):
+        again = ServerAssignment.none(4, 3).assign(pairs).forbid(forbidden)
+        master.set_servers(again)
+        fresh = generation_of(tasks, (2, 1), (16, 8), 3)
+        fresh.master.add(master.columns)
+        fresh.master.set_servers(again)
+        known = dict(zip(fresh.master.columns, fresh.master.column_server, strict=True))
+        assert master.column_server.tolist() == [known[one] for one in master.columns]
+        found, other = generation.solve(Limits()), fresh.solve(Limits())
+        assert found.value == pytest.approx(other.value, rel=1e-7)
+        assert found.bound == pytest.approx(found.value, rel=1e-6)
+        held = found.usage @ [[ell in one for ell in range(4)] for one in master.columns]
+        assert (held >= generation.instance.width - 1e-6).all()
+    # in one server there are two GPUs: a third is beyond the counts, and dear
+    full = generation_of(WIDE[:2], (2, 1), (16, 8), 1)
+    full.master.set_servers(ServerAssignment.none(2, 1).assign([(0, 0), (1, 0)]))
+    assert full.solve(Limits()).value > 10 * (4 * 60 + 200)
+    full.master.set_servers(ServerAssignment.none(2, 1))
+    assert full.solve(Limits()).value == pytest.approx(4 * 60 + 200, rel=1e-6)
+
+
+@settings(max_examples=60)
+@given(problem=consolidation_problems(even=True, lines=False), data=st.data())
+def test_no_placement_that_keeps_an_assignment_costs_less_than_the_bound_under_it(
+    problem: ConsolidationProblem, data: st.DataObject
+) -> None:
+    truth = exhaustive(problem, limits=Limits(20), seed=0)
+    instance = instance_of(problem)
+    levels = cost_levels(instance)
+    if truth.solution is None or not counts_fix_power(instance, levels) or not instance.gang:
+        return
+    placed = sorted(truth.solution.assignments, key=lambda one: one.task)
+    homes = [one.gpus[0] // int(instance.server_gpus[0]) for one in placed]
+    # servers are numbered as the tree numbers them: by their first task of several GPUs
+    number = {home: k for k, home in enumerate(dict.fromkeys(homes))}
+    pairs = [
+        (ell, number[home])
+        for ell, home in enumerate(homes)
+        if instance.width[ell] > 1 and data.draw(st.booleans())
+    ]
+    servers, counts = len(instance.server_w), level_counts(instance, levels)
+    box = CountBox((*counts, 1), (*[instance.gpus] * len(counts), servers))
+    generation = ColumnGeneration(instance, levels, box, servers)
+    generation.master.set_servers(ServerAssignment.none(instance.tasks, servers).assign(pairs))
+    least = problem.evaluate(truth.solution).objective
+    whole = generation.solve(Limits())
+    assert whole.bound <= least * (1 + 1e-9) + 1e-5
+    assert whole.bound == pytest.approx(whole.value, rel=1e-6, abs=1e-6)
+
+
+@settings(max_examples=80)
+@given(seed=st.integers(0, 10**6), rows=st.integers(1, 3), most=st.sampled_from((0, 3, 10**6)))
+def test_no_column_is_worth_more_than_pricing_says(seed: int, rows: int, most: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, servers = 7, 3
+    sizes = rng.integers(1, 60, (rows, n))
+    limits = np.full(rows, 100, dtype=np.int64)
+    profits = np.round(rng.uniform(0, 5, n), 2)
+    cost = np.sort(np.round(rng.uniform(1, 6, n), 2))[::-1].copy()
+    server = rng.integers(-1, servers, n)
+    forbidden = rng.random((n, servers)) < 0.3
+    toll = np.round(rng.uniform(0, 2, servers), 2)
+    coarse, room = coarse_sizes(sizes, limits)
+    tables = np.zeros((len(room), n + 1, int(room.max()) + 1))
+    fill_tables(coarse, room, profits, tables)
+    value, upper, size, items = best_columns(
+        sizes, limits, profits, coarse, room, tables, cost, most, server, toll, forbidden
+    )
+    for first in range(n):
+        best = -math.inf
+        for k in range(n):
+            for others in itertools.combinations(range(first + 1, n), k):
+                inside = [first, *others]
+                homes = {int(server[j]) for j in inside} - {-1}
+                if len(homes) > 1 or (sizes[:, inside].sum(axis=1) > limits).any():
+                    continue
+                home = next(iter(homes), -1)
+                if home >= 0 and any(server[j] < 0 and forbidden[j, home] for j in inside):
+                    continue
+                worth = profits[inside].sum() - (toll[home] if home >= 0 else 0.0)
+                best = max(best, float(worth))
+        assert upper[first] >= best - 1e-9
+        if most > 3 and best > cost[first] + 1e-9:
+            assert value[first] == pytest.approx(best)
+            chosen = items[first, : size[first]].tolist()
+            assert chosen[0] == first
+            assert (sizes[:, chosen].sum(axis=1) <= limits).all()
+
+
+@settings(max_examples=40)
+@given(problem=consolidation_problems(even=True, lines=False), share=st.floats(0.0, 2.0))
+def test_every_column_of_a_cheap_enough_placement_is_enumerated_or_part_of_one(
+    problem: ConsolidationProblem, share: float
+) -> None:
+    """Columns of small reduced cost, among all sets that fit a GPU."""
+    instance = instance_of(problem)
+    levels = cost_levels(instance)
+    if not counts_fix_power(instance, levels):
+        return
+    counts = level_counts(instance, levels)
+    box = CountBox((*counts, 1), (*[instance.gpus] * len(counts), len(instance.server_w)))
+    if not box.nonempty:
+        return
+    generation = ColumnGeneration(instance, levels, box, 0)
+    relaxed = generation.solve(Limits(), certified=True)
+    assert relaxed.duals is not None
+    watts = relaxed.bound + share * float(instance.watts.max())
+    found = enumerate_columns(generation, relaxed.duals, watts, 10_000)
+    assert found.complete
+    duals, listed = relaxed.duals, [set(column) for column in found.columns]
+    for n in range(1, instance.tasks + 1):
+        for inside in itertools.combinations(range(instance.tasks), n):
+            column = list(inside)
+            if (instance.demand[:, column].sum(axis=1) > instance.max_capacity).any():
+                continue
+            rent = float(duals.rents[levels.of[column].max()])
+            reduced = rent - float(duals.tasks[column].sum())
+            if reduced <= watts - relaxed.bound - 1e-6:
+                assert any(set(inside) <= one for one in listed)
+    few = enumerate_columns(generation, relaxed.duals, watts, 1)
+    assert few.complete == (len(found.columns) <= 1)
+    assert not enumerate_columns(generation, duals, watts, 10_000, share=0.5).complete
+
+
+def test_a_linear_program_begins_where_another_ended_and_forgets_what_it_does_not_use() -> None:
+    tree = tree_of(mixed(seed=0, size=40))
+    generation, master, box = tree.generation, tree.generation.master, tree.root.box
+    value, basis = generation.solve(Limits()).value, master.basis
+    more = CountBox((*(2 * low for low in box.low[:-1]), 8), (*box.high[:-1], 99))
+    master.set_box(more)
+    assert generation.solve(Limits()).value > value + 1
+    master.set_box(box)
+    master.start_at(basis)
+    found = master.solve(Limits())
+    assert found is not None
+    assert found.value == pytest.approx(value, rel=1e-7)
+    # with room for few columns most are removed, and generated again
+    instance = tree.instance
+    master.params = replace(master.params, columns=60, columns_per_task=1)
+    pairs = itertools.combinations(range(instance.tasks), 2)
+    master.add(p for p in pairs if (instance.demand[:, p].sum(1) <= instance.max_capacity).all())
+    known = len(master.columns)
+    master.remove_unused()
+    assert len(master.columns) < known
+    assert {(ell,) for ell in range(instance.tasks)} <= set(master.columns)
+    again = generation.solve(Limits())
+    assert again.value == pytest.approx(value, rel=1e-8)
+    held = np.zeros(instance.tasks)
+    for column, amount in zip(master.columns, again.usage.tolist(), strict=True):
+        held[list(column)] += amount
+    assert (held >= instance.width - 1e-6).all()
+
+
+def test_counts_that_are_too_few_cost_more_the_longer_one_asks() -> None:
+    tree = tree_of(mixed(seed=0, size=40, capacity="mean", gang="free"))
+    generation, master, low = tree.generation, tree.generation.master, tree.root.box.low
+    few = (*(count - 2 for count in low[:-1]), low[-1])
+    own_watts, each = master.watts(few), master.dearest_gpu_w + master.static_w
+    for _ in range(2):  # the next box begins with the least again
+        master.set_box(CountBox(few, few))
+        asked = generation.solve(Limits(), enough=own_watts + 0.5 * each)
+        assert own_watts + 0.5 * each <= asked.bound < own_watts + 20 * each
+    at_most = generation.solve(Limits())  # two GPUs too few, and the dearest penalty for each
+    assert own_watts + 50 * each <= at_most.bound <= at_most.value * (1 + 1e-9)
+
+
+def test_bounds_that_time_cuts_off_are_bounds() -> None:
+    tree = tree_of(mixed(seed=0, size=128, capacity="mean", gang="free"))
+    whole = tree.generation.solve(Limits())
+    cut = tree_of(mixed(seed=0, size=128, capacity="mean", gang="free")).generation
+    early = cut.solve(Limits(0.0))
+    assert cut.master.watts(tree.root.box.low) - 1e-9 <= early.bound <= whole.bound
+    assert len(early.usage) == len(cut.master.columns)
+    assert cut.solve(Limits()).value == pytest.approx(whole.value, rel=1e-7)
+    instance = instance_of(mixed(seed=1, size=40, capacity="mean"))
+    full = set_covering_bound(instance, [], Limits())
+    assert set_covering_bound(instance, [], Limits(0.0)) <= full * (1 + 1e-9)
+
+
+def test_tables_have_more_cells_for_more_tasks() -> None:
+    rng = np.random.default_rng(0)
+    limits = np.array([3200, 10**8])
+    for tasks, cells in ((20, 800), (256, 2048), (600, 4096)):
+        rows = rng.integers(1, limits[:, None], (2, tasks))
+        coarse, room = coarse_sizes(rows, limits)
+        assert room.tolist() == [cells] * 3
+        assert (coarse[:2] * limits[:, None] <= rows * cells).all()

@@ -1,0 +1,446 @@
+"""Primal heuristics: what they leave keeps the rules, and costs what they say."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies_consolidation import consolidation_problems
+from trees_consolidation import least_watts, tree_of
+
+from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
+from optgap.models.consolidation.presets import mixed
+from optgap.models.consolidation.problem import Capacity, Gang, Rules
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.bounds.level_counts import (
+    closed_form_w,
+    cost_levels,
+    counts_fix_power,
+    level_counts,
+)
+from optgap.solvers.consolidation.bounds.martello_toth import gpus_needed
+from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic
+from optgap.solvers.consolidation.branch_and_price.tree import Tree
+from optgap.solvers.consolidation.column_generation.space import CountBox
+from optgap.solvers.consolidation.config import DEFAULT
+from optgap.solvers.consolidation.formulations.exhaustive import Enumeration
+from optgap.solvers.consolidation.incumbent import Incumbent
+from optgap.solvers.consolidation.instance import instance_of
+from optgap.solvers.consolidation.numerics import IntArray
+from optgap.solvers.consolidation.primal.annealing import anneal
+from optgap.solvers.consolidation.primal.construction import construct
+from optgap.solvers.consolidation.primal.counts import counts_by_cost, gpu_levels, richer_counts
+from optgap.solvers.consolidation.primal.diving import Dive, Diving
+from optgap.solvers.consolidation.primal.exchange_kernels import exchange
+from optgap.solvers.consolidation.primal.gang_layout import GangLayout
+from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
+from optgap.solvers.consolidation.primal.lns import (
+    PartialDives,
+    ServerNeighbourhoods,
+    kept_part,
+)
+from optgap.solvers.consolidation.primal.overload_kernels import fill_levels, repair
+from optgap.solvers.consolidation.primal.overload_repair import OverloadRepair, repair_cheapest
+from optgap.solvers.consolidation.primal.residual_diving import ResidualDiving
+
+RNG = np.random.default_rng
+
+
+def agrees(problem: ConsolidationProblem, incumbent: Incumbent) -> None:
+    """The referee takes the incumbent, at the power that it is kept with."""
+    assert incumbent.placement is not None
+    solution = incumbent.instance.solution(incumbent.placement)
+    assert problem.check(solution) == []
+    power = problem.evaluate(solution).objective
+    assert power == pytest.approx(incumbent.watts, rel=1e-12)
+
+
+# -- any instance --------------------------------------------------------------------------
+
+
+@settings(max_examples=30)
+@given(problem=consolidation_problems())
+def test_annealed_placements_keep_the_rules_and_cost_no_less_than_the_optimum(
+    problem: ConsolidationProblem,
+) -> None:
+    incumbent = Incumbent(instance_of(problem))
+    construct(incumbent, Limits(), RNG(0))
+    least, before = least_watts(problem), incumbent.watts
+    if incumbent.placement is None:
+        return
+    quick = replace(DEFAULT.annealing, steps=300, most_steps=2000)
+    anneal(incumbent, Limits(), 0.01, 0.0, RNG(0), quick)
+    agrees(problem, incumbent)
+    assert least is not None
+    assert least * (1 - 1e-9) <= incumbent.watts <= before
+
+
+# -- given counts --------------------------------------------------------------------------
+
+
+def test_counts_come_cheapest_first_and_never_rise_with_the_level() -> None:
+    instance = instance_of(mixed(seed=1, size=16, capacity="none"))
+    levels = cost_levels(instance)
+    counts = level_counts(instance, levels)
+    found = list(counts_by_cost(instance, levels, counts, 60))
+    assert found[0][1] == counts
+    assert [watts for watts, _ in found] == sorted(watts for watts, _ in found)
+    assert len({one for _, one in found}) == len(found)
+    assert all(list(one) == sorted(one, reverse=True) for _, one in found)
+
+
+@pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
+def test_richer_counts_are_no_fewer_and_as_dear_as_they_may_be(share: float) -> None:
+    instance = instance_of(mixed(seed=1, size=16, capacity="none"))
+    levels = cost_levels(instance)
+    least = level_counts(instance, levels)
+    most = closed_form_w(instance, levels, least) * (1 + 0.2 * share)
+    for seed in range(5):
+        counts = richer_counts(instance, levels, least, most, RNG(seed))
+        assert all(a <= b for a, b in zip(least, counts, strict=True))
+        assert list(counts) == sorted(counts, reverse=True)
+        assert closed_form_w(instance, levels, counts) <= most
+        for q in range(len(counts)):
+            more = (*counts[:q], counts[q] + 1, *counts[q + 1 :])
+            if list(more) == sorted(more, reverse=True) and more[0] <= instance.gpus:
+                assert closed_form_w(instance, levels, more) > most
+
+
+@pytest.mark.parametrize("by_server", [False, True])
+def test_gpus_get_as_many_of_each_level_as_counts_say(by_server: bool) -> None:
+    levels = gpu_levels((11, 7, 2), 4, by_server)
+    assert [int((levels >= q).sum()) for q in range(-1, 3)] == [12, 11, 7, 2]
+    assert levels[:4].tolist() == ([1, 1, 1, 1] if by_server else [2, 2, 1, 1])
+
+
+def test_counts_from_some_of_the_rows_are_no_more_than_from_all() -> None:
+    instance = instance_of(mixed(seed=4, size=40, capacity="slot"))
+    tasks = np.arange(instance.tasks)
+    whole = gpus_needed(instance, tasks)
+    area = max(-(-(instance.demand @ instance.width) // instance.max_capacity))
+    for rows, alphas in (([0], 1), ([0, 3], 2), ([5], 40)):
+        assert area <= gpus_needed(instance, tasks, np.array(rows), alphas) <= whole
+
+
+@pytest.mark.parametrize("capacity", ["none", "mean", "slot", "peak"])
+@pytest.mark.parametrize("gang", ["server", "free"])
+def test_repaired_placements_are_no_cheaper_than_their_counts(
+    capacity: Capacity, gang: Gang
+) -> None:
+    problem = mixed(seed=3, size=20, capacity=capacity, gang=gang)
+    instance = instance_of(problem)
+    levels, incumbent = cost_levels(instance), Incumbent(instance)
+    construct(incumbent, Limits(), RNG(0), 3)
+    before, counts = incumbent.watts, level_counts(instance, levels)
+    repair_cheapest(OverloadRepair(instance, levels, RNG(0)), counts, incumbent, Limits(0.3))
+    agrees(problem, incumbent)
+    assert closed_form_w(instance, levels, counts) <= incumbent.watts <= before + 1e-9
+
+
+def test_tasks_are_exchanged_where_no_move_and_no_swap_of_two_helps() -> None:
+    """3 + 5 + 12 and 7 + 6 + 5 on GPUs of 19: 3 + 5 for 7 makes 19 of both, no swap of two does."""
+    sizes = np.array([3, 5, 12, 7, 6, 5], dtype=np.int64)
+    place = np.array([0, 0, 0, 1, 1, 1], dtype=np.int64)
+    zeros, cap = np.zeros(6, dtype=np.int64), np.zeros(2, dtype=np.int64)
+    left = exchange(
+        np.arange(7), np.arange(6), sizes, 19, 0, zeros, cap, 1, False, place, 50, 0.0, RNG(0)
+    )
+    assert left == 0.0
+    assert [int(sizes[place == g].sum()) for g in (0, 1)] == [19, 19]
+
+
+def test_room_that_is_scattered_is_driven_together() -> None:
+    """Sixty full GPUs of three levels, taken apart and put together again with nothing to spare."""
+    most, each, gpus = 3200, 6, 60
+    rng = RNG(5)
+    cap = np.repeat([2, 1, 0], gpus // 3).astype(np.int64)
+    sizes, level = [], []
+    for g in range(gpus):
+        cuts = np.sort(rng.choice(np.arange(1, most), each - 1, replace=False))
+        sizes += np.diff([0, *cuts.tolist(), most]).tolist()
+        level += [cap[g], *rng.integers(0, cap[g] + 1, each - 1).tolist()]
+    held, of = np.array(sizes, dtype=np.int64), np.array(level, dtype=np.int64)
+    place = np.array([rng.choice(np.flatnonzero(cap >= one)) for one in level], dtype=np.int64)
+    left = exchange(
+        np.arange(len(sizes) + 1), np.arange(len(sizes)), held, most, 0, of, cap, gpus, False,
+        place, 100_000, 0.02, RNG(0),
+    )  # fmt: skip
+    assert left == 0.0
+    assert [int(held[place == g].sum()) for g in range(gpus)] == [most] * gpus
+    assert np.all(cap[place] >= of)
+
+
+@pytest.mark.parametrize("by_pairs", [False, True])
+@settings(max_examples=60)
+@given(data=st.data())
+def test_repair_keeps_levels_and_servers_and_says_what_is_left(
+    by_pairs: bool, data: st.DataObject
+) -> None:
+    span, gpus, lines = 3, 6, 1 if by_pairs else 2
+    cap = np.array([data.draw(st.integers(-1, 2)) for _ in range(gpus)], dtype=np.int64)
+    cap[:span] = 2
+    gang = data.draw(st.booleans())
+    count = data.draw(st.integers(1, 8))
+    width = np.array([data.draw(st.integers(1, span)) for _ in range(count)], dtype=np.int64)
+    level = np.array([data.draw(st.integers(0, 2)) for _ in range(count)], dtype=np.int64)
+    demand = np.array([[data.draw(st.integers(0, 9)) for _ in range(count)] for _ in range(lines)])
+    limit = np.array([12, 14][:lines], dtype=np.int64)
+    start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    owner = np.repeat(np.arange(count), width).astype(np.int64)
+    place = np.zeros(len(owner), dtype=np.int64)
+    order = np.array(data.draw(st.permutations(range(count))), dtype=np.int64)
+    sizes, rng = demand.astype(np.int64), RNG(data.draw(st.integers(0, 9)))
+    assert fill_levels(order, start, owner, sizes, limit, level, cap, span, gang, place)
+    begun = place.copy()
+    fixed = data.draw(st.integers(0, count)) if by_pairs else 0
+    if by_pairs:
+        left = exchange(
+            start, owner, sizes[0], 12, fixed, level, cap, span, gang, place, 200, 0.0, rng
+        )
+    else:
+        left = repair(
+            start, owner, sizes, limit, level, cap, span, gang, place, 3000, 0.5, 0.01, 0.3, 0.35,
+            rng,
+        )  # fmt: skip
+    loads = np.array([sizes[:, owner[place == g]].sum(axis=1) for g in range(gpus)])
+    assert left == pytest.approx(float((np.maximum(0, loads - limit) / limit).sum()), abs=1e-9)
+    assert place[: start[fixed]].tolist() == begun[: start[fixed]].tolist()
+    for ell in range(count):
+        mine = place[start[ell] : start[ell + 1]].tolist()
+        assert len(set(mine)) == len(mine)
+        assert all(cap[g] >= level[ell] for g in mine)
+        assert not gang or len({g // span for g in mine}) == 1
+
+
+# -- dives and neighbourhoods --------------------------------------------------------------
+
+
+def heuristic(name: str, tree: Tree) -> PrimalHeuristic:
+    made: dict[str, PrimalHeuristic] = {
+        "diving": Diving(replace(DEFAULT.diving, dive_s=20.0, assign_s=20.0)),
+        "partial": PartialDives(replace(DEFAULT.lns, from_nothing=1)),
+        "servers": ServerNeighbourhoods(
+            lambda part: (OverloadRepair(part, cost_levels(part), RNG(0)), Diving()), 0,
+            replace(DEFAULT.lns, few_servers=1),
+        ),
+        "residual": ResidualDiving(replace(
+            DEFAULT, diving=replace(DEFAULT.diving, residual_tasks=8))),
+        "layout": GangLayout(tree.instance, tree.levels, lambda *_: (Diving(),), 0),
+    }  # fmt: skip
+    return made[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "gang", "capacity", "kappas"),
+    [
+        ("diving", "free", "none", 0),
+        ("partial", "server", "mean", 0), ("partial", "free", "none", 0),
+        ("servers", "server", "mean", 4), ("residual", "free", "mean", 4),
+        ("layout", "server", "none", 4), ("layout", "server", "mean", 0),
+        ("layout", "server", "slot", 4),
+    ],
+)  # fmt: skip
+def test_heuristics_better_a_first_placement_by_one_that_the_referee_takes(
+    name: str, gang: Gang, capacity: Capacity, kappas: int
+) -> None:
+    problem = mixed(seed=3, size=48, capacity=capacity, gang=gang, kappas=kappas)
+    tree = tree_of(problem)
+    value, before = tree.generation.solve(Limits()).value, tree.incumbent.watts
+    made = heuristic(name, tree)
+    for _ in range(12):
+        if tree.incumbent.watts == before:
+            made.improve(tree.state(), Limits(10.0))
+            made.realise(tree.state(), tree.root, tree.root.near, Limits(0.2))
+    assert tree.incumbent.watts < before
+    agrees(problem, tree.incumbent)
+    tree.generation.master.set_box(tree.root.box)
+    tree.generation.master.set_servers(tree.root.assignment)
+    again = tree.generation.solve(Limits())  # what was fixed is let go
+    assert again.value == pytest.approx(value, rel=1e-7)
+
+
+def test_no_dive_is_dearer_than_it_may_be() -> None:
+    tree = tree_of(mixed(seed=2, size=40, gang="free", kappas=0, server_static_w=0.0))
+    dive = Dive(tree.generation, Limits(), RNG(0), 0.0)
+    box, nothing = tree.root.box, tree.root.assignment
+    found = dive.straight(box, nothing, 2 * tree.incumbent.watts)
+    assert found is not None
+    watts = tree.instance.total(found)
+    assert watts < tree.incumbent.watts
+    assert dive.straight(box, nothing, 0.9 * watts) is None
+    assert dive.with_backtracking(box, nothing, 0.9 * watts, 0.9 * watts) is None
+    assert dive.with_backtracking(box, nothing, watts, 2 * watts) is not None
+
+
+def test_a_dive_to_counts_needs_no_more_gpus() -> None:
+    tree = tree_of(mixed(seed=0, size=32, capacity="mean", gang="free"))
+    counts = tuple(np.ceil(tree.generation.solve(Limits()).counts + 1 - 1e-6).astype(int).tolist())
+    most = tree.generation.master.watts(counts) + 1e-4
+    dive = Dive(tree.generation, Limits(), RNG(0), 0.0)
+    found = dive.with_backtracking(CountBox.up_to(counts), tree.root.assignment, most, most)
+    assert found is not None
+    tops = [int(tree.levels.of[one].max()) for one in tree.instance.residents(found).values()]
+    for q, count in enumerate(counts[:-1]):
+        assert sum(top >= q for top in tops) <= count
+
+
+@pytest.mark.parametrize("gang", ["server", "free"])
+def test_kept_parts_are_whole_servers_where_tasks_are_in_one(gang: Gang) -> None:
+    tree = tree_of(mixed(seed=2, size=40, gang=gang, kappas=0))
+    placement, home = tree.incumbent.placement, tree.instance.gpu_server
+    assert placement is not None
+    kept, pairs = kept_part(tree.instance, placement, 0.5, RNG(0))
+    contents = tree.instance.residents(placement)
+    if gang == "free":
+        assert not pairs
+        assert kept.total() == len(contents) // 2
+        return
+    number: dict[int, int] = {}
+    for ell, server in pairs:
+        assert number.setdefault(int(home[placement[ell][0]]), server) == server
+    assert len(set(number.values())) == len(number) <= tree.incumbent.awake_servers // 2
+    assigned = {ell for ell, _ in pairs}
+    for one in kept:
+        assert all(ell in assigned for ell in one if tree.instance.width[ell] > 1)
+
+
+# -- gang layouts --------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_room_is_worth_the_dearest_tasks_that_fit_less_the_rent(data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, 5))
+    numbers = st.integers(0, 4)
+    size = np.array([[data.draw(numbers) for _ in range(count)] for _ in range(2)], dtype=np.int64)
+    size = size.reshape(2, count)
+    profit = np.array([float(data.draw(st.integers(0, 9))) for _ in range(count)])
+    level = np.sort(np.array([data.draw(st.integers(0, 2)) for _ in range(count)], dtype=np.int64))
+    rents = np.cumsum([float(data.draw(st.integers(0, 5))) for _ in range(3)])
+    cells = np.array([data.draw(st.integers(0, 6)), data.draw(st.integers(0, 6))], dtype=np.int64)
+    worth = room_worth(size, profit, level, rents, cells)
+    for q, x, y in itertools.product(range(3), range(cells[0] + 1), range(cells[1] + 1)):
+        best = -np.inf
+        for chosen in itertools.product((False, True), repeat=count):
+            inside = np.flatnonzero(np.array(chosen, dtype=bool))
+            if size[0, inside].sum() <= x and size[1, inside].sum() <= y:
+                top = max([q, *level[inside].tolist()])
+                best = max(best, float(profit[inside].sum() - rents[top]))
+        assert worth[q, x, y] == pytest.approx(best)
+
+
+def cost_of_runs(
+    first: IntArray, wide: dict[str, IntArray], limit: IntArray, others: IntArray,
+    wanted: IntArray, steps: np.ndarray, worth: np.ndarray, gpus: int, weight: float,
+) -> float:  # fmt: skip
+    """What `lay_out` minimises, counted GPU by GPU; one row, which is its first line."""
+    total, count = 0.0, np.zeros(len(wanted))
+    used = np.zeros(len(wanted))
+    for g in range(gpus):
+        here = (first <= g) & (g < first + wide["width"])
+        if not here.any():
+            continue
+        load = int(wide["size"][here].sum())
+        top = int(wide["level"][here].max())
+        left = (limit[0] - load) / limit[0]
+        if left < 0:
+            total += 50.0 * steps.sum() * (0.3 - left)
+        cells = worth.shape[1] - 1
+        total -= worth[top, max(0, int(left * cells + 1e-9)), 0]
+        count[: top + 1] += 1
+        used[: top + 1] += load
+    needed = np.maximum(count, (used + others[:, 0]) / limit[0])
+    return total + weight * float((steps * np.maximum(0, needed - wanted)).sum())
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_runs_stay_in_servers_and_cost_what_is_said(data: st.DataObject) -> None:
+    span, servers = data.draw(st.integers(2, 4)), data.draw(st.integers(1, 3))
+    count = data.draw(st.integers(1, 5))
+    width = np.array([data.draw(st.integers(2, span)) for _ in range(count)], dtype=np.int64)
+    size = np.array([data.draw(st.integers(0, 8)) for _ in range(count)], dtype=np.int64)
+    level = np.array([data.draw(st.integers(0, 1)) for _ in range(count)], dtype=np.int64)
+    limit = np.array([10], dtype=np.int64)
+    others = np.array([[data.draw(st.integers(0, 40))], [0]], dtype=np.int64)
+    wanted = np.array([data.draw(st.integers(0, 6)), 1], dtype=np.int64)
+    steps = np.array([100.0, 10.0])
+    worth = room_worth(
+        np.array([[3], [0]], dtype=np.int64), np.array([40.0]), np.zeros(1, dtype=np.int64),
+        np.cumsum(steps), np.array([10, 0], dtype=np.int64),
+    )  # fmt: skip
+    first = np.full(count, 0, dtype=np.int64)
+    best = lay_out(
+        worth, size[None, :], limit, width, level, np.array([0.1]), others, wanted, steps, 3.0,
+        50.0, 0.3, span, servers, first, 300, 30.0, 0.1, RNG(0),
+    )  # fmt: skip
+    assert (first // span == (first + width - 1) // span).all()
+    assert (first >= 0).all()
+    assert (first < span * servers).all()
+    wide = {"width": width, "size": size, "level": level}
+    exact = cost_of_runs(
+        first, wide, limit, others, wanted, steps, worth, span * servers, weight=3.0
+    )
+    assert best == pytest.approx(exact, abs=1e-6)
+
+
+@settings(max_examples=40)
+@given(problem=consolidation_problems(even=True, lines=False, max_tasks=5), data=st.data())
+def test_what_a_layout_leaves_is_solved_to_its_optimum(
+    problem: ConsolidationProblem, data: st.DataObject
+) -> None:
+    """Against all placements of the others beside the same layout."""
+    instance = instance_of(problem)
+    levels = cost_levels(instance)
+    layout = GangLayout(instance, levels, lambda *_: (), 0)
+    if not counts_fix_power(instance, levels) or not layout.applies:
+        return
+    servers, seats = data.draw(st.integers(1, len(instance.server_w))), layout.server_gpus
+    widths = instance.width[layout.prices.wide].tolist()
+    first = np.array(
+        [
+            seats * data.draw(st.integers(0, servers - 1)) + data.draw(st.integers(0, seats - v))
+            for v in widths
+        ],
+        dtype=np.int64,
+    )
+    if not layout.fits(first, servers):
+        return
+    rest = layout.rest(first, servers)
+    brute = Enumeration(rest.instance, Limits())
+    brute.run()
+    found = Incumbent(rest.instance)
+    found.watts = float((instance.width * instance.least_watts).sum() + instance.server_w.sum() + 1)
+    own = replace(levels, of=levels.of[rest.stands_for])
+    counts = level_counts(rest.instance, own)
+    tree = Tree(rest.instance, own, counts, found, (Diving(),))
+    bound = tree.run(Limits(20))
+    if brute.best is None:
+        assert found.placement is None
+        return
+    assert found.placement is not None
+    assert min(bound, found.watts) <= brute.best * (1 + 1e-9) + 1e-5
+    assert found.watts == pytest.approx(brute.best, rel=1e-6, abs=1e-5)
+    whole = rest.whole(found.placement)
+    assert problem.check(instance.solution(whole)) == []
+    assert instance.total(whole) == pytest.approx(found.watts)
+
+
+def test_tasks_of_several_gpus_are_laid_over_one_another_where_room_is_short() -> None:
+    """Two of 2 GPUs share theirs, and four of one GPU fill two more: one server of four."""
+    wide = [Task(f"w{k}", 8.0, 2, 1.2) for k in range(2)]
+    narrow = [Task(f"n{k}", 8.0, 1, 1.2) for k in range(4)]
+    problem = ConsolidationProblem.of(
+        [GpuKind(memory_gb=16.0)], [Server((0,) * 4, 100.0)] * 3, wide + narrow, rules=Rules("none")
+    )
+    instance = instance_of(problem)
+    incumbent = Incumbent(instance)
+    layout = GangLayout(instance, cost_levels(instance), lambda *_: (Diving(),), 0)
+    layout.attempt(incumbent, (4, 1), 1e6, Limits(5))
+    assert incumbent.placement is not None
+    assert incumbent.watts == pytest.approx(4 * float(instance.watts[0, 0]) + 100.0)
+    assert incumbent.placement[0] == incumbent.placement[1]
