@@ -12,6 +12,7 @@ from optgap.models.clock import working_time
 from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.limits import NO_MEMORY, Limits
 from optgap.models.result import (
+    SERVES_PART,
     Evaluation,
     Objective,
     Outcome,
@@ -362,8 +363,7 @@ def _confronted(
     objective, proof = evaluation.objective, _finite(outcome.bound)
     if goal.sense == "min" and not problem.serves_all(outcome.solution):
         # The bound holds for solutions that do everything asked for: this one may be below it.
-        note = "serves only part of what is asked: bounds for all of it do not apply"
-        return Status.FEASIBLE, None, note
+        return Status.FEASIBLE, None, SERVES_PART
     if proof is not None:
         ahead = proof - objective if goal.sense == "min" else objective - proof
         if ahead > 0 and not close(proof, objective):

@@ -350,7 +350,9 @@ def explain(
     own = execute(problem, runnable, Limits(time_limit, limits.interrupted, limits.progress), seed)
     scope, asked = _scope(problem, runnable, own)
     names = [spec.per_event] if spec.per_event else []
-    table = compare(asked, names, methods, time_limit=time_limit, seed=seed, limits=limits)
+    table = compare(
+        asked, names, methods, time_limit=time_limit, seed=seed, limits=limits, parts=True
+    )
     others = [name for name in policy_names(problem.family, beside) if name not in names]
     rival, trouble = _rival(asked, others, Limits(time_limit, limits.interrupted), seed, limits)
     regrets = _regrets(problem, own) if spec.regrets else ()

@@ -9,7 +9,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from optgap.api import choose_method, choose_policy, close, execute, generate, preset_entry
-from optgap.comparison import ACCEPTED, ALL, Comparison, ComparisonRow, ComparisonSet, Failure
+from optgap.comparison import (
+    ACCEPTED,
+    ALL,
+    NOT_RUN,
+    Comparison,
+    ComparisonRow,
+    ComparisonSet,
+    Failure,
+)
 from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.limits import Limits, Progress, silent
@@ -33,13 +41,15 @@ def compare(
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress = silent,
+    parts: bool = False,
 ) -> Comparison:
     """Run methods and policies on one problem and measure every gap.
 
     A policy that serves all that is asked is measured against the best bound that the methods
     prove. One that turns some of it down (tasks that it could not place, say) may well be
     below that bound; it is measured against a bound for the part that it did serve, proved by
-    the same methods on ``problem.restrict(solution)``.
+    the same methods on ``problem.restrict(solution)``. Once a method has proven that no solution
+    serves everything, nothing else is run, unless `parts` asks for it.
 
     Parameters
     ----------
@@ -48,6 +58,7 @@ def compare(
     time_limit: wall-clock seconds for each single run of a method or policy.
     limits: an interrupt to listen to, and progress to report.
     progress: instead of `limits`, what is told the phase, the incumbent and the bound.
+    parts: where no solution serves everything, go on with what each policy serves.
 
     Raises
     ------
@@ -59,19 +70,22 @@ def compare(
     names = method_names(problem.family, methods)
     own = [choose_policy(problem, policy) for policy in policy_names(problem.family, policies)]
     full = _Scope(problem, ALL)
-    lines = [bench.run(problem, choose_method(problem, name), full) for name in names]
+    lines: list[_Line] = []
+    for name in names:
+        lines.append(bench.run(problem, choose_method(problem, name), full))
+        bench.hopeless = not parts and any(x.result.status is Status.INFEASIBLE for x in lines)
     lines += [bench.run(problem, runnable) for runnable in own]
-    parts: dict[str, _Scope] = {}
+    accepted: dict[str, _Scope] = {}
     for line in lines:
-        line.scope = line.scope or _scope_of(line.result, full, parts)
-    for part in parts.values():
+        line.scope = line.scope or _scope_of(line.result, full, accepted)
+    for part in accepted.values():
         for runnable in _provers(part.problem, names):
             proof = bench.run(part.problem, runnable, part)
             part.add(proof.result, serves=True)
     for line in lines:
         if line.scope is not None:
             line.scope.add(line.result, serves=line.scope.label == ACCEPTED or _serves(line.result))
-    for scope in (full, *parts.values()):
+    for scope in (full, *accepted.values()):
         scope.confront()
     return _comparison(problem, full, lines, bench)
 
@@ -88,6 +102,7 @@ def sweep(
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress = silent,
+    parts: bool = False,
     **params: Any,
 ) -> ComparisonSet:
     """Compare on a preset made anew for each value of one of its parameters.
@@ -107,7 +122,15 @@ def sweep(
         if done and limits.interrupted.is_set():
             break
         done.append(
-            compare(problem, policies, methods, time_limit=time_limit, seed=seed, limits=limits)
+            compare(
+                problem,
+                policies,
+                methods,
+                time_limit=time_limit,
+                seed=seed,
+                limits=limits,
+                parts=parts,
+            )
         )
     return ComparisonSet(parameter, tuple(wanted[: len(done)]), tuple(done))
 
@@ -275,6 +298,7 @@ class _Bench:
         self.seed = seed
         self.limits = limits
         self.terminations: set[Termination] = set()
+        self.hopeless = False
 
     def run(self, problem: Problem, runnable: Runnable, scope: _Scope | None = None) -> _Line:
         def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
@@ -284,7 +308,9 @@ class _Bench:
         failure: Failure = ""
         self.limits.progress(runnable.label, None, None)
         try:
-            if self.limits.interrupted.is_set():
+            if self.hopeless:
+                result = self.empty(problem, runnable, NOT_RUN, Termination.COMPLETED)
+            elif self.limits.interrupted.is_set():
                 result = self.empty(problem, runnable, "not started", Termination.INTERRUPTED)
             else:
                 limits = Limits(self.time_limit, self.limits.interrupted, tell)

@@ -109,15 +109,16 @@ class UncertainComparison:
     def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
         """Header, rows and right-aligned columns, as text."""
         header = ("", "gap to bound", "low", "median", "high", "samples")
-        fitted = {row.result.method: row.gap_to_bound for row in self.comparison.rows}
+        found = {one.method: one for one in self.intervals}
         rows: list[Row] = [
             (
-                one.method,
-                percent(fitted[one.method]),
+                row.label,
+                row.gap_text,
                 *(percent(x) if one.count else "" for x in (one.low, one.median, one.high)),
                 str(one.count),
             )
-            for one in self.intervals
+            for row in self.comparison.blocks
+            if (one := found.get(row.result.method)) is not None
         ]
         return header, rows, (1, 2, 3, 4, 5)
 
@@ -146,6 +147,7 @@ def compare_uncertain(
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress = silent,
+    parts: bool = False,
 ) -> UncertainComparison:
     """Compare with fitted models put into the problem, and again for samples of their parameters.
 
@@ -154,7 +156,7 @@ def compare_uncertain(
     models: saved fits (``optgap.fit/1``); parameters are drawn from each one's covariance.
     samples: how many draws.
     level: share of the draws within an interval.
-    policies, methods, time_limit, seed, limits, progress: as `gaps.compare` has them.
+    policies, methods, time_limit, seed, limits, progress, parts: as `gaps.compare` has them.
 
     Raises
     ------
@@ -175,11 +177,19 @@ def compare_uncertain(
     drawn = draws(models, samples, seed)
 
     def run(one: Problem) -> Comparison:
-        return gaps.compare(one, policies, methods, time_limit=time_limit, seed=seed, limits=limits)
+        return gaps.compare(
+            one,
+            policies,
+            methods,
+            time_limit=time_limit,
+            seed=seed,
+            limits=limits,
+            parts=parts,
+        )
 
     central, done = run(fitted), []
     for draw in drawn:
-        if limits.interrupted.is_set():
+        if limits.interrupted.is_set() or (central.infeasible and not parts):
             break
         done.append(run(refit(problem, models, draw)))
     return UncertainComparison(central, tuple(done), tuple(models), level)

@@ -36,7 +36,7 @@ COMMANDS = {
 }
 """Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""
 
-DONE, FAILED, BAD_INPUT, PARTIAL = 0, 1, 2, 3
+DONE, FAILED, BAD_INPUT, PARTIAL, INFEASIBLE = 0, 1, 2, 3, 4
 """Exit codes."""
 
 # ClickException, wherever this version of typer keeps it

@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from optgap.api import close
+from optgap.comparison import PART_NOTE, SET_SCHEMA, Comparison, ComparisonRow, ComparisonSet
 from optgap.comparison import SCHEMA as COMPARE
-from optgap.comparison import SET_SCHEMA, Comparison, ComparisonSet
 from optgap.contract import Problem
 from optgap.explaining import SCHEMA as EXPLAIN
 from optgap.explaining import Explanation
@@ -168,20 +168,20 @@ def _comparison(
 
 def _compared(comparison: Comparison, prefix: str) -> Section:
     unit = comparison.unit
-    records = [
-        {
-            "method": row.result.method,
+
+    def record(row: ComparisonRow) -> dict[str, Any]:
+        return {
+            "method": row.label,
             "kind": row.result.kind,
             "status": _status(row.result),
             f"objective ({unit})": row.result.objective,
             f"bound ({unit})": row.result.bound,
             "gap to bound": row.gap_to_bound,
             "gap to best": row.gap_to_best,
-            "bound for": row.bound_scope,
             "time (s)": row.result.seconds,
         }
-        for row in comparison.rows
-    ]
+
+    pairs = [(row, record(row)) for row in comparison.blocks]
     pictures = []
     if any(row.gap_to_bound is not None for row in comparison.rows):
         pictures.append(_gaps(comparison, prefix))
@@ -189,9 +189,19 @@ def _compared(comparison: Comparison, prefix: str) -> Section:
         f"{comparison.family}: {comparison.problem_name}",
         lines=[comparison.problem_summary, *comparison.head()[1:]],
         pictures=pictures,
-        grids=[grid("Every method and policy, and its gaps", records)],
+        grids=_apart_parts("Every method and policy, and its gaps", pairs),
         notes=comparison.notes(),
     )
+
+
+def _apart_parts(
+    caption: str, pairs: Sequence[tuple[ComparisonRow, Mapping[str, Any]]]
+) -> list[Grid]:
+    """Tables that can be sorted without ranking gaps of accepted parts with the others."""
+    whole = [record for row, record in pairs if not row.partial]
+    part = [record for row, record in pairs if row.partial]
+    grids = [grid(caption, whole)] if whole else []
+    return [*grids, grid(f"The same, {PART_NOTE}", part)] if part else grids
 
 
 def _status(result: Result) -> str:
@@ -216,26 +226,28 @@ def _comparison_set(
 ) -> Iterator[Section]:
     found = ComparisonSet.from_json(fields)
     names = sorted({comparison.family for comparison in found.comparisons})
-    records = [
-        {
-            found.parameter: value,
-            "method": row.result.method,
-            "kind": row.result.kind,
-            "objective": row.result.objective,
-            "unit": row.result.unit,
-            "gap to bound": row.gap_to_bound,
-            "gap to best": row.gap_to_best,
-            "bound for": row.bound_scope,
-            "time (s)": row.result.seconds,
-        }
+    pairs = [
+        (
+            row,
+            {
+                found.parameter: value,
+                "method": row.label,
+                "kind": row.result.kind,
+                "objective": row.result.objective,
+                "unit": row.result.unit,
+                "gap to bound": row.gap_to_bound,
+                "gap to best": row.gap_to_best,
+                "time (s)": row.result.seconds,
+            },
+        )
         for value, comparison in zip(found.values, found.comparisons, strict=True)
-        for row in comparison.rows
+        for row in comparison.blocks
     ]
     yield _section(
         f"{', '.join(names)}: over {found.parameter}",
         lines=[comparison.problem_summary for comparison in found.comparisons[:1]],
         pictures=[_gaps(found, prefix)] if found.measured else [],
-        grids=[grid(f"Every row, for each value of {found.parameter}", records)],
+        grids=_apart_parts(f"Every row, for each value of {found.parameter}", pairs),
         notes=found.notes(),
     )
 
