@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import math
-import os
-import zlib
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Any, Literal
+from typing import Any, Literal
 
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.reading import Held, Path, read_text
 
 MAX_LINE = 1 << 20
 """Longest line accepted, in characters: a longer one is not a table of ours."""
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,38 +40,20 @@ class Column:
         return f"{article} of at least {self.minimum:g}"
 
 
-@contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
-    """The text of a file; what is wrong with its bytes is told as an `InputError`."""
-    source = str(path)
-    try:
-        with open_text(path) as file:
-            yield file
-    except (EOFError, zlib.error) as error:
-        raise InputError(source, "", NoQuote(error), "a whole .gz file") from None
-    except OSError as error:
-        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
-    except UnicodeDecodeError as error:
-        found = error.object[error.start : error.start + 4]
-        raise InputError(source, "", found, "UTF-8 text") from None
-
-
-def read_header(path: str | os.PathLike[str]) -> list[str]:
+def read_header(path: Path) -> list[str]:
     """The columns of a CSV file, for those that are told apart by them.
 
     Raises
     ------
     InputError: as `read_table`.
     """
-    source = str(path)
-    with _opened(path) as file:
-        return _header(csv.reader(_lines(file, source), strict=True), source, ())
+    return _Rows(path).header(())
 
 
-def read_table(path: str | os.PathLike[str], columns: Sequence[Column]) -> dict[str, list[Any]]:
+def read_table(path: Path, columns: Sequence[Column]) -> dict[str, list[Any]]:
     """Read the named columns of a CSV file with a header; other columns are passed over.
 
-    A file whose name ends in ``.gz`` is unpacked on the way.
+    A gzip file is unpacked on the way.
 
     Returns
     -------
@@ -81,86 +62,86 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[Column]) -> dict[
 
     Raises
     ------
-    InputError: for a missing file, one that is no UTF-8 text, a line above `MAX_LINE`
-        characters, a missing or repeated column, a row with too few or too many cells, or a
-        cell that is not what its column holds.
+    InputError: as `reading.read_text`; for a line above `MAX_LINE` characters, a missing or
+        repeated column, a row with too few or too many cells, or a cell that is not what its
+        column holds.
     """
-    with _opened(path) as file:
-        return _read(file, str(path), columns)
-
-
-def open_text(path: str | os.PathLike[str]) -> IO[str]:
-    """A text file, unpacked on the way when its name ends in ``.gz``."""
-    if str(path).endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return open(path, encoding="utf-8-sig", newline="")
-
-
-def _lines(file: IO[str], source: str) -> Iterator[str]:
-    number = 0
-    while True:
-        line = file.readline(MAX_LINE + 1)
-        if not line:
-            return
-        number += 1
-        if len(line) > MAX_LINE:
-            raise InputError(
-                source,
-                f"row {number}",
-                NoQuote(f"a line of more than {MAX_LINE} characters"),
-                "a shorter one",
-            )
-        if "\0" in line:
-            raise InputError(source, f"row {number}", NoQuote("a NUL byte"), "text")
-        yield line
-
-
-def _read(file: IO[str], source: str, columns: Sequence[Column]) -> dict[str, list[Any]]:
-    reader = csv.reader(_lines(file, source), strict=True)
-    header = _header(reader, source, columns)
+    rows = _Rows(path)
+    header = rows.header(columns)
     place = {column.name: header.index(column.name) for column in columns if column.name in header}
     table: dict[str, list[Any]] = {column.name: [] for column in columns}
     table["#"] = []
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return table
-        except csv.Error as error:
-            raise InputError(
-                source, f"row {reader.line_num}", NoQuote(error), "comma-separated cells"
-            ) from None
-        if not row:
-            continue
-        if len(row) != len(header):
-            raise InputError(
-                source,
-                f"row {reader.line_num}",
-                NoQuote(f"{len(row)} cells"),
-                f"{len(header)} as in the header",
-            )
+    for number, row in rows.below(len(header)):
         for column in columns:
             cell = row[place[column.name]].strip() if column.name in place else ""
-            table[column.name].append(_cell(cell, column, source, reader.line_num))
-        table["#"].append(reader.line_num)
+            table[column.name].append(_cell(cell, column, rows.source, number))
+        table["#"].append(number)
+    return table
 
 
-def _header(reader: Any, source: str, columns: Sequence[Column]) -> list[str]:
-    names = ", ".join(column.name for column in columns if column.required)
-    try:
-        header = [cell.strip() for cell in next(reader)]
-    except StopIteration:
-        expected = f"a header with the columns {names}" if names else "a header"
-        raise InputError(source, "row 1", NoQuote("nothing"), expected) from None
-    except csv.Error as error:
-        raise InputError(source, "row 1", NoQuote(error), "comma-separated cells") from None
-    for column in columns:
-        if header.count(column.name) > 1:
-            raise InputError(source, f"row 1, column {column.name}", NoQuote("it twice"), "it once")
-        if column.required and column.name not in header:
-            shown = NoQuote(", ".join(header) or "nothing")
-            raise InputError(source, "row 1", shown, f"a column {column.name} (needed: {names})")
-    return header
+def lines(path: Path) -> Iterator[str]:
+    """The lines of a text file with their ends, none above `MAX_LINE` characters.
+
+    Raises
+    ------
+    InputError: as `read_table`.
+    """
+    for number, match in enumerate(_LINE.finditer(read_text(path)), 1):
+        if match.end() - match.start() > MAX_LINE:
+            found = NoQuote(f"a line of more than {MAX_LINE} characters")
+            raise InputError(str(path), f"row {number}", found, "a shorter one")
+        yield match[0]
+
+
+class _Rows:
+    """The cells of a CSV file, row by row."""
+
+    def __init__(self, path: Path) -> None:
+        self.source = str(path)
+        self.reader = csv.reader(lines(path), strict=True)
+        # rows of a table in memory are counted without its header
+        self.shift = path.first_row - 2 if isinstance(path, Held) else 0
+        self.top = "columns" if isinstance(path, Held) else "row 1"
+
+    def header(self, columns: Sequence[Column]) -> list[str]:
+        """The first row; `columns` are those that must be there, or may be once."""
+        names = ", ".join(column.name for column in columns if column.required)
+        try:
+            header = [cell.strip() for cell in next(self.reader)]
+        except StopIteration:
+            expected = f"a header with the columns {names}" if names else "a header"
+            raise InputError(self.source, self.top, NoQuote("nothing"), expected) from None
+        except csv.Error as error:
+            raise self._broken(error) from None
+        for column in columns:
+            if header.count(column.name) > 1:
+                where = f"{self.top}, column {column.name}"
+                raise InputError(self.source, where, NoQuote("it twice"), "it once")
+            if column.required and column.name not in header:
+                shown = NoQuote(", ".join(header) or "nothing")
+                expected = f"a column {column.name} (needed: {names})"
+                raise InputError(self.source, self.top, shown, expected)
+        return header
+
+    def below(self, cells: int) -> Iterator[tuple[int, list[str]]]:
+        """The number and the cells of every row below the header."""
+        while True:
+            try:
+                row = next(self.reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise self._broken(error) from None
+            number = self.reader.line_num + self.shift
+            if len(row) not in (0, cells):
+                found, expected = NoQuote(f"{len(row)} cells"), f"{cells} as in the header"
+                raise InputError(self.source, f"row {number}", found, expected)
+            if row:
+                yield number, row
+
+    def _broken(self, error: csv.Error) -> InputError:
+        where = f"row {self.reader.line_num + self.shift}"
+        return InputError(self.source, where, NoQuote(error), "comma-separated cells")
 
 
 def _cell(text: str, column: Column, source: str, row: int) -> Any:

@@ -10,9 +10,10 @@ import numpy as np
 
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import ecosched, samples, sweeps, tidy, training, zeus
-from optgap.fitting.readers.text import RawTable, decode, parse_csv, read_bytes
+from optgap.fitting.readers.text import RawTable, parse_csv
 from optgap.fitting.units import apply_units, check_magnitudes
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.reading import read_text
 
 __all__ = ["SOURCES", "Source", "read_profile", "read_profiles"]
 
@@ -68,7 +69,7 @@ def read_profile(
         magnitudes that suggest another unit than stated.
     """
     source = str(path)
-    text = decode(read_bytes(path), source)
+    text = read_text(path)
     if text.lstrip()[:1] == "{":
         profile = training.read_gavel_json(text, source)
     elif samples.is_dcgmi(text):

@@ -12,7 +12,7 @@ import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.queueing.jobs import Jobs
-from optgap.models.tables import Column, open_text, read_table
+from optgap.models.tables import Column, read_header, read_table
 from optgap.models.times import SHORTEST_S
 
 Path = str | os.PathLike[str]
@@ -62,7 +62,7 @@ def read_jobs(path: Path, most_gpus: int, unusable: Unusable = "auto") -> Read:
         from optgap.models.queueing.swf import read_swf
 
         return read_swf(path, most_gpus, unusable)
-    if {"timestamp", "num_gpus"} <= set(_header(path)):
+    if {"timestamp", "num_gpus"} <= set(read_header(path)):
         return read_philly(path, most_gpus, unusable)
     return read_tidy(path, most_gpus, unusable)
 
@@ -188,15 +188,6 @@ def _stream(
         source=source,
     )
     return Read(jobs, tuple(notices))
-
-
-def _header(path: Path) -> list[str]:
-    """The first line's cells; empty for a file that cannot be read, which others complain of."""
-    try:
-        with open_text(path) as file:
-            return [cell.strip().strip('"') for cell in file.readline(1 << 16).split(",")]
-    except (OSError, UnicodeDecodeError, EOFError):
-        return []
 
 
 def _seconds(text: str, where: str, source: str) -> float:

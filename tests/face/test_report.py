@@ -235,7 +235,7 @@ def test_ten_thousand_rows_stay_small_and_lay_out_a_hundred(tmp_path: Path) -> N
         ('{"schema": "optgap.overview/1"}', "field families"),
         ('{"schema": "optgap.check/1"}', "field violations"),
         ('{"schema": "optgap.placement.problem/1"}', "field "),
-        ("\x00", "valid JSON"),
+        ("\x00", "row 1: found a NUL byte"),
     ],
 )
 def test_what_cannot_be_read_is_named(tmp_path: Path, content: str, words: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.reading import STANDARD_INPUT
 from optgap.registry import FAMILIES
 
 
@@ -20,7 +21,7 @@ def is_file(subject: str) -> bool:
     """
     if subject in FAMILIES:
         return False
-    if subject.endswith(".json") or Path(subject).exists():
+    if subject.endswith(".json") or subject == STANDARD_INPUT or Path(subject).exists():
         return True
     expected = f"one of {', '.join(FAMILIES)}, or a problem file"
     raise InputError("FAMILY|PROBLEM.json", "", subject, expected)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +12,8 @@ from optgap.contract import Problem
 from optgap.documents import load_problem
 from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.jsonio import finite, load_json
+from optgap.models.jsonio import finite, load_any
+from optgap.models.reading import require_regular
 from optgap.registry import FAMILIES
 
 MOST_ROWS = 200_000
@@ -99,18 +99,12 @@ def _file(path: str | os.PathLike[str]) -> Item | Problem:
 
 def _json(path: str | os.PathLike[str]) -> dict[str, Any]:
     """A JSON object; a list of rows stands for one with ``rows``."""
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            listed = file.read(1) == "["
-    except (OSError, UnicodeDecodeError):
-        listed = False  # said better below
-    if not listed:
-        return load_json(path)
-    try:
-        rows = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(str(path), "", NoQuote(error), "valid JSON") from None
-    return {"rows": finite(rows)}
+    document = load_any(path, lenient=True)
+    if isinstance(document, list):
+        return {"rows": document}
+    if not isinstance(document, dict):
+        raise InputError(str(path), "", document, "a JSON object, or a list of rows")
+    return document
 
 
 def _rows(name: str, source: str, document: Mapping[str, Any]) -> Item:
@@ -123,13 +117,16 @@ def _rows(name: str, source: str, document: Mapping[str, Any]) -> Item:
 
 def _parquet(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     pa, pq = require("pyarrow", "sweep"), require("pyarrow.parquet", "sweep")
+    require_regular(path)
     try:
+        _counted(range(pq.read_metadata(Path(path)).num_rows), str(path))
         table = pq.read_table(Path(path))
-    except (OSError, ValueError, pa.ArrowException) as error:
-        missing = isinstance(error, FileNotFoundError)
-        found = NoQuote("no such file" if missing else "no Parquet file")
-        raise InputError(str(path), "", found, "rows in a Parquet file") from None
-    _counted(range(table.num_rows), str(path))
+    except InputError:
+        raise
+    except (OSError, ValueError, pa.ArrowException):
+        raise InputError(
+            str(path), "", NoQuote("no Parquet file"), "rows in a Parquet file"
+        ) from None
     rows: list[dict[str, Any]] = finite(_plain(table.to_pylist()))
     return rows
 
