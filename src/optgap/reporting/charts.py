@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from optgap.models.figures import labelled
 from optgap.plotting import COLOURS, GREY, plain
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def schedule(panel: Mapping[str, Any]) -> Figure:
     from optgap.views.coscheduling import EDGE, FILLS
 
     runs = panel["schedule"]
-    gpus = 1 + max(max(run["gpu_index"], default=0) for run in runs)
+    gpus = 1 + max((g for run in runs for g in run["gpu_index"]), default=0)
     apps = sorted({str(run["app"]) for run in runs})  # one colour each in all schedules of a figure
     figure = Figure(figsize=(8.0, 1.6 + 0.4 * gpus), layout="constrained")
     ax = figure.subplots()
@@ -141,13 +142,13 @@ def schedule(panel: Mapping[str, Any]) -> Figure:
         lasts = [run["end_s"] - run["start_s"] for run in boxes for _ in run["gpu_index"]]
         colour = FILLS[apps.index(app) % len(FILLS)]
         ax.barh(places, lasts, left=starts, height=0.96, color=colour, edgecolor=EDGE,
-                linewidth=0.6, label=_cut(app))  # fmt: skip
+                linewidth=0.6, label=labelled(_cut(app)))  # fmt: skip
     ax.set_yticks(range(gpus), [f"GPU {g}" for g in range(gpus)])
     ax.set_ylim(gpus - 0.45, -0.55)
     ax.set_xlim(left=0)
     ax.set_xlabel("time (s)")
     ax.set_title(_cut(str(panel.get("title", "")), 2 * LONGEST), loc="left", fontsize=10)
-    if len(apps) <= len(FILLS):
+    if 0 < len(apps) <= len(FILLS):
         ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     plain(ax, "x")
     return figure
