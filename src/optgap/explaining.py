@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from optgap.api import choose_policy, close, execute
+from optgap.api import choose_policy, close, execute, require_time_limit
 from optgap.comparison import ACCEPTED, ALL, Comparison
 from optgap.contract import Problem
+from optgap.documents import ProblemLike, as_problem
 from optgap.gaps import Methods, Policies, compare, policy_names
 from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.jsonio import Fields
@@ -311,7 +312,7 @@ class Explanation:
 
 
 def explain(
-    problem: Problem,
+    problem: ProblemLike,
     policy: str | Callable[..., Any],
     methods: Methods = "auto",
     *,
@@ -332,6 +333,7 @@ def explain(
 
     Parameters
     ----------
+    problem: it, or the path of a file with one.
     policy: as for `run`.
     methods: whose bounds and solutions count, as for `compare`.
     beside: further policies, any of which may know a better solution; ``()`` for none.
@@ -343,6 +345,8 @@ def explain(
     InputError: for an unknown name or parameter, and for a policy that serves nothing.
     RefereeError: when a bound is better than a solution that serves everything.
     """
+    problem = as_problem(problem)
+    require_time_limit(time_limit)
     limits = limits or Limits(progress=progress)
     spec = family(problem.family)
     runnable = choose_policy(problem, policy, params)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from optgap.api import choose_method, choose_policy, close, execute, generate, preset_entry
+from optgap.api import choose_method, choose_policy, close, execute, require_time_limit
 from optgap.comparison import (
     ACCEPTED,
     ALL,
@@ -19,6 +19,8 @@ from optgap.comparison import (
     Failure,
 )
 from optgap.contract import Problem
+from optgap.documents import ProblemLike, as_problem
+from optgap.making import generate, preset_entry
 from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Result, Status, Termination, relative_gap
@@ -28,12 +30,12 @@ from optgap.registry import method as find_method
 from optgap.registry import policy as find_policy
 from optgap.versions import versions
 
-Policies = str | Sequence[str | Callable[..., Any]]
+Policies = str | Callable[..., Any] | Sequence[str | Callable[..., Any]]
 Methods = str | Sequence[str]
 
 
 def compare(
-    problem: Problem,
+    problem: ProblemLike,
     policies: Policies = "all",
     methods: Methods = "auto",
     *,
@@ -53,6 +55,7 @@ def compare(
 
     Parameters
     ----------
+    problem: it, or the path of a file with one.
     policies: ``all``, names separated by commas, or a sequence of names and functions.
     methods: ``auto``, ``all``, names separated by commas, or a sequence of names.
     time_limit: wall-clock seconds for each single run of a method or policy.
@@ -66,6 +69,8 @@ def compare(
         objective is no error: its row says so.
     RefereeError: when a bound is better than a solution that serves everything.
     """
+    problem = as_problem(problem)
+    require_time_limit(time_limit)
     bench = _Bench(time_limit, seed, limits or Limits(progress=progress))
     names = method_names(problem.family, methods)
     own = [choose_policy(problem, policy) for policy in policy_names(problem.family, policies)]
@@ -144,7 +149,7 @@ def method_names(family_name: str, methods: Methods) -> list[str]:
     """
     if methods == "all":
         return list(family(family_name).methods)
-    return split_list(methods, "--methods") if isinstance(methods, str) else list(methods)
+    return split_list(methods, "--methods") if isinstance(methods, str) else _listed(methods)
 
 
 def policy_names(family_name: str, policies: Policies) -> list[str | Callable[..., Any]]:
@@ -153,7 +158,20 @@ def policy_names(family_name: str, policies: Policies) -> list[str | Callable[..
         return list(family(family_name).policies)
     if isinstance(policies, str):
         return list(split_list(policies, "--policies"))
-    return list(policies)
+    return [policies] if callable(policies) else _listed(policies)
+
+
+def _listed(names: Any) -> list[Any]:
+    """What an argument holds several of.
+
+    Raises
+    ------
+    InputError: for what does not hold any.
+    """
+    if not isinstance(names, Iterable):
+        found = NoQuote(f"a {type(names).__name__}")
+        raise InputError("policies, methods", "", found, "names, with commas or in a list")
+    return list(names)
 
 
 def chosen(

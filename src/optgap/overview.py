@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from optgap.api import generate
 from optgap.comparison import PART_NOTE, STOPPED, Comparison
 from optgap.gaps import compare
+from optgap.making import generate
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Termination
 from optgap.processes import side_by_side

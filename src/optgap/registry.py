@@ -18,6 +18,8 @@ from optgap.models.spec import Entry
 from optgap.parameters import call_text, split_call, typed
 
 POLICY_GROUP = "optgap.policies"
+REPEATABLE = "repeatable"
+"""In the text about a file that may be given several times."""
 
 
 def imported(target: str) -> Any:
@@ -63,15 +65,15 @@ class FamilySpec:
     refit: str = ""
     tiny: Mapping[str, Any] = field(default_factory=dict)
 
-    def from_tables(self, files: Mapping[str, str], given: Mapping[str, Any], seed: int) -> Problem:
-        """A problem from CSV files and parameters as text.
+    def from_tables(self, files: Mapping[str, Any], given: Mapping[str, Any], seed: int) -> Problem:
+        """A problem from CSV files, or what stands for them, and parameters, which may be text.
 
         Raises
         ------
         InputError: for an unknown parameter, or what the files hold.
         """
         function = imported(self.tables)
-        values = typed(given, _keywords(function, skip=tuple(self.files)), "CSV files", "--set")
+        values = typed(given, _keywords(function, skip=("seed", *self.files)), "CSV files", "--set")
         problem: Problem = function(**files, seed=seed, **values)
         return problem
 
@@ -271,7 +273,7 @@ def family(name: str, source: str = "family") -> FamilySpec:
     ------
     InputError: when there is none, listing those there are.
     """
-    if name not in FAMILIES:
+    if not isinstance(name, str) or name not in FAMILIES:
         raise InputError(source, "", name, "one of " + ", ".join(FAMILIES))
     return FAMILIES[name]
 

@@ -18,9 +18,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from optgap.api import choose_method, choose_policy, execute, generate, preset_entry
+from optgap.api import choose_method, choose_policy, execute
 from optgap.contract import Problem
 from optgap.extras import require
+from optgap.making import generate, preset_entry
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Result, Termination, relative_gap

@@ -12,6 +12,7 @@ import numpy as np
 from optgap import gaps
 from optgap.comparison import Comparison
 from optgap.contract import Problem
+from optgap.documents import ProblemLike, as_problem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits, Progress, silent
 from optgap.registry import FAMILIES, family, imported
@@ -136,7 +137,7 @@ class UncertainComparison:
 
 
 def compare_uncertain(
-    problem: Problem,
+    problem: ProblemLike,
     models: Sequence[str],
     policies: gaps.Policies = "all",
     methods: gaps.Methods = "auto",
@@ -153,6 +154,7 @@ def compare_uncertain(
 
     Parameters
     ----------
+    problem: it, or the path of a file with one.
     models: saved fits (``optgap.fit/1``); parameters are drawn from each one's covariance.
     samples: how many draws.
     level: share of the draws within an interval.
@@ -163,6 +165,7 @@ def compare_uncertain(
     InputError: for a family into whose problems no fit can be put, a file that is no fit or not
         one for the problem, or numbers out of range; and as `gaps.compare` does.
     """
+    problem = as_problem(problem)
     if not 2 <= samples <= MOST_SAMPLES:
         raise InputError("--samples", "", samples, f"2 to {MOST_SAMPLES} draws")
     if not 0 < level < 1:

@@ -75,10 +75,10 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap import gaps
-    from optgap.api import generate, preset_entry
     from optgap.cli.subjects import is_file, refuse_beside_file
     from optgap.cli.work import Output, interruptible, no_solution
     from optgap.documents import load_problem
+    from optgap.making import from_preset, preset_entry
     from optgap.parameters import assignments
     from optgap.plotting import require_ending
 
@@ -112,7 +112,7 @@ def command(
         entry, _ = preset_entry(name, preset)
         own: dict[str, Any] = {k: given.pop(k) for k in list(given) if k in entry.params}
         if sweep is None:
-            work = partial(drawn or gaps.compare, generate(name, preset, seed=seed, **own))
+            work = partial(drawn or gaps.compare, from_preset(name, preset, own, seed))
         else:
             key, values = _swept(sweep)
             work = partial(gaps.sweep, name, key, values, preset=preset, **own)

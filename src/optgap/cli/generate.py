@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from optgap.cli import options as opt
-from optgap.registry import family, file_options
+from optgap.registry import REPEATABLE, family, file_options
 
 
 def command(
@@ -52,14 +52,14 @@ def command(
 def _from_preset(
     spec: Any, preset: str | None, size: int | None, given: dict[str, Any], seed: int
 ) -> Any:
-    from optgap.api import generate
+    from optgap.making import from_preset
     from optgap.models.errors import InputError, NoQuote
 
     if size is not None:
         if "size" in given:
             raise InputError("--set", "size", NoQuote("it and --size"), "one of them")
         given["size"] = size
-    return generate(spec.name, preset, seed=seed, **given)
+    return from_preset(spec.name, preset, given, seed)
 
 
 def _from_files(
@@ -79,7 +79,7 @@ def _from_files(
         if key not in spec.files:
             expected = f"files of {spec.name}: " + ", ".join(f"--{key}" for key in spec.files)
             raise InputError(f"--{key}", "", paths, expected)
-        if isinstance(paths, list) and opt.REPEATABLE not in spec.files[key]:
+        if isinstance(paths, list) and REPEATABLE not in spec.files[key]:
             if len(paths) > 1:
                 raise InputError(f"--{key}", "", NoQuote(f"{len(paths)} files"), "one")
             files[key] = paths[0]

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from optgap.models.errors import InputError, NoQuote
+from optgap.registry import REPEATABLE
 
 
 def _remember_verbose(ctx: typer.Context, value: bool) -> bool:
@@ -78,8 +79,6 @@ Verbose = Annotated[
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="set a parameter; repeatable")
 ]
-REPEATABLE = "repeatable"
-"""In the text about a file that may be given several times."""
 PlotFile = Annotated[
     str | None,
     typer.Option("--plot", metavar="FILE", help="draw the picture here: .png, .svg or .pdf"),

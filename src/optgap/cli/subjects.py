@@ -45,8 +45,8 @@ def problem_of(
     ------
     InputError: for what the file, the preset or its parameters hold.
     """
-    from optgap.api import generate, preset_entry
     from optgap.documents import load_problem
+    from optgap.making import from_preset, preset_entry
 
     if is_file(subject):
         refuse_beside_file({"--preset": preset, "--size": size})
@@ -55,5 +55,4 @@ def problem_of(
         given["size"] = str(size)
     entry, _ = preset_entry(subject, preset)
     own = {key: given.pop(key) for key in list(given) if key in entry.params}
-    problem: Problem = generate(subject, preset, seed=seed, **own)
-    return problem
+    return from_preset(subject, preset, own, seed)

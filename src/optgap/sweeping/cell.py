@@ -12,9 +12,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Literal
 
-from optgap.api import choose_method, choose_policy, execute, generate
+from optgap.api import choose_method, choose_policy, execute
 from optgap.contract import Problem
 from optgap.documents import load_problem
+from optgap.making import generate
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Result, Status
