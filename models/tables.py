@@ -7,13 +7,16 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.quantities import GIVEN, Doubt, doubts, judge, warn
 from optgap.models.reading import Held, Path, read_text
 
 MAX_LINE = 1 << 20
 """Longest line accepted, in characters: a longer one is not a table of ours."""
+DATE = "2026-03-01T12:00:00Z"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -21,23 +24,27 @@ _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 class Column:
     """One column of a table.
 
-    `kind` is what a cell holds; `minimum` is the smallest number accepted. An optional column
-    may be missing altogether; an `empty` value stands for cells with nothing in them (None:
-    such cells are an error).
+    `kind` is what a cell holds: a ``time`` is a number of seconds, or a date and time as ISO 8601
+    has it, which becomes Unix seconds. `minimum` is the smallest number accepted. An optional
+    column may be missing altogether; an `empty` value stands for cells with nothing in them
+    (None: such cells are an error). `quantity` is the key of `quantities.GIVEN` that says which
+    values are believed, by default the column's name.
     """
 
     name: str
-    kind: Literal["integer", "number", "text"] = "text"
+    kind: Literal["integer", "number", "text", "time"] = "text"
     minimum: float = 0
     required: bool = True
     empty: Any = None
+    quantity: str = ""
 
     @property
     def expected(self) -> str:
         if self.kind == "text":
             return "text"
         article = "an integer" if self.kind == "integer" else "a number"
-        return f"{article} of at least {self.minimum:g}"
+        least = f"{article} of at least {self.minimum:g}"
+        return f"{least}, or a date such as {DATE}" if self.kind == "time" else least
 
 
 def read_header(path: Path) -> list[str]:
@@ -50,10 +57,16 @@ def read_header(path: Path) -> list[str]:
     return _Rows(path).header(())
 
 
-def read_table(path: Path, columns: Sequence[Column]) -> dict[str, list[Any]]:
+def read_table(
+    path: Path, columns: Sequence[Column], *, strict: bool = False
+) -> dict[str, list[Any]]:
     """Read the named columns of a CSV file with a header; other columns are passed over.
 
     A gzip file is unpacked on the way.
+
+    Parameters
+    ----------
+    strict: refuse values that are not believed, see `quantities`.
 
     Returns
     -------
@@ -76,7 +89,48 @@ def read_table(path: Path, columns: Sequence[Column]) -> dict[str, list[Any]]:
             cell = row[place[column.name]].strip() if column.name in place else ""
             table[column.name].append(_cell(cell, column, rows.source, number))
         table["#"].append(number)
+    for column in columns:
+        if column.kind == "time" and column.name in place:
+            table[column.name] = _clock(table[column.name], column, rows.source, table["#"])
+        if strict and column.kind in ("integer", "number"):
+            judge(_doubts(table, column), rows.source, strict)
     return table
+
+
+def _doubts(table: dict[str, list[Any]], column: Column) -> list[Doubt]:
+    """What is not believed of a column; what stands for empty cells is passed over."""
+    name = column.quantity or column.name
+    if name not in GIVEN:
+        return []
+    values = [math.nan if value == column.empty else value for value in table[column.name]]
+    return doubts(name, values, lambda k: f"row {table['#'][k]}, column {column.name}")
+
+
+def _clock(values: list[Any], column: Column, source: str, rows: Sequence[int]) -> list[float]:
+    """Seconds of a column of times: all of them numbers, or all of them dates."""
+    dated = [isinstance(value, Date) for value in values]
+    if any(dated) and not all(dated):
+        first, other = dated.index(True), dated.index(False)
+        where = f"row {rows[other]}, column {column.name}"
+        raise InputError(source, where, values[other], f"a date, as in row {rows[first]}")
+    if any(date.naive for date in values if isinstance(date, Date)):
+        warn(f"{source}: column {column.name}: dates without a time zone are taken as UTC")
+    return [value.unix_s if isinstance(value, Date) else value for value in values]
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A date and time: Unix seconds, and whether it came without a time zone (UTC, then)."""
+
+    unix_s: float
+    naive: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Date:
+        """Read ISO 8601, a time zone respected; raises ValueError for anything else."""
+        stamp = datetime.fromisoformat(text)
+        naive = stamp.tzinfo is None
+        return cls((stamp.replace(tzinfo=UTC) if naive else stamp).timestamp(), naive)
 
 
 def lines(path: Path) -> Iterator[str]:
@@ -160,11 +214,21 @@ def _cell(text: str, column: Column, source: str, row: int) -> Any:
         else:
             value = float(text) if text.isascii() and "_" not in text else _bad()
     except ValueError:
-        raise InputError(source, where, text, column.expected) from None
+        date = _dated(text) if column.kind == "time" else None
+        if date is None or date.unix_s < column.minimum:
+            raise InputError(source, where, text, column.expected) from None
+        return date
     # 2**53 first: a larger integer need not be a float at all
     if not (abs(value) < 2**53 and math.isfinite(value) and value >= column.minimum):
         raise InputError(source, where, text, column.expected)
     return value
+
+
+def _dated(text: str) -> Date | None:
+    try:
+        return Date.parse(text)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _bad() -> int:

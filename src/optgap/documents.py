@@ -34,6 +34,8 @@ def as_problem(given: ProblemLike, source: str = "problem") -> Problem:
     if not all(hasattr(given, name) for name in ("family", "objective", "check", "evaluate")):
         found = NoQuote(f"a {type(given).__name__}")
         raise InputError(source, "", found, "a problem, or the path of a file with one")
+    if given.family in FAMILIES:
+        FAMILIES[given.family].judge(given, given.name, strict=False)
     return given
 
 
@@ -54,7 +56,7 @@ def as_solution(given: Any, problem: Problem) -> Any:
     if isinstance(given, Mapping):
         return kind.from_json(Fields(given, "solution"), problem)
     a_result = isinstance(given, Result)
-    found = NoQuote("a result without one" if a_result else f"a {type(given).__name__}")
+    found = NoQuote("a result with no solution" if a_result else f"a {type(given).__name__}")
     expected = f"a solution of {problem.family}, a result with one, or the path of a file"
     raise InputError("solution", "", found, expected)
 
@@ -82,7 +84,7 @@ def load(path: Path, problem: ProblemLike | None = None) -> Any:
 
 
 def load_problem(path: Path) -> Problem:
-    """Read a problem.
+    """Read a problem; of values that look like another unit a line warns.
 
     Raises
     ------
@@ -92,7 +94,9 @@ def load_problem(path: Path) -> Problem:
     schema = fields.text("schema")
     for spec in FAMILIES.values():
         if schema.startswith(f"optgap.{spec.name}.problem/"):
-            return spec.problem_class.from_json(fields)
+            problem = spec.problem_class.from_json(fields)
+            spec.judge(problem, str(path), strict=False)
+            return problem
     expected = " or ".join(repr(f"optgap.{name}.problem/1") for name in FAMILIES)
     raise InputError(str(path), "field schema", schema, expected)
 

@@ -11,6 +11,7 @@ from optgap.api import require_seed
 from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import finite
+from optgap.models.quantities import judge, settings_doubted
 from optgap.models.reading import Held
 from optgap.models.spec import Entry
 from optgap.parameters import split_call, typed
@@ -22,7 +23,8 @@ def generate(
 ) -> Problem:
     """A ready-made problem; the family's first preset unless `preset` names another.
 
-    With tables among the parameters it is `problem`, as on the command line.
+    With tables among the parameters it is `problem`, as on the command line. ``strict=False``
+    goes on with settings that look like another unit, with a warning.
 
     Raises
     ------
@@ -42,7 +44,10 @@ def from_preset(
     """A ready-made problem with parameters of whatever name; errors as for `generate`."""
     require_seed(seed)
     entry, given = preset_entry(family_name, preset)
-    values = typed({**given, **params}, entry.params, entry.name, "--set")
+    wanted = {"strict": True, **given, **params}
+    strict = typed({"strict": wanted.pop("strict")}, {"strict": True}, entry.name, "--set")
+    values = typed(wanted, entry.params, entry.name, "--set")
+    judge(settings_doubted(values), "--set", strict["strict"])
     made: Problem = entry.load()(seed=seed, **values)
     return made
 
@@ -71,7 +76,8 @@ def problem(family_name: str, *, seed: int = 0, **tables_and_settings: Any) -> P
     ----------
     tables_and_settings: tables are paths, DataFrames or mappings of columns (a named index
         counts as a column; messages number their rows from 0), saved fits paths, reports or
-        their JSON form; everything else is a setting.
+        their JSON form; everything else is a setting. ``strict=False`` goes on with values that
+        look like another unit (kW for W), with a warning.
 
     Raises
     ------

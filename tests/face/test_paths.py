@@ -79,7 +79,7 @@ def test_what_is_no_solution_is_told_what_is_expected(wrong: Any) -> None:
     with pytest.raises(InputError, match=r"solution: found a .*expected a solution of placement"):
         optgap.check("problem.json", wrong)
     bound = optgap.bound("problem.json")
-    with pytest.raises(InputError, match="found a result without one"):
+    with pytest.raises(InputError, match="found a result with no solution"):
         optgap.check("problem.json", bound)
 
 

@@ -110,7 +110,8 @@ def command(
     else:
         name = subject
         entry, _ = preset_entry(name, preset)
-        own: dict[str, Any] = {k: given.pop(k) for k in list(given) if k in entry.params}
+        known = (*entry.params, "strict")
+        own: dict[str, Any] = {k: given.pop(k) for k in list(given) if k in known}
         if sweep is None:
             work = partial(drawn or gaps.compare, from_preset(name, preset, own, seed))
         else:

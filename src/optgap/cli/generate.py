@@ -22,6 +22,7 @@ def command(
         int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")
     ] = None,
     settings: opt.Settings = None,
+    strict: opt.Strict = True,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.UnusedTimeLimit = None,
@@ -36,6 +37,7 @@ def command(
     target = output if json is None else json
     opt.require_writable(*dict.fromkeys((output, target)))
     given: dict[str, Any] = dict(assignments(settings or [], "--set"))
+    given.setdefault("strict", strict)
     spec = family(name, "FAMILY")
     given_files = {key: path for key, path in files.items() if path}
     if given_files:

@@ -79,6 +79,12 @@ Verbose = Annotated[
 Settings = Annotated[
     list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="set a parameter; repeatable")
 ]
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict/--no-strict", help="refuse values that look like another unit, or only warn"
+    ),
+]
 PlotFile = Annotated[
     str | None,
     typer.Option("--plot", metavar="FILE", help="draw the picture here: .png, .svg or .pdf"),

@@ -54,5 +54,5 @@ def problem_of(
     if size is not None:
         given["size"] = str(size)
     entry, _ = preset_entry(subject, preset)
-    own = {key: given.pop(key) for key in list(given) if key in entry.params}
+    own = {key: given.pop(key) for key in list(given) if key in (*entry.params, "strict")}
     return from_preset(subject, preset, own, seed)
