@@ -28,6 +28,7 @@ from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
 from optgap.registry import policy as find_policy
 from optgap.versions import versions
+from optgap.watchdog import GRACE_S, Overrun, Watchdog
 
 TOLERANCE = 1e-6
 """Relative to the larger of 1 and the value: what floating point may make of equal numbers."""
@@ -243,7 +244,10 @@ def _executed(
     function = runnable.entry.load()
     started = working_time()
     try:
-        outcome = function(problem, limits=limits, seed=seed, **runnable.params)
+        if runnable.own:
+            outcome = _watched(function, problem, runnable, limits, seed)
+        else:
+            outcome = function(problem, limits=limits, seed=seed, **runnable.params)
     except (InputError, RefereeError):
         raise
     except MemoryError:
@@ -263,6 +267,28 @@ def _executed(
         solution=None,
         metrics=dict(outcome.info),
     )
+
+
+def _watched(
+    function: Callable[..., Outcome],
+    problem: Problem,
+    runnable: Runnable,
+    limits: Limits,
+    seed: int,
+) -> Outcome:
+    """What a user's own policy returns, or that it did not come back."""
+    watchdog = Watchdog(limits)
+    try:
+        try:
+            return function(problem, limits=limits, seed=seed, **runnable.params)
+        finally:
+            watchdog.end()
+    except Overrun:
+        watchdog.end()
+        stop = limits.stop or Termination.INTERRUPTED
+        words = {Termination.TIME_LIMIT: "its time limit"}.get(stop, "the interrupt")
+        message = f"ended, as it did not return within {GRACE_S:g} s of {words}"
+        return Outcome(None, Status.NO_SOLUTION, stop, message=message)
 
 
 def refereed(

@@ -351,14 +351,14 @@ def explain(
     spec = family(problem.family)
     runnable = choose_policy(problem, policy, params)
     limits.progress(runnable.label, None, None)
-    own = execute(problem, runnable, Limits(time_limit, limits.interrupted, limits.progress), seed)
+    own = execute(problem, runnable, limits.each(time_limit), seed)
     scope, asked = _scope(problem, runnable, own)
     names = [spec.per_event] if spec.per_event else []
     table = compare(
         asked, names, methods, time_limit=time_limit, seed=seed, limits=limits, parts=True
     )
     others = [name for name in policy_names(problem.family, beside) if name not in names]
-    rival, trouble = _rival(asked, others, Limits(time_limit, limits.interrupted), seed, limits)
+    rival, trouble = _rival(asked, others, time_limit, seed, limits)
     regrets = _regrets(problem, own) if spec.regrets else ()
     known = _Known.of(table, own, rival)
     found = _explanation(table, scope, own, known, regrets, spec)
@@ -368,7 +368,7 @@ def explain(
 def _rival(
     problem: Problem,
     names: Sequence[str | Callable[..., Any]],
-    each: Limits,
+    time_limit: float | None,
     seed: int,
     limits: Limits,
 ) -> tuple[Result | None, list[str]]:
@@ -381,7 +381,7 @@ def _rival(
             continue
         limits.progress(runnable.label, None, None)
         try:
-            result = execute(problem, runnable, Limits(each.time_limit, each.interrupted), seed)
+            result = execute(problem, runnable, limits.each(time_limit, silent), seed)
         except Exception as error:  # another policy's fault is no reason to say nothing
             trouble.append(f"{runnable.label}: {type(error).__name__}: {error}")
             continue

@@ -331,7 +331,7 @@ class _Bench:
             elif self.limits.interrupted.is_set():
                 result = self.empty(problem, runnable, "not started", Termination.INTERRUPTED)
             else:
-                limits = Limits(self.time_limit, self.limits.interrupted, tell)
+                limits = self.limits.each(self.time_limit, tell)
                 result = execute(problem, runnable, limits, self.seed)
         except InputError as error:
             treats = runnable.treats(problem)

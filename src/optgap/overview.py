@@ -143,8 +143,7 @@ def _compared(name: str, seed: int, share: float, limits: Limits) -> Comparison:
         limits.progress(f"{name}: {phase}", incumbent, bound)
 
     problem = generate(name, seed=seed)
-    told = Limits(None, limits.interrupted, tell)
-    return compare(problem, time_limit=share, seed=seed, limits=told)
+    return compare(problem, time_limit=share, seed=seed, limits=limits.each(None, tell))
 
 
 def _termination(

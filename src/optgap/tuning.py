@@ -23,7 +23,7 @@ from optgap.contract import Problem
 from optgap.extras import require
 from optgap.making import generate, preset_entry
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.limits import Limits
+from optgap.models.limits import Limits, silent
 from optgap.models.result import Result, Termination, relative_gap
 from optgap.parameters import call_text, split_call, typed
 from optgap.registry import Runnable, family
@@ -377,7 +377,7 @@ class _Bench:
     def _own(self) -> Limits:
         if not self.listens:
             return Limits(self.time_limit)
-        return Limits(self.time_limit, self.limits.interrupted)
+        return self.limits.each(self.time_limit, silent)
 
     def bounded(self, problem: Problem, method: str) -> _Instance:
         """The instance with a proven bound."""

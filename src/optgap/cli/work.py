@@ -49,19 +49,25 @@ def interruptible(
         with _signals(limits):
             threading.Thread(target=body, daemon=True).start()
             while not done.wait(0.2):
-                pass
+                if limits.stuck.is_set():
+                    _leave(b"a policy of your own is busy outside Python and cannot be stopped: "
+                           b"ended without what was found\n")  # fmt: skip
     if failures:
         raise failures[0]
     return answers[0]
+
+
+def _leave(words: bytes) -> None:
+    """End the process without the interpreter's farewell: other threads are still at work."""
+    os.write(2, b"optgap: " + words)
+    os._exit(PARTIAL)
 
 
 @contextmanager
 def _signals(limits: Limits) -> Iterator[None]:
     def stop(signum: int, frame: FrameType | None) -> None:
         if limits.interrupted.is_set():
-            # solver threads are still at work: leave without the interpreter's farewell
-            os.write(2, b"optgap: aborted\n")
-            os._exit(PARTIAL)
+            _leave(b"aborted\n")
         limits.interrupted.set()
         os.write(2, b"optgap: stopping with what there is; once more aborts\n")
 
