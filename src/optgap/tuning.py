@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from optgap.api import choose_method, choose_policy, execute
+from optgap.comparison import PART
 from optgap.contract import Problem
 from optgap.extras import require
 from optgap.making import generate, preset_entry
@@ -245,8 +246,8 @@ class Tuned:
 
 
 def _shown(scores: Scores) -> str:
-    mark = "*" if scores.turned_down else ""
-    return (percent(scores.mean) if math.isfinite(scores.mean) else "none") + mark
+    part = f" ({PART} of {scores.turned_down})" if scores.turned_down else ""
+    return (percent(scores.mean) if math.isfinite(scores.mean) else "none") + part
 
 
 # -- the work --------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from optgap.comparison import PART
 from optgap.models.figures import labelled
 from optgap.plotting import COLOURS, GREY, plain
 
@@ -21,12 +22,15 @@ FEW_POINTS = 12
 """Points of a curve that are marked."""
 
 
-def spread(groups: Mapping[str, Sequence[float]], label: str) -> Figure:
-    """One box per group, the lowest median first, with every run as a dot where they are few."""
+def spread(groups: Mapping[str, Sequence[float]], label: str, title: str = "") -> Figure:
+    """One box per group, the lowest median first, with every run as a dot where they are few.
+
+    Groups about an accepted part stand below the others.
+    """
     from matplotlib.figure import Figure
     from numpy import median
 
-    names = sorted(groups, key=lambda name: float(median(groups[name])), reverse=True)
+    names = sorted(groups, key=lambda n: (not n.endswith(f"({PART})"), -float(median(groups[n]))))
     figure = Figure(figsize=(8.0, 1.2 + 0.34 * len(names)), layout="constrained")
     ax = figure.subplots()
     for row, name in enumerate(names):
@@ -43,6 +47,7 @@ def spread(groups: Mapping[str, Sequence[float]], label: str) -> Figure:
     ax.set_ylim(-0.6, len(names) - 0.4)
     ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
     ax.set_xlabel(f"{label} (%): median, quartiles, 5 % to 95 % of the runs")
+    ax.set_title(title, loc="left", fontsize=10)
     plain(ax, "x")
     return figure
 
