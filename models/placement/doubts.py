@@ -10,7 +10,8 @@ from optgap.models.quantities import doubts as found
 def doubts(problem: PlacementProblem) -> list[Doubt]:
     """Processors and memory of nodes, and the power of the GPU models that they have."""
     cluster, power = problem.cluster, problem.power
-    models = sorted({model for model in cluster.models if model})
+    # a node without GPUs may name a model without power figures
+    models = sorted({m for m in cluster.models if m in power.gpu_full_w and m in power.gpu_idle_w})
     return [
         *found(
             "node_cpu_milli", cluster.cpu_milli, lambda k: f"node {cluster.names[k]}, cpu_milli"

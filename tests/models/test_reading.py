@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import Cli, two_nodes_problem
+from hypothesis import given
+from hypothesis import strategies as st
 from trust.samples import PROFILES, TABLES, TRACES
 
 import optgap
 from optgap.models.errors import InputError
+from optgap.models.jsonio import load_any
 from optgap.models.reading import LIMIT, VARIABLE, read_bytes, read_limit, read_text
 
 PIPES = hasattr(os, "mkfifo")
@@ -145,6 +150,42 @@ def test_text_that_is_none_names_its_row() -> None:
     Path("x").write_bytes(b"a\nb\n\xff")
     with pytest.raises(InputError, match=r"x: row 3: found b'\\xff', expected UTF-8 text"):
         read_text("x")
+
+
+@given(
+    document=st.recursive(
+        st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=5),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
+        max_leaves=8,
+    ),
+    at=st.integers(0, 200),
+    length=st.integers(0, 3),
+    put=st.sampled_from(["", ",", ":", "{", "]", '"', "\\", "\n", "NaN", "1e999", "x", "\t", "é"]),
+    indent=st.sampled_from([None, 1]),
+)
+def test_json_is_read_as_python_reads_it_or_refused_where_it_is_broken(
+    document: Any, at: int, length: int, put: str, indent: int | None
+) -> None:
+    text = json.dumps(document, indent=indent, ensure_ascii=False)
+    place = at % (len(text) + 1)
+    text = text[:place] + put + text[place + length :]
+    try:
+        expected = json.loads(text)
+    except ValueError:
+        expected = None
+    Path("any.json").write_text(text, encoding="utf-8", errors="surrogatepass")
+    try:
+        assert load_any("any.json") == expected
+    except InputError as error:
+        said = str(error)
+        assert "\n" not in said
+        assert len(said) < 600
+        if "UTF-8" in said or "NUL" in said or "field" in error.where:
+            return
+        row, column = (int(part.split()[1]) for part in error.where.split(","))
+        lines = text.split("\n")
+        assert 1 <= row <= len(lines)
+        assert 1 <= column <= len(lines[row - 1]) + 1
 
 
 @pytest.mark.parametrize(
