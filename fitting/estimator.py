@@ -164,15 +164,20 @@ class Estimator(ABC):
     def fitted(self) -> bool:
         return hasattr(self, "theta_")
 
-    def fit(self, table: object, y: object = None) -> Self:
+    def fit(self, table: object, y: object = None, *, strict: bool = True) -> Self:
         """Fit to a table (Profile, mapping or DataFrame); `y` replaces its response column.
+
+        Parameters
+        ----------
+        strict: refuse a mapping or DataFrame whose magnitudes suggest another unit (kW for W),
+            rather than warn of it in one line.
 
         Raises
         ------
-        InputError: for missing columns, missing or impossible values, an input that never
-            varies, a response that is constant, or fewer rows than parameters.
+        InputError: for missing columns, missing or impossible values, another unit, an input
+            that never varies, a response that is constant, or fewer rows than parameters.
         """
-        profile = self.prepare(table, y)
+        profile = self.prepare(self.table(table, y, strict=strict))
         facts = self.settle(profile)
         params = tuple(self.parameters(profile, facts))
         self._enough(profile, params)
@@ -188,7 +193,7 @@ class Estimator(ABC):
         InputError: for missing columns or values.
         """
         self._check_fitted()
-        profile = Profile.of(table, self.name)
+        profile = self.table(table)
         self._columns(profile, self.needs)
         design = self.design(profile, self.facts_)
         log, _ = self.curve(self.theta_, design)
@@ -294,11 +299,18 @@ class Estimator(ABC):
             )
         return np.clip(np.array(rows), lower, upper)
 
+    def table(self, table: object, y: object = None, *, strict: bool = True) -> Profile:
+        """The table as a Profile, with `y` as its response column where it is given."""
+        profile = Profile.of(table, self.name, strict=strict)
+        if y is None:
+            return profile
+        answers = {self.response: np.asarray(y, dtype=float)}
+        Profile.of(answers, self.name, strict=strict)
+        return profile.with_columns(**answers)
+
     def prepare(self, table: object, y: object = None) -> Profile:
         """The table with everything that fitting needs, checked."""
-        profile = Profile.of(table, self.name)
-        if y is not None:
-            profile = profile.with_columns(**{self.response: np.asarray(y, dtype=float)})
+        profile = self.table(table, y)
         self._columns(profile, (*self.needs, self.response))
         values = profile.numbers(self.response)
         if not len(values):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import interval, samples
 from optgap.models.errors import InputError
+from optgap.models.figures import image, labelled
 from optgap.models.jsonio import write_bytes
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) ->
             shown = name if k < MANY_GROUPS and name else None
             low, high = interval(drawn, line)
             places, middle = _by_place(line.numbers(fit.needs[0]), fit.predict(line))
-            axes.plot(places, middle, color=colour, label=shown)
+            axes.plot(places, middle, color=colour, label=shown and labelled(shown))
             bottom = _by_place(line.numbers(fit.needs[0]), low)[1]
             top = _by_place(line.numbers(fit.needs[0]), high)[1]
             axes.fill_between(places, bottom, top, color=colour, alpha=0.2, linewidth=0)
@@ -203,6 +203,4 @@ def save_plot(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
     plot_measured(report, middle)
     plot_residuals(report, right)
     figure.suptitle(report.fit.estimator.name)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=Path(path).suffix.lstrip(".").lower(), dpi=110)
-    write_bytes(path, buffer.getvalue())
+    write_bytes(path, image(figure, Path(path).suffix.lstrip(".").lower(), dpi=110))

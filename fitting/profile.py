@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,52 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.quantities import MEASURED
 
 Column = NDArray[Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
-    """A canonical column: what it means, its unit, and where its median is believed.
-
-    Outside `low`..`high` a median is taken for a wrong unit; `units` gives the factor to the
-    canonical unit for each unit a user may name.
-    """
-
-    meaning: str
-    unit: str
-    low: float = 0.0
-    high: float = math.inf
-    units: Mapping[str, float] = field(default_factory=dict)
-
-
-_TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
-_POWER = {"W": 1.0, "mW": 1e-3, "kW": 1e3}
-_CLOCK = {"MHz": 1.0, "GHz": 1e3, "kHz": 1e-3, "Hz": 1e-6}
-_ENERGY = {"J": 1.0, "mJ": 1e-3, "kJ": 1e3, "Wh": 3600.0}
-_SHARE = {"fraction": 1.0, "%": 1e-2}
-
-QUANTITIES: Mapping[str, Quantity] = {
-    "frequency_mhz": Quantity("core clock", "MHz", 50, 5000, _CLOCK),
-    "memory_mhz": Quantity("memory clock", "MHz", 50, 20000, _CLOCK),
-    "power_w": Quantity("mean power of one GPU", "W", 1, 2500, _POWER),
-    "power_limit_w": Quantity("power limit of one GPU", "W", 10, 2500, _POWER),
-    "time_s": Quantity("time of the run, or of one iteration", "s", 1e-7, 1e6, _TIME),
-    "sync_s": Quantity("synchronisation inside time_s", "s", 0, 1e6, _TIME),
-    "energy_j": Quantity("energy of the run, all GPUs", "J", 1e-7, 1e9, _ENERGY),
-    "gpus": Quantity("GPUs of the job", "GPUs", 1, 1e5),
-    "nodes": Quantity("nodes of the job", "nodes", 1, 1e5),
-    "gpus_on_node": Quantity("GPUs on its fullest node", "GPUs", 1, 64),
-    "local_batch": Quantity("samples per GPU and iteration", "samples", 0, 1e7),
-    "global_batch": Quantity("samples per iteration", "samples", 0, 1e9),
-    "dram_active": Quantity("DRAM-active share, mean of the GPUs", "0..1", 0, 1.0, _SHARE),
-    "dram_sum": Quantity("DRAM-active share summed over the GPUs", "0..GPUs", 0, 64),
-    "fp_active": Quantity("floating-point share, mean of the GPUs", "0..1", 0, 3.0, _SHARE),
-    "util_percent": Quantity("GPU utilisation", "%", 0, 100, {"%": 1.0, "fraction": 100.0}),
-    "util_sum_percent": Quantity("utilisation summed over co-located jobs", "%", 0, 6400),
-    "speed": Quantity("speed relative to running alone", "1 = alone", 0, 3),
-    "samples": Quantity("samples behind the row", "samples", 0),
-}
+QUANTITIES = MEASURED
 """Canonical columns by name."""
 
 
@@ -84,12 +43,17 @@ class Profile:
     published: Mapping[str, Column] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, table: object, source: str = "table") -> Profile:
+    def of(cls, table: object, source: str = "table", *, strict: bool = True) -> Profile:
         """A Profile from a Profile, a mapping of columns, or a pandas DataFrame.
+
+        Parameters
+        ----------
+        strict: refuse a column whose magnitudes suggest another unit; without it one line of
+            warning says so. A Profile is taken as it is.
 
         Raises
         ------
-        InputError: for columns of unequal length or a table of another kind.
+        InputError: for columns of unequal length, a table of another kind, or another unit.
         """
         if isinstance(table, Profile):
             return table
@@ -105,7 +69,11 @@ class Profile:
         if len(lengths) > 1:
             found = ", ".join(f"{name} {len(values)}" for name, values in columns.items())
             raise InputError(source, "", NoQuote(found), "columns of one length")
-        return cls(columns, source)
+        from optgap.fitting.units import check_magnitudes
+
+        profile = cls(columns, source)
+        check_magnitudes(profile, strict=strict)
+        return profile
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 0

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting.profile import QUANTITIES, Profile, Quantity
+from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.quantities import GO_ON, Quantity, warn
 
 MIXED_DECADES = 2.3
 """A gap this wide (in powers of ten) within one group splits a column into two units."""
@@ -34,29 +35,38 @@ def apply_units(profile: Profile, units: Mapping[str, str]) -> Profile:
     return profile.with_columns(**changed).noting(*notes) if changed else profile
 
 
-def check_magnitudes(profile: Profile, by: str | None = None) -> None:
+def check_magnitudes(profile: Profile, by: str | None = None, *, strict: bool = True) -> None:
     """Ask about columns whose magnitudes suggest another unit, or two units in one column.
+
+    Without `strict` one line of warning per finding stands in for the question.
 
     Raises
     ------
-    InputError: naming the column, its median and the unit to state if it is meant.
+    InputError: with `strict`, naming the column, its median and the unit to state if it is meant.
     """
+    for error in _findings(profile, by):
+        if strict:
+            raise error
+        warn(str(error).removesuffix(f"; {GO_ON}"))
+
+
+def _findings(profile: Profile, by: str | None) -> Iterator[InputError]:
     for name, quantity in QUANTITIES.items():
         if name in profile and profile[name].dtype.kind == "f":
             values = profile.numbers(name)
             known = values[np.isfinite(values)]
             if len(known):
-                _check_median(profile, name, quantity, known)
+                yield from _about_median(profile, name, quantity, known)
     group = by if by and by in profile else "application" if "application" in profile else None
     for name in ("time_s", "power_w", "frequency_mhz", "energy_j"):
         if name in profile:
-            _check_mixed(profile, name, group)
-    _check_energy(profile)
+            yield from _about_mixed(profile, name, group)
+    yield from _about_energy(profile)
 
 
-def _check_median(
+def _about_median(
     profile: Profile, name: str, quantity: Quantity, values: NDArray[np.float64]
-) -> None:
+) -> Iterator[InputError]:
     middle = float(np.median(values))
     if quantity.low <= middle <= quantity.high:
         return
@@ -68,10 +78,11 @@ def _check_median(
     ]
     if fitting:
         expected += f"; if the column is in {fitting[0]}, say so: {name}={fitting[0]}"
-    raise InputError(profile.source, f"column {name}", NoQuote(f"a median of {middle:g}"), expected)
+    found = NoQuote(f"a median of {middle:g}")
+    yield InputError(profile.source, f"column {name}", found, f"{expected}; {GO_ON}")
 
 
-def _check_mixed(profile: Profile, name: str, group: str | None) -> None:
+def _about_mixed(profile: Profile, name: str, group: str | None) -> Iterator[InputError]:
     values = profile.numbers(name)
     for title, rows in profile.groups(group):
         known = rows[np.isfinite(values[rows]) & (values[rows] > 0)]
@@ -87,10 +98,11 @@ def _check_mixed(profile: Profile, name: str, group: str | None) -> None:
             row = int(order[cut + 1] if cut + 1 > len(order) / 2 else order[cut])
             where = profile.where(row, name) + (f" ({title})" if title else "")
             found = NoQuote(f"{low:g} and {high:g} side by side")
-            raise InputError(profile.source, where, found, f"one unit, {QUANTITIES[name].unit}")
+            expected = f"one unit, {QUANTITIES[name].unit}; {GO_ON}"
+            yield InputError(profile.source, where, found, expected)
 
 
-def _check_energy(profile: Profile) -> None:
+def _about_energy(profile: Profile) -> Iterator[InputError]:
     if not all(name in profile for name in ("energy_j", "power_w", "time_s")):
         return
     gpus = profile.numbers("gpus") if "gpus" in profile else 1.0
@@ -102,9 +114,9 @@ def _check_energy(profile: Profile) -> None:
         return
     middle = float(np.median(known))
     if not 0.02 < middle < 50:
-        raise InputError(
+        yield InputError(
             profile.source,
             "columns energy_j, power_w, time_s",
             NoQuote(f"energy {middle:g} times power x time"),
-            "J, W and s that belong together",
+            f"J, W and s that belong together; {GO_ON}",
         )

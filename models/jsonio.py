@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 import math
 import os
+import pathlib
+import re
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.reading import Path, read_text
 
-MAX_BYTES = 1 << 30
+SHOWN = 20
+"""Characters of a broken document that a message shows."""
 
 
-def write_text(path: str | os.PathLike[str], text: str) -> None:
+def write_text(path: Path, text: str) -> None:
     """Write `text` to `path` in one step: a reader sees the old file or the new one, never half.
 
     ``-`` stands for standard output.
@@ -32,14 +35,14 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     write_bytes(path, text.encode("utf-8"))
 
 
-def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
+def write_bytes(path: Path, content: bytes) -> None:
     """Write `content` to `path` in one step, as `write_text` does.
 
     Raises
     ------
     InputError: when the folder is missing or may not be written to.
     """
-    target = Path(path)
+    target = pathlib.Path(path)
     try:
         if target.exists() and not target.is_file():  # /dev/null, a named pipe
             target.write_bytes(content)
@@ -55,7 +58,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
             os.chmod(name, 0o666 & ~umask)
             os.replace(name, target)
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            pathlib.Path(name).unlink(missing_ok=True)
             raise
     except OSError as error:
         raise InputError(
@@ -63,7 +66,7 @@ def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
         ) from None
 
 
-def dump_json(path: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
+def dump_json(path: Path, document: Mapping[str, Any]) -> None:
     """Write `document` as JSON (no NaN or infinity), atomically; ``-`` is standard output."""
     write_text(path, json.dumps(finite(document), indent=1, allow_nan=False) + "\n")
 
@@ -83,35 +86,43 @@ def finite(value: Any) -> Any:
     return value
 
 
-def load_json(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read a JSON object.
+def load_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object; ``-`` stands for standard input.
 
     Raises
     ------
-    InputError: when the file is missing, too large, not UTF-8, not JSON, or not an object;
-        when a key stands twice, or a number is NaN or infinite.
+    InputError: as `load_any`, and for what is not an object.
+    """
+    document = load_any(path)
+    if not isinstance(document, dict):
+        kinds = {list: "a list", str: "text", bool: "true or false", type(None): "null"}
+        found = NoQuote(kinds.get(type(document), "a number"))
+        raise InputError(str(path), "", found, "a JSON object")
+    return document
+
+
+def load_any(path: Path, *, lenient: bool = False) -> Any:
+    """Read a JSON document; ``-`` stands for standard input.
+
+    Parameters
+    ----------
+    lenient: NaN and infinite numbers become None.
+
+    Raises
+    ------
+    InputError: as `reading.read_text`, and, with line and column, for what is not JSON; when a
+        key stands twice, or a number is NaN or infinite.
     """
     source = str(path)
-    try:
-        size = os.stat(path).st_size
-        if size > MAX_BYTES:
-            raise InputError(source, "", NoQuote(f"{size} bytes"), f"at most {MAX_BYTES} bytes")
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
-    except UnicodeDecodeError as error:
-        raise InputError(
-            source, f"byte {error.start}", error.object[error.start : error.start + 4], "UTF-8 text"
-        ) from None
+    text = read_text(path, stdin=True)
 
-    def constant(name: str) -> float:
-        raise InputError(source, "", NoQuote(name), "finite numbers only")
-
-    def number(text: str) -> float:
-        value = float(text)
-        if not math.isfinite(value):
-            raise InputError(source, "", NoQuote(text), "finite numbers only")
-        return value
+    def number(found: str) -> float | None:
+        value = float(found)
+        if math.isfinite(value):
+            return value
+        if lenient:
+            return None
+        raise InputError(source, _place_of(found, text), NoQuote(found), "finite numbers only")
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -122,21 +133,53 @@ def load_json(path: str | os.PathLike[str]) -> dict[str, Any]:
         return result
 
     try:
-        document = json.loads(
-            text, parse_constant=constant, parse_float=number, object_pairs_hook=pairs
-        )
+        return json.loads(text, parse_constant=number, parse_float=number, object_pairs_hook=pairs)
     except json.JSONDecodeError as error:
-        where = f"line {error.lineno}, column {error.colno}"
-        raise InputError(source, where, NoQuote(error.msg), "valid JSON") from None
+        raise _broken(error, source) from None
     except RecursionError:
         raise InputError(source, "", NoQuote("nesting too deep"), "a JSON object") from None
     except InputError:
         raise
-    except ValueError as error:  # an integer with more digits than Python converts
-        raise InputError(source, "", NoQuote(error), "valid JSON") from None
-    if not isinstance(document, dict):
-        raise InputError(source, "", NoQuote(type(document).__name__), "a JSON object")
-    return document
+    except ValueError:  # more digits than Python converts
+        digits = max(re.findall(r"\d+", text), key=len)
+        found = NoQuote(f"an integer of {len(digits)} digits")
+        raise InputError(source, _place_of(digits, text), found, "a number of fewer") from None
+
+
+EXPECTED = {
+    "Expecting value": "a value: text in double quotes, a number, true, false, null, { or [",
+    "Expecting property name": "a name in double quotes",
+    "Expecting ':'": "a colon behind the name",
+    "Expecting ','": "a comma, or the bracket that closes what is open",
+    "Illegal trailing comma": "no comma before a closing bracket",
+    "Unterminated string": "a double quote at the end of the text that begins here",
+    "Invalid control character": r"no line break or other control character in a text (\n is one)",
+    "Invalid \\": r"an escape such as \n, \" or \u00e9 behind a backslash",
+    "Extra data": "nothing behind the end of the document",
+}
+"""What should stand there, by how the message of Python's decoder begins."""
+
+
+def _broken(error: json.JSONDecodeError, source: str) -> InputError:
+    """What is wrong with a document, where, and what was expected there."""
+    expected = next((v for k, v in EXPECTED.items() if error.msg.startswith(k)), error.msg)
+    there = error.doc[error.pos : error.pos + SHOWN].splitlines()
+    found = there[0].strip() if there and there[0].strip() else NoQuote("the end of the line")
+    if error.pos >= len(error.doc.rstrip()):
+        found = NoQuote("the end of the file" if error.doc.strip() else "nothing")
+    where = f"line {error.lineno}, column {error.colno}"
+    return InputError(source, where, found, f"valid JSON: {expected}")
+
+
+def _place_of(token: str, text: str) -> str:
+    """Line and column of a bare word or number, the first outside quotes."""
+    pattern = re.compile(rf'"(?:[^"\\]|\\.)*"|(?<![\w.+-]){re.escape(token)}', re.DOTALL)
+    for match in pattern.finditer(text):
+        if not match[0].startswith('"'):
+            start = match.start()
+            line = text.count("\n", 0, start) + 1
+            return f"line {line}, column {start - text.rfind(chr(10), 0, start)}"
+    return ""
 
 
 class Fields:

@@ -29,12 +29,14 @@ class Limits:
     time_limit: wall-clock seconds from now, compiling left out, or None for no limit.
     interrupted: set from outside (a signal handler) to ask for an early, clean end.
     progress: told the phase, the incumbent and the bound as they change.
+    stuck: set from inside where code from outside the package cannot be made to stop.
     """
 
     time_limit: float | None = None
     interrupted: threading.Event = field(default_factory=threading.Event)
     progress: Progress = silent
     started: float = field(default_factory=working_time)
+    stuck: threading.Event = field(default_factory=threading.Event)
 
     @property
     def elapsed(self) -> float:
@@ -59,5 +61,9 @@ class Limits:
 
     def within(self, seconds: float) -> Limits:
         """The same limits for a part of the work that may take at most `seconds`."""
-        limit = min(seconds, self.remaining)
-        return Limits(limit, self.interrupted, self.progress)
+        return self.each(min(seconds, self.remaining))
+
+    def each(self, time_limit: float | None, progress: Progress | None = None) -> Limits:
+        """Limits for one run of several, which listens to the same interrupt."""
+        told = self.progress if progress is None else progress
+        return Limits(time_limit, self.interrupted, told, stuck=self.stuck)

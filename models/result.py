@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from optgap.models.jsonio import Fields
 
 SCHEMA = "optgap.result/1"
+SERVES_PART = "serves only part of what is asked: bounds for all of it do not apply"
+"""What the message says of a solution that turns some of the demand down."""
 
 Sense = Literal["min", "max"]
 Kind = Literal["exact", "bound", "offline", "policy"]

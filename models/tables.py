@@ -3,76 +3,70 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import math
-import os
-import zlib
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, Any, Literal
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.quantities import GIVEN, Doubt, doubts, judge, warn
+from optgap.models.reading import Held, Path, read_text
 
 MAX_LINE = 1 << 20
 """Longest line accepted, in characters: a longer one is not a table of ours."""
+DATE = "2026-03-01T12:00:00Z"
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column of a table.
 
-    `kind` is what a cell holds; `minimum` is the smallest number accepted. An optional column
-    may be missing altogether; an `empty` value stands for cells with nothing in them (None:
-    such cells are an error).
+    `kind` is what a cell holds: a ``time`` is a number of seconds, or a date and time as ISO 8601
+    has it, which becomes Unix seconds. `minimum` is the smallest number accepted. An optional
+    column may be missing altogether; an `empty` value stands for cells with nothing in them
+    (None: such cells are an error). `quantity` is the key of `quantities.GIVEN` that says which
+    values are believed, by default the column's name.
     """
 
     name: str
-    kind: Literal["integer", "number", "text"] = "text"
+    kind: Literal["integer", "number", "text", "time"] = "text"
     minimum: float = 0
     required: bool = True
     empty: Any = None
+    quantity: str = ""
 
     @property
     def expected(self) -> str:
         if self.kind == "text":
             return "text"
         article = "an integer" if self.kind == "integer" else "a number"
-        return f"{article} of at least {self.minimum:g}"
+        least = f"{article} of at least {self.minimum:g}"
+        return f"{least}, or a date such as {DATE}" if self.kind == "time" else least
 
 
-@contextmanager
-def _opened(path: str | os.PathLike[str]) -> Iterator[IO[str]]:
-    """The text of a file; what is wrong with its bytes is told as an `InputError`."""
-    source = str(path)
-    try:
-        with open_text(path) as file:
-            yield file
-    except (EOFError, zlib.error) as error:
-        raise InputError(source, "", NoQuote(error), "a whole .gz file") from None
-    except OSError as error:
-        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
-    except UnicodeDecodeError as error:
-        found = error.object[error.start : error.start + 4]
-        raise InputError(source, "", found, "UTF-8 text") from None
-
-
-def read_header(path: str | os.PathLike[str]) -> list[str]:
+def read_header(path: Path) -> list[str]:
     """The columns of a CSV file, for those that are told apart by them.
 
     Raises
     ------
     InputError: as `read_table`.
     """
-    source = str(path)
-    with _opened(path) as file:
-        return _header(csv.reader(_lines(file, source), strict=True), source, ())
+    return _Rows(path).header(())
 
 
-def read_table(path: str | os.PathLike[str], columns: Sequence[Column]) -> dict[str, list[Any]]:
+def read_table(
+    path: Path, columns: Sequence[Column], *, strict: bool = False
+) -> dict[str, list[Any]]:
     """Read the named columns of a CSV file with a header; other columns are passed over.
 
-    A file whose name ends in ``.gz`` is unpacked on the way.
+    A gzip file is unpacked on the way.
+
+    Parameters
+    ----------
+    strict: refuse values that are not believed, see `quantities`.
 
     Returns
     -------
@@ -81,86 +75,127 @@ def read_table(path: str | os.PathLike[str], columns: Sequence[Column]) -> dict[
 
     Raises
     ------
-    InputError: for a missing file, one that is no UTF-8 text, a line above `MAX_LINE`
-        characters, a missing or repeated column, a row with too few or too many cells, or a
-        cell that is not what its column holds.
+    InputError: as `reading.read_text`; for a line above `MAX_LINE` characters, a missing or
+        repeated column, a row with too few or too many cells, or a cell that is not what its
+        column holds.
     """
-    with _opened(path) as file:
-        return _read(file, str(path), columns)
-
-
-def open_text(path: str | os.PathLike[str]) -> IO[str]:
-    """A text file, unpacked on the way when its name ends in ``.gz``."""
-    if str(path).endswith(".gz"):
-        return gzip.open(path, "rt", encoding="utf-8-sig", newline="")
-    return open(path, encoding="utf-8-sig", newline="")
-
-
-def _lines(file: IO[str], source: str) -> Iterator[str]:
-    number = 0
-    while True:
-        line = file.readline(MAX_LINE + 1)
-        if not line:
-            return
-        number += 1
-        if len(line) > MAX_LINE:
-            raise InputError(
-                source,
-                f"row {number}",
-                NoQuote(f"a line of more than {MAX_LINE} characters"),
-                "a shorter one",
-            )
-        if "\0" in line:
-            raise InputError(source, f"row {number}", NoQuote("a NUL byte"), "text")
-        yield line
-
-
-def _read(file: IO[str], source: str, columns: Sequence[Column]) -> dict[str, list[Any]]:
-    reader = csv.reader(_lines(file, source), strict=True)
-    header = _header(reader, source, columns)
+    rows = _Rows(path)
+    header = rows.header(columns)
     place = {column.name: header.index(column.name) for column in columns if column.name in header}
     table: dict[str, list[Any]] = {column.name: [] for column in columns}
     table["#"] = []
-    while True:
-        try:
-            row = next(reader)
-        except StopIteration:
-            return table
-        except csv.Error as error:
-            raise InputError(
-                source, f"row {reader.line_num}", NoQuote(error), "comma-separated cells"
-            ) from None
-        if not row:
-            continue
-        if len(row) != len(header):
-            raise InputError(
-                source,
-                f"row {reader.line_num}",
-                NoQuote(f"{len(row)} cells"),
-                f"{len(header)} as in the header",
-            )
+    for number, row in rows.below(len(header)):
         for column in columns:
             cell = row[place[column.name]].strip() if column.name in place else ""
-            table[column.name].append(_cell(cell, column, source, reader.line_num))
-        table["#"].append(reader.line_num)
-
-
-def _header(reader: Any, source: str, columns: Sequence[Column]) -> list[str]:
-    names = ", ".join(column.name for column in columns if column.required)
-    try:
-        header = [cell.strip() for cell in next(reader)]
-    except StopIteration:
-        expected = f"a header with the columns {names}" if names else "a header"
-        raise InputError(source, "row 1", NoQuote("nothing"), expected) from None
-    except csv.Error as error:
-        raise InputError(source, "row 1", NoQuote(error), "comma-separated cells") from None
+            table[column.name].append(_cell(cell, column, rows.source, number))
+        table["#"].append(number)
     for column in columns:
-        if header.count(column.name) > 1:
-            raise InputError(source, f"row 1, column {column.name}", NoQuote("it twice"), "it once")
-        if column.required and column.name not in header:
-            shown = NoQuote(", ".join(header) or "nothing")
-            raise InputError(source, "row 1", shown, f"a column {column.name} (needed: {names})")
-    return header
+        if column.kind == "time" and column.name in place:
+            table[column.name] = _clock(table[column.name], column, rows.source, table["#"])
+        if strict and column.kind in ("integer", "number"):
+            judge(_doubts(table, column), rows.source, strict)
+    return table
+
+
+def _doubts(table: dict[str, list[Any]], column: Column) -> list[Doubt]:
+    """What is not believed of a column; what stands for empty cells is passed over."""
+    name = column.quantity or column.name
+    if name not in GIVEN:
+        return []
+    values = [math.nan if value == column.empty else value for value in table[column.name]]
+    return doubts(name, values, lambda k: f"row {table['#'][k]}, column {column.name}")
+
+
+def _clock(values: list[Any], column: Column, source: str, rows: Sequence[int]) -> list[float]:
+    """Seconds of a column of times: all of them numbers, or all of them dates."""
+    dated = [isinstance(value, Date) for value in values]
+    if any(dated) and not all(dated):
+        first, other = dated.index(True), dated.index(False)
+        where = f"row {rows[other]}, column {column.name}"
+        raise InputError(source, where, values[other], f"a date, as in row {rows[first]}")
+    if any(date.naive for date in values if isinstance(date, Date)):
+        warn(f"{source}: column {column.name}: dates without a time zone are taken as UTC")
+    return [value.unix_s if isinstance(value, Date) else value for value in values]
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A date and time: Unix seconds, and whether it came without a time zone (UTC, then)."""
+
+    unix_s: float
+    naive: bool
+
+    @classmethod
+    def parse(cls, text: str) -> Date:
+        """Read ISO 8601, a time zone respected; raises ValueError for anything else."""
+        stamp = datetime.fromisoformat(text)
+        naive = stamp.tzinfo is None
+        return cls((stamp.replace(tzinfo=UTC) if naive else stamp).timestamp(), naive)
+
+
+def lines(path: Path) -> Iterator[str]:
+    """The lines of a text file with their ends, none above `MAX_LINE` characters.
+
+    Raises
+    ------
+    InputError: as `read_table`.
+    """
+    for number, match in enumerate(_LINE.finditer(read_text(path)), 1):
+        if match.end() - match.start() > MAX_LINE:
+            found = NoQuote(f"a line of more than {MAX_LINE} characters")
+            raise InputError(str(path), f"row {number}", found, "a shorter one")
+        yield match[0]
+
+
+class _Rows:
+    """The cells of a CSV file, row by row."""
+
+    def __init__(self, path: Path) -> None:
+        self.source = str(path)
+        self.reader = csv.reader(lines(path), strict=True)
+        # rows of a table in memory are counted without its header
+        self.shift = path.first_row - 2 if isinstance(path, Held) else 0
+        self.top = "columns" if isinstance(path, Held) else "row 1"
+
+    def header(self, columns: Sequence[Column]) -> list[str]:
+        """The first row; `columns` are those that must be there, or may be once."""
+        names = ", ".join(column.name for column in columns if column.required)
+        try:
+            header = [cell.strip() for cell in next(self.reader)]
+        except StopIteration:
+            expected = f"a header with the columns {names}" if names else "a header"
+            raise InputError(self.source, self.top, NoQuote("nothing"), expected) from None
+        except csv.Error as error:
+            raise self._broken(error) from None
+        for column in columns:
+            if header.count(column.name) > 1:
+                where = f"{self.top}, column {column.name}"
+                raise InputError(self.source, where, NoQuote("it twice"), "it once")
+            if column.required and column.name not in header:
+                shown = NoQuote(", ".join(header) or "nothing")
+                expected = f"a column {column.name} (needed: {names})"
+                raise InputError(self.source, self.top, shown, expected)
+        return header
+
+    def below(self, cells: int) -> Iterator[tuple[int, list[str]]]:
+        """The number and the cells of every row below the header."""
+        while True:
+            try:
+                row = next(self.reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise self._broken(error) from None
+            number = self.reader.line_num + self.shift
+            if len(row) not in (0, cells):
+                found, expected = NoQuote(f"{len(row)} cells"), f"{cells} as in the header"
+                raise InputError(self.source, f"row {number}", found, expected)
+            if row:
+                yield number, row
+
+    def _broken(self, error: csv.Error) -> InputError:
+        where = f"row {self.reader.line_num + self.shift}"
+        return InputError(self.source, where, NoQuote(error), "comma-separated cells")
 
 
 def _cell(text: str, column: Column, source: str, row: int) -> Any:
@@ -179,11 +214,21 @@ def _cell(text: str, column: Column, source: str, row: int) -> Any:
         else:
             value = float(text) if text.isascii() and "_" not in text else _bad()
     except ValueError:
-        raise InputError(source, where, text, column.expected) from None
+        date = _dated(text) if column.kind == "time" else None
+        if date is None or date.unix_s < column.minimum:
+            raise InputError(source, where, text, column.expected) from None
+        return date
     # 2**53 first: a larger integer need not be a float at all
     if not (abs(value) < 2**53 and math.isfinite(value) and value >= column.minimum):
         raise InputError(source, where, text, column.expected)
     return value
+
+
+def _dated(text: str) -> Date | None:
+    try:
+        return Date.parse(text)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _bad() -> int:

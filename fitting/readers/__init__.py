@@ -10,9 +10,10 @@ import numpy as np
 
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import ecosched, samples, sweeps, tidy, training, zeus
-from optgap.fitting.readers.text import RawTable, decode, parse_csv, read_bytes
+from optgap.fitting.readers.text import RawTable, parse_csv
 from optgap.fitting.units import apply_units, check_magnitudes
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.reading import read_text
 
 __all__ = ["SOURCES", "Source", "read_profile", "read_profiles"]
 
@@ -52,6 +53,7 @@ def read_profile(
     *,
     units: Mapping[str, str] | None = None,
     interval_s: float = 1.0,
+    strict: bool = True,
 ) -> Profile:
     """Read a profile of any known source, in canonical columns and units.
 
@@ -61,6 +63,7 @@ def read_profile(
     units: units of canonical columns where they are not the canonical ones, such as
         ``{"time_s": "ms"}``.
     interval_s: time between samples of a source that carries no times (``dcgmi dmon``).
+    strict: refuse magnitudes that suggest another unit than stated, rather than warn of them.
 
     Raises
     ------
@@ -68,7 +71,7 @@ def read_profile(
         magnitudes that suggest another unit than stated.
     """
     source = str(path)
-    text = decode(read_bytes(path), source)
+    text = read_text(path)
     if text.lstrip()[:1] == "{":
         profile = training.read_gavel_json(text, source)
     elif samples.is_dcgmi(text):
@@ -85,15 +88,18 @@ def read_profile(
             raw, notes = without_copies(raw)
         profile = found.read(raw).noting(*notes)
     profile = apply_units(profile, units or {})
-    check_magnitudes(profile)
+    check_magnitudes(profile, strict=strict)
     return profile
 
 
 def read_profiles(
-    paths: Sequence[str | os.PathLike[str]], *, units: Mapping[str, str] | None = None
+    paths: Sequence[str | os.PathLike[str]],
+    *,
+    units: Mapping[str, str] | None = None,
+    strict: bool = True,
 ) -> Profile:
     """Several files one below the other, with the columns they share and a ``file`` column."""
-    tables = [read_profile(path, units=units) for path in paths]
+    tables = [read_profile(path, units=units, strict=strict) for path in paths]
     if len(tables) == 1:
         return tables[0]
     shared = [name for name in tables[0].columns if all(name in table for table in tables)]

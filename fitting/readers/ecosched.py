@@ -8,8 +8,9 @@ import numpy as np
 
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers.shape import constant, profile_from
-from optgap.fitting.readers.text import RawTable, decode, parse_csv, positive, read_bytes
+from optgap.fitting.readers.text import RawTable, parse_csv, positive
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.reading import read_text
 
 
 def is_profiles(header: set[str]) -> bool:
@@ -109,7 +110,7 @@ def read_colocation(raw: RawTable) -> Profile:
     if not beside.exists():
         found = NoQuote("no single_data.csv beside it")
         raise InputError(raw.source, "", found, "the jobs' utilisation alone, in that file")
-    alone = parse_csv(decode(read_bytes(beside), str(beside)), str(beside))
+    alone = parse_csv(read_text(beside), str(beside))
     keys = zip(*(alone.text(n) for n in ("model", "dataset", "batchsize", "amp")), strict=True)
     util = dict(zip(keys, alone.numbers("gpu_util"), strict=True))
     rows: list[tuple[str, str, float, float, int]] = []

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
 import csv
-import gzip
 import io
 import math
-import os
 import re
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +14,6 @@ from numpy.typing import NDArray
 
 from optgap.models.errors import InputError, NoQuote
 
-MAX_BYTES = 1 << 30
 SMALLEST, LARGEST = 1e-30, 1e16
 """Sizes that a measurement can have; products of a few of them are still numbers."""
 
@@ -99,64 +94,6 @@ def number(cell: str, source: str, where: str, unit: str = "") -> float:
         expected = "a number with a decimal point and no thousands separator"
         raise InputError(source, where, cell, expected)
     raise InputError(source, where, cell, f"a number{f' in {unit}' if unit else ''}")
-
-
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """The file's content, unpacked when it is gzip.
-
-    Raises
-    ------
-    InputError: for a file that cannot be read, changes while it is read, is too large, or
-        is named ``.gz`` without being gzip.
-    """
-    source = str(path)
-    try:
-        with open(path, "rb") as file:
-            before = os.fstat(file.fileno()).st_size
-            data = file.read(MAX_BYTES + 1)
-            after = os.fstat(file.fileno()).st_size
-    except OSError as error:
-        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
-    sized = before > 0 or after > 0  # a pipe has no size
-    if sized and (before != after or len(data) not in (before, MAX_BYTES + 1)):
-        found = NoQuote(f"{max(after, len(data))} bytes after {before} when opened")
-        raise InputError(source, "", found, "a file that is not being written to")
-    if len(data) > MAX_BYTES:
-        raise InputError(source, "", NoQuote("more than 1 GiB"), "a smaller profile")
-    if data[:2] == b"\x1f\x8b":
-        return _unzip(data, source)
-    if source.endswith(".gz"):
-        raise InputError(source, "byte 0", data[:4], "a gzip file, as its name says")
-    return data
-
-
-def _unzip(data: bytes, source: str) -> bytes:
-    try:
-        with gzip.open(io.BytesIO(data)) as stream:
-            plain = stream.read(MAX_BYTES + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(source, "", NoQuote(str(error)), "a whole gzip file") from None
-    if len(plain) > MAX_BYTES:
-        raise InputError(source, "", NoQuote("more than 1 GiB unpacked"), "a smaller profile")
-    return plain
-
-
-def decode(data: bytes, source: str) -> str:
-    """UTF-8 text, with or without a byte-order mark."""
-    marks = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-    looks_wide = data[1:8:2] == b"\0\0\0\0" or data[0:8:2] == b"\0\0\0\0"
-    if data.startswith(marks) or looks_wide:
-        expected = "UTF-8 (iconv -f UTF-16 -t UTF-8 converts it)"
-        raise InputError(source, "byte 0", NoQuote("UTF-16 or UTF-32 text"), expected)
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        found = error.object[error.start : error.start + 4]
-        raise InputError(source, f"byte {error.start}", found, "UTF-8 text") from None
-    if "\0" in text:
-        line = text[: text.index("\0")].count("\n") + 1
-        raise InputError(source, f"row {line}", NoQuote("a NUL byte"), "text")
-    return text
 
 
 def parse_csv(text: str, source: str) -> RawTable:

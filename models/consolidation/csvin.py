@@ -76,12 +76,14 @@ def from_csv(
     wake_s: float = 0.0,
     util_scaled: bool = False,
     series_rule: str = "strict",
+    strict: bool = True,
 ) -> ConsolidationProblem:
     """A problem from a table of tasks, with utilisation by sample and fitted models if given.
 
     `seed` is not used. `kappa` is for tasks without one, `period_s` for series of one sample.
     `series_rule` is ``strict``, where series of different lengths and constant ones are refused,
     or ``loose``: a task goes on with its last sample, and a constant correlates with nothing.
+    With `strict`, values that look like another unit are refused.
 
     Raises
     ------
@@ -99,10 +101,10 @@ def from_csv(
         raise InputError("--set", "kappa", kappa, "a tolerance of at least 1")
     if not 0 <= server_static_w < 1e6:
         raise InputError("--set", "server_static_w", server_static_w, "a power of at least 0")
-    read, apps = _tasks(tasks, kappa)
+    read, apps = _tasks(tasks, kappa, strict)
     period = period_s or 60.0
     if series is not None:
-        read, period = _with_series(read, series, period_s, series_rule == "strict")
+        read, period = _with_series(read, series, period_s, series_rule == "strict", strict)
     if capacity != "none" or util_scaled:
         for task in read:
             if np.isnan(task.util_percent[0]):
@@ -136,19 +138,22 @@ def _task(task: Task, series: FloatArray, duration_s: float) -> Task:
     return Task(task.name, task.memory_gb, task.gpus, task.kappa, task.submit_s, duration_s, series)
 
 
-def _tasks(path: str | os.PathLike[str], kappa: float) -> tuple[list[Task], list[str]]:
+def _tasks(
+    path: str | os.PathLike[str], kappa: float, believed: bool
+) -> tuple[list[Task], list[str]]:
     table = read_table(
         path,
         [
             Column("task"),
             Column("memory_gb", "number"),
-            Column("submit_s", "number", required=False, empty=0.0),
+            Column("submit_s", "time", required=False, empty=0.0),
             Column("gpus", "integer", minimum=1, required=False, empty=1),
             Column("duration_s", "number", required=False, empty=MISSING),
             Column("kappa", "number", minimum=1, required=False, empty=kappa),
             Column("util_percent", "number", required=False, empty=MISSING),
             Column("app", required=False, empty=""),
         ],
+        strict=believed,
     )
     found: list[Task] = []
     seen: set[str] = set()
@@ -179,10 +184,14 @@ def _tasks(path: str | os.PathLike[str], kappa: float) -> tuple[list[Task], list
 
 
 def _with_series(
-    tasks: list[Task], path: str | os.PathLike[str], period_s: float, strict: bool
+    tasks: list[Task],
+    path: str | os.PathLike[str],
+    period_s: float,
+    strict: bool,
+    believed: bool,
 ) -> tuple[list[Task], float]:
     """The tasks with their series, and the time between two samples."""
-    samples = _samples(path, {task.name for task in tasks})
+    samples = _samples(path, {task.name for task in tasks}, believed)
     period = _period(samples, path, period_s)
     lengths: dict[str, int] = {}
     found = []
@@ -209,9 +218,13 @@ def _with_series(
     return found, period
 
 
-def _samples(path: str | os.PathLike[str], names: set[str]) -> dict[str, list[tuple[float, float]]]:
+def _samples(
+    path: str | os.PathLike[str], names: set[str], believed: bool
+) -> dict[str, list[tuple[float, float]]]:
     table = read_table(
-        path, [Column("task"), Column("t_s", "number"), Column("util_percent", "number")]
+        path,
+        [Column("task"), Column("t_s", "time"), Column("util_percent", "number")],
+        strict=believed,
     )
     samples: dict[str, list[tuple[float, float]]] = {}
     for k, name in enumerate(table["task"]):

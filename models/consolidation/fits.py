@@ -50,11 +50,11 @@ def read(path: str | os.PathLike[str]) -> Fit:
                 raise InputError(source, where, NoQuote(f"no {name}"), f"a fitted {found.model}")
     if not found.groups:
         raise InputError(source, "field groups", NoQuote("none"), "at least one fitted group")
-    return Fit(source, found.model, found.groups, _clocks(source))
+    return Fit(source, found.model, found.groups, _clocks(path))
 
 
-def _clocks(source: str) -> dict[str, tuple[float, float]]:
-    fields = Fields(load_json(source), source)
+def _clocks(path: str | os.PathLike[str]) -> dict[str, tuple[float, float]]:
+    fields = Fields(load_json(path), str(path))
     clocks = {}
     for group in fields.objects("groups"):
         validity = group.object("validity") if "validity" in group.document else None

@@ -15,8 +15,8 @@ from optgap.models.tables import Column, read_table
 COLUMNS = (
     Column("app"),
     Column("gpu_count", "integer", minimum=1),
-    Column("start_s", "number"),
-    Column("end_s", "number"),
+    Column("start_s", "time"),
+    Column("end_s", "time"),
     Column("job", "integer", required=False, empty=-1),
     Column("gpu_index", required=False, empty=""),
     Column("gpus_or_placement", required=False, empty=""),

@@ -167,18 +167,20 @@ def from_csv(
     idle_w: float = 70.0,
     goal: Goal = "energy",
     tau: float | None = None,
+    strict: bool = True,
 ) -> CoschedulingProblem:
     """A problem from measured profiles, and how often and when each application is queued.
 
     Without `jobs` every application is queued once, in file order. With `model`, a saved
     ``dram-runtime`` fit by application, empty run times are predicted from ``dram_util_sum``.
-    With `tau`, GPU counts slower than 1 + τ times the fastest are left out. `seed` is not used.
+    With `tau`, GPU counts slower than 1 + τ times the fastest are left out. With `strict`, values
+    that look like another unit are refused. `seed` is not used.
 
     Raises
     ------
     InputError: naming file, row and column of what cannot be used.
     """
-    applications, source = _profiles(profiles, model), str(profiles)
+    applications, source = _profiles(profiles, model, strict), str(profiles)
     queue, releases = (None, None) if jobs is None else _queue(jobs, applications)
     parts = [profiles] if jobs is None else [profiles, jobs]
     return CoschedulingProblem.of(
@@ -217,7 +219,7 @@ def within(
 
 
 def _profiles(
-    path: str | os.PathLike[str], model: str | os.PathLike[str] | None
+    path: str | os.PathLike[str], model: str | os.PathLike[str] | None, strict: bool
 ) -> list[Application]:
     table = read_table(
         path,
@@ -230,6 +232,7 @@ def _profiles(
             Column("avg_power_per_gpu_w", "number"),
             Column("dram_util_sum", "number", required=False, empty=-1.0),
         ],
+        strict=strict,
     )
     found: dict[str, dict[int, Mode]] = {}
     missing: dict[str, set[int]] = {}
@@ -271,7 +274,7 @@ def _queue(
         [
             Column("app"),
             Column("count", "integer", minimum=0),
-            Column("release_s", "number", required=False, empty=0.0),
+            Column("release_s", "time", required=False, empty=0.0),
         ],
     )
     index = {app.name: k for k, app in enumerate(applications)}

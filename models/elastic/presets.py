@@ -238,6 +238,7 @@ def from_csv(
     frequencies: tuple[float, ...] = (),
     size: int = 0,
     hours: float = 0.0,
+    strict: bool = True,
 ) -> ElasticProblem:
     """A problem from jobs and models, or from one of the public traces.
 
@@ -249,6 +250,7 @@ def from_csv(
         models are mapped to those of `pool`.
     frequencies: clocks in MHz; by default the file's own, or the board's.
     size, hours: of a trace, the first so many jobs, and only those of so many first hours.
+    strict: refuse values that look like another unit.
 
     Raises
     ------
@@ -345,7 +347,7 @@ def _job_table(path: str | os.PathLike[str], makers: dict[str, Maker]) -> dict[s
         path,
         [
             Column("job"),
-            Column("submit_s", "number"),
+            Column("submit_s", "time"),
             Column("model"),
             Column("batch", "integer", minimum=1),
             Column("iterations", "number"),

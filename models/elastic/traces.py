@@ -13,13 +13,12 @@ import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import numpy as np
 
 from optgap.models.elastic.problem import JobClass, Jobs
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.tables import Column, read_header, read_table
+from optgap.models.tables import DATE, Column, Date, read_header, read_table
 
 NOMINAL_S = {
     "cifar10": 1800.0, "ncf": 600.0, "bert": 3600.0, "deepspeech2": 7200.0, "yolov3": 14_400.0,
@@ -170,17 +169,25 @@ class _Cells:
             raise InputError(self.source, f"row {self.line}, column {name}", text, expected)
         return value
 
+    def time(self, name: str) -> float:
+        """Seconds, or a date (UTC where it names no time zone) as Unix seconds."""
+        text = self.text(name)
+        try:
+            float(text)
+        except ValueError:
+            try:
+                return Date.parse(text).unix_s
+            except (ValueError, OverflowError):
+                where, expected = f"row {self.line}, column {name}", f"a date such as {DATE}"
+                raise InputError(self.source, where, text, expected) from None
+        return self.number(name)
+
     def gpus(self, name: str) -> int:
         return max(1, round(self.number(name, 0.0)))
 
 
 def _philly(cells: _Cells) -> _Job | None:
-    stamp = cells.text("timestamp")
-    try:
-        submit = datetime.fromisoformat(stamp).replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        where = f"row {cells.line}, column timestamp"
-        raise InputError(cells.source, where, stamp, "YYYY-MM-DD hh:mm:ss") from None
+    submit = cells.time("timestamp")
     duration = cells.number("duration")
     if duration <= 0 or cells.number("num_gpus") < 1:  # ended at once, or used no GPU
         return None
@@ -195,15 +202,13 @@ def _gavel(cells: _Cells) -> _Job:
     # steps are summed over the workers
     iterations = max(1.0, cells.number("total_steps", above=True) / gpus)
     batch = int(digits) * gpus if digits.isdecimal() else None
-    return _Job(
-        cells.line, cells.number("arrival_s"), gpus, name.strip().lower(), batch, iterations
-    )
+    return _Job(cells.line, cells.time("arrival_s"), gpus, name.strip().lower(), batch, iterations)
 
 
 def _elasticflow(cells: _Cells) -> _Job:
     return _Job(
         cells.line,
-        cells.number("submit_time"),
+        cells.time("submit_time"),
         cells.gpus("num_gpu"),
         cells.text("model_name").lower(),
         max(1, round(cells.number("batch_size"))),
@@ -214,7 +219,7 @@ def _elasticflow(cells: _Cells) -> _Job:
 def _pollux(cells: _Cells) -> _Job:
     return _Job(
         cells.line,
-        cells.number("time"),
+        cells.time("time"),
         cells.gpus("num_replicas"),
         cells.text("application").lower(),
         max(1, round(cells.number("batch_size"))),

@@ -20,8 +20,8 @@ Table = dict[str, list[Any]]
 
 NODE_COLUMNS = (
     Column("sn"),
-    Column("cpu_milli", "integer"),
-    Column("memory_mib", "integer"),
+    Column("cpu_milli", "integer", quantity="node_cpu_milli"),
+    Column("memory_mib", "integer", quantity="node_memory_mib"),
     Column("gpu", "integer"),
     Column("model", empty=""),
 )
@@ -44,16 +44,15 @@ class DeviceTable:
     full_w: dict[str, float]
 
 
-def read_devices(path: Path) -> DeviceTable:
+def read_devices(path: Path, strict: bool = False) -> DeviceTable:
     """Read ``model,idle_w,full_w`` (W), on top of the built-in table.
 
     Raises
     ------
     InputError: naming the row of a repeated model, or one that draws less when busy.
     """
-    table = read_table(
-        path, (Column("model"), Column("idle_w", "number"), Column("full_w", "number"))
-    )
+    columns = (Column("model"), Column("idle_w", "number"), Column("full_w", "number"))
+    table = read_table(path, columns, strict=strict)
     _no_duplicates(table, "model", str(path))
     devices = DeviceTable(dict(GPU_IDLE_W), dict(GPU_FULL_W))
     rows = zip(table["model"], table["idle_w"], table["full_w"], table["#"], strict=True)
@@ -67,7 +66,7 @@ def read_devices(path: Path) -> DeviceTable:
     return devices
 
 
-def read_nodes(path: Path, devices: DeviceTable | None = None) -> Cluster:
+def read_nodes(path: Path, devices: DeviceTable | None = None, strict: bool = False) -> Cluster:
     """Read a node list: ``sn,cpu_milli,memory_mib,gpu,model``.
 
     Raises
@@ -76,7 +75,7 @@ def read_nodes(path: Path, devices: DeviceTable | None = None) -> Cluster:
         model without power figures, and of a node with more GPUs than can be represented.
     """
     source = str(path)
-    table = read_table(path, NODE_COLUMNS)
+    table = read_table(path, NODE_COLUMNS, strict=strict)
     _not_empty(table, source, "node")
     _no_duplicates(table, "sn", source)
     known = devices.full_w if devices else GPU_FULL_W

@@ -147,20 +147,22 @@ def from_csv(
     alpha: float = 0.5,
     watts_per_gpu: float = 120.0,
     cpu_rule: CpuRule = "packages",
+    strict: bool = True,
 ) -> PlacementProblem:
     """A problem from a node list and a pod list.
 
     Without `order` the arrivals are drawn from `seed` by `sampling` up to `load`; without
     `ranks` these are a permutation drawn from `seed`. The target workload is that of the
-    task file as it stands. `devices` (``model,idle_w,full_w``) adds GPU models.
+    task file as it stands. `devices` (``model,idle_w,full_w``) adds GPU models. With `strict`,
+    values that look like another unit are refused.
 
     Raises
     ------
     InputError: naming file, row and column of what cannot be used.
     """
     arrivals, rank_rng = np.random.default_rng(seed).spawn(2)
-    table = read_devices(devices) if devices is not None else None
-    cluster = read_nodes(nodes, table)
+    table = read_devices(devices, strict) if devices is not None else None
+    cluster = read_nodes(nodes, table, strict)
     trace = read_tasks(tasks, cluster, table)
     if order is not None:
         chosen = read_order(order, trace)

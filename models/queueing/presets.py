@@ -144,6 +144,7 @@ def from_file(
     goal: Goal = "mean_wait",
     unusable: Unusable = "auto",
     first: int = 0,
+    strict: bool = True,
 ) -> QueueingProblem:
     """A problem from a table of jobs or an archive's log; `seed` is not used.
 
@@ -158,6 +159,7 @@ def from_file(
         cluster has): ``refuse`` them, ``drop`` and count them, or ``auto``: drop from logs,
         refuse in the tidy table.
     first: take this many jobs by arrival; 0 for all.
+    strict: refuse values that look like another unit.
 
     Raises
     ------
@@ -167,7 +169,7 @@ def from_file(
         raise InputError("--set", "first", first, "a number of jobs, or 0 for all")
     if min(nodes, gpus_per_node) < 1:
         raise InputError("--set", "nodes, gpus_per_node", (nodes, gpus_per_node), "at least 1")
-    read = read_jobs(jobs, nodes * gpus_per_node, unusable)
+    read = read_jobs(jobs, nodes * gpus_per_node, unusable, strict)
     stream = read.jobs
     notices = list(read.notices)
     if 0 < first < len(stream):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.queueing.jobs import Jobs
-from optgap.models.tables import Column, open_text, read_table
+from optgap.models.tables import Column, Date, read_header, read_table
 from optgap.models.times import SHORTEST_S
 
 Path = str | os.PathLike[str]
@@ -22,7 +21,7 @@ LONG_ENOUGH = f"a number of seconds, at least {SHORTEST_S:g}"
 
 TIDY = (
     Column("job"),
-    Column("arrival_s", "number"),
+    Column("arrival_s", "time"),
     Column("duration_s", "number"),
     Column("gpus", "integer"),
     Column("type", required=False, empty=""),
@@ -47,7 +46,9 @@ class Read:
     notices: tuple[str, ...]
 
 
-def read_jobs(path: Path, most_gpus: int, unusable: Unusable = "auto") -> Read:
+def read_jobs(
+    path: Path, most_gpus: int, unusable: Unusable = "auto", strict: bool = False
+) -> Read:
     """Jobs from a file, whose format its name and header tell; see `presets.from_file`.
 
     Raises
@@ -62,22 +63,25 @@ def read_jobs(path: Path, most_gpus: int, unusable: Unusable = "auto") -> Read:
         from optgap.models.queueing.swf import read_swf
 
         return read_swf(path, most_gpus, unusable)
-    if {"timestamp", "num_gpus"} <= set(_header(path)):
+    if {"timestamp", "num_gpus"} <= set(read_header(path)):
         return read_philly(path, most_gpus, unusable)
-    return read_tidy(path, most_gpus, unusable)
+    return read_tidy(path, most_gpus, unusable, strict)
 
 
-def read_tidy(path: Path, most_gpus: int, unusable: Unusable = "auto") -> Read:
+def read_tidy(
+    path: Path, most_gpus: int, unusable: Unusable = "auto", strict: bool = False
+) -> Read:
     """Read ``job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,patience_s]``.
 
-    Empty cells of the optional columns mean unknown; iterations are then duration × GPUs and
+    Arrivals may be dates; with `strict`, values that are not believed are refused. Empty cells
+    of the optional columns mean unknown; iterations are then duration × GPUs and
     the estimate is the duration.
 
     Raises
     ------
     InputError: as for `read_jobs`.
     """
-    table = read_table(path, TIDY)
+    table = read_table(path, TIDY, strict=strict)
     where = [f"row {row}" for row in table["#"]]
     duration, gpus = np.array(table["duration_s"]), np.array(table["gpus"])
     kept, notices = usable(
@@ -98,7 +102,8 @@ def read_tidy(path: Path, most_gpus: int, unusable: Unusable = "auto") -> Read:
 def read_philly(path: Path, most_gpus: int, unusable: Unusable = "auto") -> Read:
     """Read ``timestamp,duration,num_gpus[,cluster]``; time starts with the first job.
 
-    Timestamps are ISO 8601, durations in s; `cluster` (a virtual cluster) becomes the type.
+    Timestamps are ISO 8601, time zones respected, durations in s; `cluster` (a virtual
+    cluster) becomes the type.
 
     Raises
     ------
@@ -190,20 +195,10 @@ def _stream(
     return Read(jobs, tuple(notices))
 
 
-def _header(path: Path) -> list[str]:
-    """The first line's cells; empty for a file that cannot be read, which others complain of."""
-    try:
-        with open_text(path) as file:
-            return [cell.strip().strip('"') for cell in file.readline(1 << 16).split(",")]
-    except (OSError, UnicodeDecodeError, EOFError):
-        return []
-
-
 def _seconds(text: str, where: str, source: str) -> float:
     try:
-        stamp = datetime.fromisoformat(text)
-    except ValueError:
+        return Date.parse(text).unix_s
+    except (ValueError, OverflowError):
         raise InputError(
             source, f"{where}, column timestamp", text, "a date and time, ISO 8601"
         ) from None
-    return (stamp.replace(tzinfo=None) - datetime(1970, 1, 1)).total_seconds()

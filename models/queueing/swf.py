@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 import os
-import zlib
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from optgap.models import tables
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.tables import MAX_LINE, open_text
 
 if TYPE_CHECKING:
     from optgap.models.queueing.readers import Read, Unusable
@@ -82,27 +81,17 @@ def _lines(path: str | os.PathLike[str]) -> tuple[list[Line], Counter[str]]:
     source = str(path)
     found: list[Line] = []
     counts: Counter[str] = Counter()
-    try:
-        with open_text(path) as file:
-            for row, text in enumerate(file, 1):
-                if len(text) > MAX_LINE:
-                    raise InputError(source, f"row {row}", NoQuote("a longer line"), "18 numbers")
-                body = text.strip()
-                if not body or body.startswith(";"):
-                    continue
-                values = _values(body, f"row {row}", source)
-                if values[STATUS] in PARTS:
-                    counts["parts of jobs with checkpoints left out"] += 1
-                elif values[SUBMIT] < 0:
-                    counts["jobs without a submit time left out"] += 1
-                else:
-                    found.append(_line(row, values))
-    except OSError as error:
-        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
-    except (EOFError, zlib.error) as error:
-        raise InputError(source, "", NoQuote(error), "a whole .gz file") from None
-    except UnicodeDecodeError as error:
-        raise InputError(source, "", error.object[error.start : error.start + 4], "text") from None
+    for row, text in enumerate(tables.lines(path), 1):
+        body = text.strip()
+        if not body or body.startswith(";"):
+            continue
+        values = _values(body, f"row {row}", source)
+        if values[STATUS] in PARTS:
+            counts["parts of jobs with checkpoints left out"] += 1
+        elif values[SUBMIT] < 0:
+            counts["jobs without a submit time left out"] += 1
+        else:
+            found.append(_line(row, values))
     if not found:
         raise InputError(source, "", NoQuote("no jobs"), "at least one job")
     return found, counts

@@ -13,12 +13,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from optgap.api import Verdict, bound, check, generate, run, solve
+    from optgap.api import Verdict, bound, check, run, solve
     from optgap.comparison import Comparison, ComparisonSet
     from optgap.conflicts import Conflict, conflict
+    from optgap.contract import Problem
     from optgap.documents import load, save
     from optgap.explaining import Explanation, explain
     from optgap.gaps import compare, sweep
+    from optgap.making import generate, problem
     from optgap.models.errors import InputError, RefereeError
     from optgap.models.limits import Limits
     from optgap.models.result import Result, Status, Termination
@@ -41,6 +43,7 @@ __all__ = [
     "InputError",
     "Limits",
     "Overview",
+    "Problem",
     "RefereeError",
     "Result",
     "Status",
@@ -61,6 +64,7 @@ __all__ = [
     "plot_explanation",
     "plot_gaps",
     "plot_solution",
+    "problem",
     "report",
     "run",
     "save",
@@ -77,6 +81,7 @@ _HOME = {
     "InputError": "models.errors",
     "Limits": "models.limits",
     "Overview": "overview",
+    "Problem": "contract",
     "RefereeError": "models.errors",
     "Result": "models.result",
     "Status": "models.result",
@@ -91,11 +96,12 @@ _HOME = {
     "conflict": "conflicts",
     "explain": "explaining",
     "families": "registry",
-    "generate": "api",
+    "generate": "making",
     "load": "documents",
     "plot_explanation": "waterfall",
     "plot_gaps": "plotting",
     "plot_solution": "views",
+    "problem": "making",
     "report": "reporting",
     "run": "api",
     "save": "documents",

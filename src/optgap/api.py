@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from optgap.contract import Problem
+from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.models.clock import working_time
-from optgap.models.errors import InputError, NoQuote, RefereeError, one_of
+from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.limits import NO_MEMORY, Limits
 from optgap.models.result import (
+    SERVES_PART,
     Evaluation,
     Objective,
     Outcome,
@@ -20,47 +22,20 @@ from optgap.models.result import (
     Termination,
     Violation,
 )
-from optgap.models.spec import Entry
 from optgap.models.times import Timed
-from optgap.parameters import split_call, typed
+from optgap.parameters import split_call
 from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
 from optgap.registry import policy as find_policy
 from optgap.versions import versions
+from optgap.watchdog import GRACE_S, Overrun, Watchdog
 
 TOLERANCE = 1e-6
 """Relative to the larger of 1 and the value: what floating point may make of equal numbers."""
 
 
-def generate(family_name: str, preset: str | None = None, *, seed: int = 0, **params: Any) -> Any:
-    """A ready-made problem; the family's first preset unless `preset` names another.
-
-    Raises
-    ------
-    InputError: for an unknown family, preset or parameter, or a value of the wrong type.
-    """
-    require_seed(seed)
-    entry, given = preset_entry(family_name, preset)
-    values = typed({**given, **params}, entry.params, entry.name, "--set")
-    return entry.load()(seed=seed, **values)
-
-
-def preset_entry(family_name: str, preset: str | None) -> tuple[Entry, dict[str, str]]:
-    """The row of a preset, and the parameters that stand in parentheses behind its name.
-
-    Raises
-    ------
-    InputError: for an unknown family or preset.
-    """
-    presets = family(family_name).presets
-    name, given = split_call(preset or next(iter(presets)), "--preset")
-    if name not in presets:
-        raise InputError("--preset", "", name, one_of(presets))
-    return presets[name], given
-
-
 def solve(
-    problem: Problem,
+    problem: ProblemLike,
     method: str = "auto",
     *,
     time_limit: float | None = None,
@@ -72,6 +47,7 @@ def solve(
 
     Parameters
     ----------
+    problem: it, or the path of a file with one.
     method: a name that ``optgap families`` lists; ``auto`` goes by the size of the problem.
     time_limit: wall-clock seconds; without it the method runs to its end.
     limits: instead of `time_limit`, limits that can be interrupted and that report progress.
@@ -83,12 +59,13 @@ def solve(
         problem's objective.
     RefereeError: when the method's own claims do not hold.
     """
-    runnable = choose_method(problem, method, params)
-    return execute(problem, runnable, limits or _limits(time_limit), seed)
+    subject = as_problem(problem)
+    runnable = choose_method(subject, method, params)
+    return execute(subject, runnable, limits or _limits(time_limit), seed)
 
 
 def bound(
-    problem: Problem,
+    problem: ProblemLike,
     method: str = "auto",
     *,
     time_limit: float | None = None,
@@ -97,12 +74,13 @@ def bound(
     **params: Any,
 ) -> Result:
     """A proven bound on `problem`, and no solution; parameters and errors as for `solve`."""
-    runnable = choose_method(problem, method, params, bounding=True)
-    return execute(problem, runnable, limits or _limits(time_limit), seed, bound_only=True)
+    subject = as_problem(problem)
+    runnable = choose_method(subject, method, params, bounding=True)
+    return execute(subject, runnable, limits or _limits(time_limit), seed, bound_only=True)
 
 
 def run(
-    problem: Problem,
+    problem: ProblemLike,
     policy: str | Callable[..., Any],
     *,
     seed: int = 0,
@@ -114,6 +92,7 @@ def run(
 
     Parameters
     ----------
+    problem: it, or the path of a file with one.
     policy: a name that ``optgap families`` lists, ``module:attribute`` or
         ``path/to/file.py:attribute`` for one of your own, or the function itself.
     params: the policy's own parameters.
@@ -124,8 +103,9 @@ def run(
         constraint.
     RefereeError: when a policy of the package does.
     """
-    runnable = choose_policy(problem, policy, params)
-    return execute(problem, runnable, limits or _limits(time_limit), seed)
+    subject = as_problem(problem)
+    runnable = choose_policy(subject, policy, params)
+    return execute(subject, runnable, limits or _limits(time_limit), seed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +146,20 @@ class Verdict:
         }
 
 
-def check(problem: Problem, solution: Any) -> Verdict:
-    """The referee's verdict on a solution, whoever made it."""
+def check(problem: ProblemLike, solution: Any) -> Verdict:
+    """The referee's verdict on a solution, whoever made it.
+
+    Parameters
+    ----------
+    problem: it, or the path of a file with one.
+    solution: it, a result with one, its JSON form, or the path of a file with one.
+
+    Raises
+    ------
+    InputError: for what is no problem, or no solution of it.
+    """
+    problem = as_problem(problem)
+    solution = as_solution(solution, problem)
     goal = problem.objective.described
     violations = tuple(problem.check(solution))
     evaluation = None if violations else problem.evaluate(solution)
@@ -252,7 +244,10 @@ def _executed(
     function = runnable.entry.load()
     started = working_time()
     try:
-        outcome = function(problem, limits=limits, seed=seed, **runnable.params)
+        if runnable.own:
+            outcome = _watched(function, problem, runnable, limits, seed)
+        else:
+            outcome = function(problem, limits=limits, seed=seed, **runnable.params)
     except (InputError, RefereeError):
         raise
     except MemoryError:
@@ -272,6 +267,28 @@ def _executed(
         solution=None,
         metrics=dict(outcome.info),
     )
+
+
+def _watched(
+    function: Callable[..., Outcome],
+    problem: Problem,
+    runnable: Runnable,
+    limits: Limits,
+    seed: int,
+) -> Outcome:
+    """What a user's own policy returns, or that it did not come back."""
+    watchdog = Watchdog(limits)
+    try:
+        try:
+            return function(problem, limits=limits, seed=seed, **runnable.params)
+        finally:
+            watchdog.end()
+    except Overrun:
+        watchdog.end()
+        stop = limits.stop or Termination.INTERRUPTED
+        words = {Termination.TIME_LIMIT: "its time limit"}.get(stop, "the interrupt")
+        message = f"ended, as it did not return within {GRACE_S:g} s of {words}"
+        return Outcome(None, Status.NO_SOLUTION, stop, message=message)
 
 
 def refereed(
@@ -362,8 +379,7 @@ def _confronted(
     objective, proof = evaluation.objective, _finite(outcome.bound)
     if goal.sense == "min" and not problem.serves_all(outcome.solution):
         # The bound holds for solutions that do everything asked for: this one may be below it.
-        note = "serves only part of what is asked: bounds for all of it do not apply"
-        return Status.FEASIBLE, None, note
+        return Status.FEASIBLE, None, SERVES_PART
     if proof is not None:
         ahead = proof - objective if goal.sense == "min" else objective - proof
         if ahead > 0 and not close(proof, objective):
@@ -387,9 +403,15 @@ def close(a: float, b: float) -> bool:
 
 
 def _limits(time_limit: float | None) -> Limits:
-    if time_limit is not None and not 0 < time_limit < math.inf:
-        raise InputError("time_limit", "", time_limit, "a positive number of seconds")
+    require_time_limit(time_limit)
     return Limits(time_limit)
+
+
+def require_time_limit(seconds: float | None) -> None:
+    """Raise InputError for a time limit that is none."""
+    known = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
+    if seconds is not None and not (known and 0 < seconds < math.inf):
+        raise InputError("time_limit", "", seconds, "a positive number of seconds")
 
 
 def require_seed(seed: int) -> None:

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from optgap.models.jsonio import Fields
 from optgap.models.result import SCHEMA as RESULT
-from optgap.models.result import Result, Sense, Status, Termination, relative_gap
+from optgap.models.result import SERVES_PART, Result, Sense, Status, Termination, relative_gap
 from optgap.render import Row, duration, html_table, number, percent, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
 ALL, ACCEPTED = "all", "accepted"
+PART = "accepted part"
+"""What tables call a row that is about the part of the demand that it accepted."""
+PART_NOTE = f"{PART}: against a bound for what was accepted alone, not to be ranked with the others"
+STOPPED = "*"
+"""Marks the name of what a limit or an interrupt stopped."""
+NOT_RUN = "not run"
+UNSERVED = "no solution serves all that is asked"
 Failure = Literal["", "objective", "input", "fault"]
 SCHEMA = "optgap.compare/1"
 SET_SCHEMA = "optgap.compare-set/1"
@@ -43,6 +50,26 @@ class ComparisonRow:
     gap_to_bound: float | None = None
     gap_to_best: float | None = None
     failure: Failure = ""
+
+    @property
+    def partial(self) -> bool:
+        """Whether the gap is about the part of the demand that was accepted."""
+        return self.bound_scope == ACCEPTED
+
+    @property
+    def stopped(self) -> bool:
+        """Whether a limit or an interrupt ended the run."""
+        return self.result.termination in (Termination.TIME_LIMIT, Termination.INTERRUPTED)
+
+    @property
+    def label(self) -> str:
+        """The name for a table, marked where the run was stopped."""
+        return self.result.method + (STOPPED if self.stopped else "")
+
+    @property
+    def gap_text(self) -> str:
+        """The gap to the bound for a table, with what it is about where that is a part."""
+        return percent(self.gap_to_bound) + (f" ({PART})" if self.partial else "")
 
     def to_json(self) -> dict[str, Any]:
         """The result's keys less ``solution``, and the gaps."""
@@ -93,6 +120,18 @@ class Comparison:
         """Between the best known solution and the best bound."""
         return relative_gap(self.best_known, self.best_bound)
 
+    @property
+    def infeasible(self) -> Result | None:
+        """The proof that no solution serves all that the problem asks, where there is one."""
+        proofs = (row.result for row in self.rows if row.result.status is Status.INFEASIBLE)
+        return next(proofs, None)
+
+    @property
+    def blocks(self) -> tuple[ComparisonRow, ...]:
+        """The rows that tables show: those that ran, about an accepted part below all others."""
+        ran = (row for row in self.rows if row.result.message != NOT_RUN)
+        return tuple(sorted(ran, key=lambda row: row.partial))
+
     def row(self, method: str) -> ComparisonRow:
         """The row of this method or policy; raises KeyError when there is none."""
         for row in self.rows:
@@ -113,6 +152,7 @@ class Comparison:
             "best_known": self.best_known,
             "known_by": self.known_by,
             "gap": self.gap,
+            "infeasible_by": self.infeasible.method if self.infeasible else None,
             "termination": str(self.termination),
             "rows": [row.to_json() for row in self.rows],
         }
@@ -155,6 +195,8 @@ class Comparison:
     def head(self) -> list[str]:
         """Problem, best bound and best known solution, one line each."""
         lines = [f"{self.problem_name}: {self.problem_summary}"]
+        if self.infeasible:
+            lines.append(f"{UNSERVED}, as {self.infeasible.method} proves")
         bound = "none" if self.best_bound is None else f"{number(self.best_bound)} {self.unit}"
         known = "none" if self.best_known is None else f"{number(self.best_known)} {self.unit}"
         lines.append(f"best bound {bound}" + (f", by {self.bound_by}" if self.bound_by else ""))
@@ -166,30 +208,34 @@ class Comparison:
         header = ["", "kind", "status", f"objective ({self.unit})", f"bound ({self.unit})"]
         header += ["gap to bound", "gap to best", "bound for", "time"]
         rows: list[Row] = []
-        for row in self.rows:
+        for row in self.blocks:
             result = row.result
-            status = f"{result.status}"
-            if result.termination not in (Termination.COMPLETED, Termination.ERROR):
-                status += f" ({result.termination})"
+            status = str(result.status) + (f" ({result.termination})" if row.stopped else "")
             rows.append(
                 (
-                    result.method,
+                    row.label,
                     result.kind,
                     status,
                     number(result.objective),
                     number(result.bound),
                     percent(row.gap_to_bound),
                     percent(row.gap_to_best),
-                    row.bound_scope or "",
+                    PART if row.partial else row.bound_scope or "",
                     duration(result.seconds),
                 )
             )
         return tuple(header), rows, (3, 4, 5, 6, 8)
 
     def notes(self) -> list[str]:
-        """What rows have to say beside numbers."""
-        said = ((row.result.method, row.result.message) for row in self.rows)
-        return [f"{method}: {message}" for method, message in said if message]
+        """What marks and words mean, and what rows have to say beside numbers."""
+        return [
+            *legend(self.rows),
+            *(
+                f"{row.result.method}: {row.result.message}"
+                for row in self.blocks
+                if row.result.message and not (row.partial and row.result.message == SERVES_PART)
+            ),
+        ]
 
     def __str__(self) -> str:
         parts = ["\n".join(self.head()), text_table(*self.table())]
@@ -268,12 +314,18 @@ class ComparisonSet:
             frames.append(frame)
         return pd.concat(frames, ignore_index=True)
 
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """`measured` as tables show them: those that accepted only a part somewhere come last."""
+        partial = {r.result.method for c in self.comparisons for r in c.rows if r.partial}
+        return tuple(sorted(self.measured, key=lambda name: name in partial))
+
     def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
         """Gap to the bound: one line per method or policy, one column per value."""
         header = ("gap to bound", *(f"{self.parameter}={value}" for value in self.values))
         rows: list[Row] = [
             (method, *(self._cell(method, k) for k in range(len(self.values))))
-            for method in self.measured
+            for method in self.blocks
         ]
         return header, rows, tuple(range(1, len(header)))
 
@@ -281,13 +333,18 @@ class ComparisonSet:
         rows = [row for row in self.comparisons[k].rows if row.result.method == method]
         if not rows:
             return ""
-        mark = "*" if rows[0].bound_scope == ACCEPTED else ""
-        return percent(rows[0].gap_to_bound) + mark
+        return rows[0].gap_text + (STOPPED if rows[0].stopped else "")
 
     def notes(self) -> list[str]:
-        """What the marks in the table mean, and what rows have to say."""
-        marked = any(row.bound_scope == ACCEPTED for c in self.comparisons for row in c.rows)
-        lines = ["* against a bound for the part that was accepted"] if marked else []
+        """What marks and words in the table mean, and what rows have to say."""
+        lines = [
+            f"{self.parameter}={value}: {UNSERVED}, as {comparison.infeasible.method} proves"
+            for value, comparison in zip(self.values, self.comparisons, strict=True)
+            if comparison.infeasible
+        ]
+        shown = set(self.measured)
+        rows = (row for comparison in self.comparisons for row in comparison.rows)
+        lines += legend(row for row in rows if row.result.method in shown)
         for value, comparison in zip(self.values, self.comparisons, strict=True):
             lines += [
                 f"{self.parameter}={value}: {row.result.method}: {row.result.message}"
@@ -302,6 +359,22 @@ class ComparisonSet:
     def _repr_html_(self) -> str:
         header, rows, _ = self.table()
         return html_table(header, rows, "; ".join(self.notes()))
+
+
+def legend(rows: Iterable[ComparisonRow]) -> list[str]:
+    """What the mark of stopped rows and the word for accepted parts mean, where they are used."""
+    rows = list(rows)
+    said: dict[str, Callable[[Result], bool]] = {
+        f"{STOPPED} stopped by its time limit": lambda r: r.termination is Termination.TIME_LIMIT,
+        f"{STOPPED} interrupted": lambda r: r.termination is Termination.INTERRUPTED,
+        f"{NOT_RUN}, as nothing serves all (--parts runs them)": lambda r: r.message == NOT_RUN,
+    }
+    lines = [PART_NOTE] if any(row.partial for row in rows) else []
+    for words, holds in said.items():
+        names = dict.fromkeys(row.result.method for row in rows if holds(row.result))
+        if names:
+            lines.append(f"{words}: {', '.join(names)}")
+    return lines
 
 
 def _optional(fields: Fields, name: str, minimum: float = -math.inf) -> float | None:

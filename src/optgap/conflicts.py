@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from optgap.api import execute, run
+from optgap.documents import ProblemLike, as_problem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Result, Status, Termination
@@ -56,22 +57,26 @@ class Conflict:
         return f"tasks {shown} cannot all be served; time ran out before the group was smallest"
 
 
-def conflict(problem: Any, *, limits: Limits | None = None) -> Conflict | None:
+def conflict(problem: ProblemLike, *, limits: Limits | None = None) -> Conflict | None:
     """An irreducible group of tasks without a solution; None when there is a solution.
 
-    The problem has ``subset(indices)``, ``subjects`` (names by number) and ``why_not(indices)``
-    (what is short, in words); or says by ``always_possible`` why there is a solution.
+    The problem, or that in the file of this path, has ``subset(indices)``, ``subjects`` (names
+    by number) and ``why_not(indices)`` (what is short, in words); or says by
+    ``always_possible`` why there is a solution.
 
     Raises
     ------
     InputError: for a family whose tasks cannot be left out, or for more than `MOST` tasks of
         which a simple reason does not single one out.
     """
+    return _conflict(as_problem(problem), limits or Limits())
+
+
+def _conflict(problem: Any, limits: Limits) -> Conflict | None:
     if getattr(problem, "always_possible", ""):
         return None
     if not hasattr(problem, "subset"):
         raise InputError("problem", "", problem.family, "a family whose tasks can be left out")
-    limits = limits or Limits()
     hopeless = getattr(problem, "never_fits", ())
     if hopeless:
         return _named(problem, hopeless[:1], True)

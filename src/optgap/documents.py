@@ -3,41 +3,88 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, dump_json, load_json
+from optgap.models.reading import Path
 from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import Result
 from optgap.registry import FAMILIES, family
 
-Path = str | os.PathLike[str]
+ProblemLike = Problem | str | os.PathLike[str]
+"""A problem, or the path of a file with one."""
 
 
-def load(path: Path, problem: Problem | None = None) -> Any:
+def as_problem(given: ProblemLike, source: str = "problem") -> Problem:
+    """The problem itself, or the one in the file.
+
+    Raises
+    ------
+    InputError: as `load_problem`, and for what is neither.
+    """
+    if isinstance(given, str) and given in FAMILIES:
+        expected = f"a problem, such as optgap.generate({given!r}), or the path of a file with one"
+        raise InputError(source, "", NoQuote(f"the family {given}"), expected)
+    if isinstance(given, (str, os.PathLike)):
+        return load_problem(given)
+    if not all(hasattr(given, name) for name in ("family", "objective", "check", "evaluate")):
+        found = NoQuote(f"a {type(given).__name__}")
+        raise InputError(source, "", found, "a problem, or the path of a file with one")
+    if given.family in FAMILIES:
+        FAMILIES[given.family].judge(given, given.name, strict=False)
+    return given
+
+
+def as_solution(given: Any, problem: Problem) -> Any:
+    """A solution of `problem`: itself, a result's, its JSON form, or that in a file.
+
+    Raises
+    ------
+    InputError: as `load_solution`, and for what is none of these.
+    """
+    kind: Any = family(problem.family).solution_class
+    if isinstance(given, kind):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return load_solution(given, problem)
+    if isinstance(given, Result) and given.solution is not None:
+        return as_solution(given.solution, problem)
+    if isinstance(given, Mapping):
+        return kind.from_json(Fields(given, "solution"), problem)
+    a_result = isinstance(given, Result)
+    found = NoQuote("a result with no solution" if a_result else f"a {type(given).__name__}")
+    expected = f"a solution of {problem.family}, a result with one, or the path of a file"
+    raise InputError("solution", "", found, expected)
+
+
+def load(path: Path, problem: ProblemLike | None = None) -> Any:
     """Read a problem, a result, or (given its `problem`) a solution from a JSON file.
 
     Raises
     ------
     InputError: naming file, field, what was found and what was expected.
     """
+    of = None if problem is None else as_problem(problem)
     fields = Fields(load_json(path), str(path))
     schema = fields.text("schema")
     for spec in FAMILIES.values():
         if schema.startswith(f"optgap.{spec.name}.problem/"):
             return spec.problem_class.from_json(fields)
     if schema.startswith("optgap.result/"):
-        return _result(fields, problem)
-    if problem is not None:
-        return family(problem.family).solution_class.from_json(fields, problem)
+        return _result(fields, of)
+    if of is not None:
+        return family(of.family).solution_class.from_json(fields, of)
     if any(schema.startswith(f"optgap.{name}.solution/") for name in FAMILIES):
         raise InputError(str(path), "", NoQuote("a solution without its problem"), "problem=…")
     raise InputError(str(path), "field schema", schema, "a problem, solution or result of optgap")
 
 
 def load_problem(path: Path) -> Problem:
-    """Read a problem.
+    """Read a problem; of values that look like another unit a line warns.
 
     Raises
     ------
@@ -47,7 +94,9 @@ def load_problem(path: Path) -> Problem:
     schema = fields.text("schema")
     for spec in FAMILIES.values():
         if schema.startswith(f"optgap.{spec.name}.problem/"):
-            return spec.problem_class.from_json(fields)
+            problem = spec.problem_class.from_json(fields)
+            spec.judge(problem, str(path), strict=False)
+            return problem
     expected = " or ".join(repr(f"optgap.{name}.problem/1") for name in FAMILIES)
     raise InputError(str(path), "field schema", schema, expected)
 
@@ -83,7 +132,7 @@ def _result(fields: Fields, problem: Problem | None) -> Result:
     return Result.from_json(fields, lambda inner: solution_class.from_json(inner, problem), problem)
 
 
-def save(item: Any, path: Path, problem: Problem | None = None) -> None:
+def save(item: Any, path: Path, problem: ProblemLike | None = None) -> None:
     """Write a problem, a result, a comparison, or (given its `problem`) a solution as JSON.
 
     A result carries its solution along and needs no `problem`; giving one does no harm. The
@@ -91,7 +140,15 @@ def save(item: Any, path: Path, problem: Problem | None = None) -> None:
 
     Raises
     ------
-    InputError: when the place cannot be written to.
+    InputError: for what has no JSON form, a solution without its problem, or a place that cannot
+        be written to.
     """
-    alone = problem is None or isinstance(item, Result)
-    dump_json(path, item.to_json() if alone else item.to_json(problem))
+    if not hasattr(item, "to_json"):
+        found = NoQuote(f"a {type(item).__name__}")
+        raise InputError("save", "", found, "a problem, a solution, a result or a comparison")
+    if all(p.default is not p.empty for p in signature(item.to_json).parameters.values()):
+        dump_json(path, item.to_json())
+    elif problem is None:
+        raise InputError("save", "", NoQuote("a solution without its problem"), "problem=…")
+    else:
+        dump_json(path, item.to_json(as_problem(problem)))

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from optgap.api import choose_policy, close, execute
+from optgap.api import choose_policy, close, execute, require_time_limit
 from optgap.comparison import ACCEPTED, ALL, Comparison
 from optgap.contract import Problem
+from optgap.documents import ProblemLike, as_problem
 from optgap.gaps import Methods, Policies, compare, policy_names
 from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.jsonio import Fields
@@ -311,7 +312,7 @@ class Explanation:
 
 
 def explain(
-    problem: Problem,
+    problem: ProblemLike,
     policy: str | Callable[..., Any],
     methods: Methods = "auto",
     *,
@@ -332,6 +333,7 @@ def explain(
 
     Parameters
     ----------
+    problem: it, or the path of a file with one.
     policy: as for `run`.
     methods: whose bounds and solutions count, as for `compare`.
     beside: further policies, any of which may know a better solution; ``()`` for none.
@@ -343,16 +345,20 @@ def explain(
     InputError: for an unknown name or parameter, and for a policy that serves nothing.
     RefereeError: when a bound is better than a solution that serves everything.
     """
+    problem = as_problem(problem)
+    require_time_limit(time_limit)
     limits = limits or Limits(progress=progress)
     spec = family(problem.family)
     runnable = choose_policy(problem, policy, params)
     limits.progress(runnable.label, None, None)
-    own = execute(problem, runnable, Limits(time_limit, limits.interrupted, limits.progress), seed)
+    own = execute(problem, runnable, limits.each(time_limit), seed)
     scope, asked = _scope(problem, runnable, own)
     names = [spec.per_event] if spec.per_event else []
-    table = compare(asked, names, methods, time_limit=time_limit, seed=seed, limits=limits)
+    table = compare(
+        asked, names, methods, time_limit=time_limit, seed=seed, limits=limits, parts=True
+    )
     others = [name for name in policy_names(problem.family, beside) if name not in names]
-    rival, trouble = _rival(asked, others, Limits(time_limit, limits.interrupted), seed, limits)
+    rival, trouble = _rival(asked, others, time_limit, seed, limits)
     regrets = _regrets(problem, own) if spec.regrets else ()
     known = _Known.of(table, own, rival)
     found = _explanation(table, scope, own, known, regrets, spec)
@@ -362,7 +368,7 @@ def explain(
 def _rival(
     problem: Problem,
     names: Sequence[str | Callable[..., Any]],
-    each: Limits,
+    time_limit: float | None,
     seed: int,
     limits: Limits,
 ) -> tuple[Result | None, list[str]]:
@@ -375,7 +381,7 @@ def _rival(
             continue
         limits.progress(runnable.label, None, None)
         try:
-            result = execute(problem, runnable, Limits(each.time_limit, each.interrupted), seed)
+            result = execute(problem, runnable, limits.each(time_limit, silent), seed)
         except Exception as error:  # another policy's fault is no reason to say nothing
             trouble.append(f"{runnable.label}: {type(error).__name__}: {error}")
             continue

@@ -8,10 +8,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from optgap.api import choose_method, choose_policy, close, execute, generate, preset_entry
-from optgap.comparison import ACCEPTED, ALL, Comparison, ComparisonRow, ComparisonSet, Failure
+from optgap.api import choose_method, choose_policy, close, execute, require_time_limit
+from optgap.comparison import (
+    ACCEPTED,
+    ALL,
+    NOT_RUN,
+    Comparison,
+    ComparisonRow,
+    ComparisonSet,
+    Failure,
+)
 from optgap.contract import Problem
-from optgap.models.errors import InputError, RefereeError, one_of
+from optgap.documents import ProblemLike, as_problem
+from optgap.making import generate, preset_entry
+from optgap.models.errors import InputError, NoQuote, RefereeError, one_of
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Result, Status, Termination, relative_gap
 from optgap.parameters import call_text, split_call, split_list, typed
@@ -20,12 +30,12 @@ from optgap.registry import method as find_method
 from optgap.registry import policy as find_policy
 from optgap.versions import versions
 
-Policies = str | Sequence[str | Callable[..., Any]]
+Policies = str | Callable[..., Any] | Sequence[str | Callable[..., Any]]
 Methods = str | Sequence[str]
 
 
 def compare(
-    problem: Problem,
+    problem: ProblemLike,
     policies: Policies = "all",
     methods: Methods = "auto",
     *,
@@ -33,21 +43,25 @@ def compare(
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress = silent,
+    parts: bool = False,
 ) -> Comparison:
     """Run methods and policies on one problem and measure every gap.
 
     A policy that serves all that is asked is measured against the best bound that the methods
     prove. One that turns some of it down (tasks that it could not place, say) may well be
     below that bound; it is measured against a bound for the part that it did serve, proved by
-    the same methods on ``problem.restrict(solution)``.
+    the same methods on ``problem.restrict(solution)``. Once a method has proven that no solution
+    serves everything, nothing else is run, unless `parts` asks for it.
 
     Parameters
     ----------
+    problem: it, or the path of a file with one.
     policies: ``all``, names separated by commas, or a sequence of names and functions.
     methods: ``auto``, ``all``, names separated by commas, or a sequence of names.
     time_limit: wall-clock seconds for each single run of a method or policy.
     limits: an interrupt to listen to, and progress to report.
     progress: instead of `limits`, what is told the phase, the incumbent and the bound.
+    parts: where no solution serves everything, go on with what each policy serves.
 
     Raises
     ------
@@ -55,23 +69,28 @@ def compare(
         objective is no error: its row says so.
     RefereeError: when a bound is better than a solution that serves everything.
     """
+    problem = as_problem(problem)
+    require_time_limit(time_limit)
     bench = _Bench(time_limit, seed, limits or Limits(progress=progress))
     names = method_names(problem.family, methods)
     own = [choose_policy(problem, policy) for policy in policy_names(problem.family, policies)]
     full = _Scope(problem, ALL)
-    lines = [bench.run(problem, choose_method(problem, name), full) for name in names]
+    lines: list[_Line] = []
+    for name in names:
+        lines.append(bench.run(problem, choose_method(problem, name), full))
+        bench.hopeless = not parts and any(x.result.status is Status.INFEASIBLE for x in lines)
     lines += [bench.run(problem, runnable) for runnable in own]
-    parts: dict[str, _Scope] = {}
+    accepted: dict[str, _Scope] = {}
     for line in lines:
-        line.scope = line.scope or _scope_of(line.result, full, parts)
-    for part in parts.values():
+        line.scope = line.scope or _scope_of(line.result, full, accepted)
+    for part in accepted.values():
         for runnable in _provers(part.problem, names):
             proof = bench.run(part.problem, runnable, part)
             part.add(proof.result, serves=True)
     for line in lines:
         if line.scope is not None:
             line.scope.add(line.result, serves=line.scope.label == ACCEPTED or _serves(line.result))
-    for scope in (full, *parts.values()):
+    for scope in (full, *accepted.values()):
         scope.confront()
     return _comparison(problem, full, lines, bench)
 
@@ -88,6 +107,7 @@ def sweep(
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress = silent,
+    parts: bool = False,
     **params: Any,
 ) -> ComparisonSet:
     """Compare on a preset made anew for each value of one of its parameters.
@@ -107,7 +127,15 @@ def sweep(
         if done and limits.interrupted.is_set():
             break
         done.append(
-            compare(problem, policies, methods, time_limit=time_limit, seed=seed, limits=limits)
+            compare(
+                problem,
+                policies,
+                methods,
+                time_limit=time_limit,
+                seed=seed,
+                limits=limits,
+                parts=parts,
+            )
         )
     return ComparisonSet(parameter, tuple(wanted[: len(done)]), tuple(done))
 
@@ -121,7 +149,7 @@ def method_names(family_name: str, methods: Methods) -> list[str]:
     """
     if methods == "all":
         return list(family(family_name).methods)
-    return split_list(methods, "--methods") if isinstance(methods, str) else list(methods)
+    return split_list(methods, "--methods") if isinstance(methods, str) else _listed(methods)
 
 
 def policy_names(family_name: str, policies: Policies) -> list[str | Callable[..., Any]]:
@@ -130,7 +158,20 @@ def policy_names(family_name: str, policies: Policies) -> list[str | Callable[..
         return list(family(family_name).policies)
     if isinstance(policies, str):
         return list(split_list(policies, "--policies"))
-    return list(policies)
+    return [policies] if callable(policies) else _listed(policies)
+
+
+def _listed(names: Any) -> list[Any]:
+    """What an argument holds several of.
+
+    Raises
+    ------
+    InputError: for what does not hold any.
+    """
+    if not isinstance(names, Iterable):
+        found = NoQuote(f"a {type(names).__name__}")
+        raise InputError("policies, methods", "", found, "names, with commas or in a list")
+    return list(names)
 
 
 def chosen(
@@ -283,6 +324,7 @@ class _Bench:
         self.seed = seed
         self.limits = limits
         self.terminations: set[Termination] = set()
+        self.hopeless = False
 
     def run(self, problem: Problem, runnable: Runnable, scope: _Scope | None = None) -> _Line:
         def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
@@ -292,10 +334,12 @@ class _Bench:
         failure: Failure = ""
         self.limits.progress(runnable.label, None, None)
         try:
-            if self.limits.interrupted.is_set():
+            if self.hopeless:
+                result = self.empty(problem, runnable, NOT_RUN, Termination.COMPLETED)
+            elif self.limits.interrupted.is_set():
                 result = self.empty(problem, runnable, "not started", Termination.INTERRUPTED)
             else:
-                limits = Limits(self.time_limit, self.limits.interrupted, tell)
+                limits = self.limits.each(self.time_limit, tell)
                 result = execute(problem, runnable, limits, self.seed)
         except InputError as error:
             treats = runnable.treats(problem)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from optgap.api import generate
-from optgap.comparison import ACCEPTED, Comparison
+from optgap.comparison import PART_NOTE, STOPPED, Comparison
 from optgap.gaps import compare
+from optgap.making import generate
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Termination
 from optgap.processes import side_by_side
@@ -80,14 +80,14 @@ class Overview:
     def notes(self) -> list[str]:
         """What marks mean, what was cut short, and what failed."""
         rows = [(c, row) for c in self.comparisons for row in c.rows]
-        lines = []
-        if any(row.bound_scope == ACCEPTED for _, row in rows):
-            lines.append("* against a bound for the part that was accepted")
+        lines = [PART_NOTE] if any(row.partial for _, row in rows) else []
         cut = {c.family for c, r in rows if r.result.termination is Termination.TIME_LIMIT}
         for name in sorted(cut):
             share = duration(self.share_s)
             command = f"`optgap compare {name}` gives it all it needs"
-            lines.append(f"{name}: a method was stopped at its share of time, {share}: {command}")
+            lines.append(
+                f"{STOPPED} {name}: a method was stopped at its share of time, {share}: {command}"
+            )
         lines += [f"{name}: {message}" for name, message in self.failures.items()]
         return lines
 
@@ -143,8 +143,7 @@ def _compared(name: str, seed: int, share: float, limits: Limits) -> Comparison:
         limits.progress(f"{name}: {phase}", incumbent, bound)
 
     problem = generate(name, seed=seed)
-    told = Limits(None, limits.interrupted, tell)
-    return compare(problem, time_limit=share, seed=seed, limits=told)
+    return compare(problem, time_limit=share, seed=seed, limits=limits.each(None, tell))
 
 
 def _termination(
@@ -172,15 +171,12 @@ def table(comparison: Comparison) -> tuple[Row, list[Row], tuple[int, ...]]:
         "time",
     )
     rows: list[Row] = []
-    for row in comparison.rows:
-        mark = "*" if row.bound_scope == ACCEPTED else ""
-        gap = percent(row.gap_to_bound) + mark
-        if row.failure:
-            gap = f"failed: {row.failure}"
+    for row in comparison.blocks:
+        gap = f"failed: {row.failure}" if row.failure else row.gap_text
         objective = number(row.result.objective)
         rows.append(
             (
-                row.result.method,
+                row.label,
                 objective,
                 gap,
                 percent(row.gap_to_best),

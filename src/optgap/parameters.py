@@ -47,6 +47,8 @@ def split_call(text: str, source: str) -> tuple[str, dict[str, str]]:
     ------
     InputError: for anything after the parentheses, or a parameter that is not ``key=value``.
     """
+    if not isinstance(text, str):  # whatever a caller in Python may hand over
+        raise InputError(source, "", text, "a name")
     text = text.strip()
     if "(" not in text:
         return text, {}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from optgap.comparison import ACCEPTED, Comparison, ComparisonSet
+from optgap.comparison import PART, PART_NOTE, Comparison, ComparisonSet
 from optgap.models.errors import InputError
+from optgap.models.figures import image
 from optgap.models.jsonio import write_bytes
 from optgap.models.result import Status
 from optgap.render import number
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 GREY = "#666666"
+WIDEST = 1e9
+"""Percent: a gap that is larger is drawn there."""
 
 
 def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes | None = None) -> Axes:
@@ -96,42 +98,32 @@ def png(figure: Figure) -> bytes:
     return image(figure, "png")
 
 
-def image(figure: Figure, kind: str) -> bytes:
-    """A figure as a file; names with ``$`` in them are names, not mathematics."""
-    import matplotlib as mpl
-    from matplotlib.text import Text
-
-    for text in figure.findobj(Text):
-        text.set_parse_math(False)
-    buffer = io.BytesIO()
-    dated: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-    with mpl.rc_context({"svg.hashsalt": "optgap"}):  # the same figure makes the same file
-        figure.savefig(buffer, format=kind, dpi=150, metadata=dated)
-    return buffer.getvalue()
-
-
 def _dots(comparison: Comparison, ax: Axes) -> Axes:
     rows = [row for row in comparison.rows if row.gap_to_bound is not None]
-    rows.sort(key=lambda row: -(row.gap_to_bound or 0.0))
+    # what is about a part stands below the others, not among them
+    rows.sort(key=lambda row: (not row.partial, -(row.gap_to_bound or 0.0)))
     for place, row in enumerate(rows):
-        gap = 100 * (row.gap_to_bound or 0.0)
+        gap = _percent(row.gap_to_bound)
         proven = row.result.status is Status.OPTIMAL
         colour = COLOURS[2] if proven else COLOURS[0 if row.result.kind == "policy" else 1]
         ax.hlines(place, 0, gap, color=colour, linewidth=1, alpha=0.5)
-        hollow = row.bound_scope == ACCEPTED
+        hollow = row.partial
         face = "white" if hollow else colour
         ax.plot(
             [gap], [place], "o", color=colour, markerfacecolor=face, markersize=7,
             clip_on=False, zorder=3,
         )  # fmt: skip
         text = f"{gap:.2f} %" + (", proven optimal" if proven else "")
-        text += ", accepted part" if hollow else ""
+        text += f", {PART}" if hollow else ""
         ax.annotate(
             text, (gap, place), xytext=(8, 0), textcoords="offset points", va="center", fontsize=9
         )
-    ax.set_yticks(range(len(rows)), [row.result.method for row in rows])
+    below = sum(row.partial for row in rows)
+    if 0 < below < len(rows):
+        ax.axhline(below - 0.5, color=GREY, linewidth=0.8, linestyle=":")
+    ax.set_yticks(range(len(rows)), [row.label for row in rows])
     ax.set_ylim(-0.7, max(0.3, len(rows) - 0.3))
-    widest = max((100 * (row.gap_to_bound or 0.0) for row in rows), default=0.0)
+    widest = max((_percent(row.gap_to_bound) for row in rows), default=0.0)
     ax.set_xlim(0, 1.4 * widest or 1.0)  # room for the words beside the last dot
     bound = comparison.best_bound
     which = "" if bound is None else f", {number(bound)} {comparison.unit}"
@@ -147,7 +139,7 @@ def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
     ends: list[tuple[float, float, str, str]] = []
     for k, method in enumerate(comparisons.measured):
         points = [
-            (x, 100 * gap)
+            (x, _percent(gap))
             for x, gap in zip(places, comparisons.gaps(method), strict=True)
             if gap is not None
         ]
@@ -165,8 +157,8 @@ def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
     ax.set_xlabel(comparisons.parameter)
     ax.set_ylabel("gap to the best proven bound (%)")
     ax.set_ylim(bottom=0)
-    if any(row.bound_scope == ACCEPTED for c in comparisons.comparisons for row in c.rows):
-        ax.set_title("hollow: against a bound for the part that was accepted", fontsize=9)
+    if any(row.partial for c in comparisons.comparisons for row in c.rows):
+        ax.set_title(f"hollow: {PART_NOTE}", fontsize=9)
     plain(ax, "both")
     end_labels(ends, ax)
     return ax
@@ -183,9 +175,14 @@ def _marks(
     for x, comparison in zip(places, comparisons.comparisons, strict=True):
         for row in comparison.rows:
             if row.result.method == method and row.gap_to_bound is not None:
-                face = "white" if row.bound_scope == ACCEPTED else colour
-                y = 100 * row.gap_to_bound
+                face = "white" if row.partial else colour
+                y = _percent(row.gap_to_bound)
                 ax.plot([x], [y], marker, color=colour, markerfacecolor=face, markersize=6)
+
+
+def _percent(gap: float | None) -> float:
+    """A gap in percent, where an axis can still show it."""
+    return min(100 * (gap or 0.0), WIDEST)
 
 
 def end_labels(ends: list[tuple[float, float, str, str]], ax: Axes) -> None:

@@ -14,11 +14,14 @@ from typing import Any, Literal
 
 from optgap.contract import Problem, ProblemClass, SolutionClass
 from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.quantities import judge, settings_doubted
 from optgap.models.spec import Entry, Parameter
 from optgap.parameters import call_text, split_call, typed
 
 POLICY_GROUP = "optgap.policies"
 Role = Literal["policies", "methods", "presets"]
+REPEATABLE = "repeatable"
+"""In the text about a file that may be given several times."""
 
 
 def imported(target: str) -> Any:
@@ -47,6 +50,7 @@ class FamilySpec:
         list of Regret``.
     refit: a function that puts saved fits into a problem, ``f(problem, paths, drawn=None)``;
         `drawn` are parameters by path, group and name instead of the files' own.
+    doubts: a function that names what looks like another unit, ``f(problem) -> list of Doubt``.
     tiny: parameters of `generate` for a problem on which everything is done in a moment.
     """
 
@@ -62,19 +66,36 @@ class FamilySpec:
     per_event: str = ""
     regrets: str = ""
     refit: str = ""
+    doubts: str = ""
     tiny: Mapping[str, Any] = field(default_factory=dict)
 
-    def from_tables(self, files: Mapping[str, str], given: Mapping[str, Any], seed: int) -> Problem:
-        """A problem from CSV files and parameters as text.
+    def from_tables(self, files: Mapping[str, Any], given: Mapping[str, Any], seed: int) -> Problem:
+        """A problem from CSV files, or what stands for them, and parameters, which may be text.
+
+        The parameter ``strict``, true without it, refuses what looks like another unit.
 
         Raises
         ------
         InputError: for an unknown parameter, or what the files hold.
         """
         function = imported(self.tables)
-        values = typed(given, _keywords(function, skip=tuple(self.files)), "CSV files", "--set")
+        values = typed(given, _keywords(function, skip=("seed", *self.files)), "CSV files", "--set")
+        strict = values.get("strict", True)
+        if strict:  # before they make nonsense of everything else
+            judge(settings_doubted(values), "--set", strict)
         problem: Problem = function(**files, seed=seed, **values)
+        self.judge(problem, problem.name, strict)
         return problem
+
+    def judge(self, problem: Problem, source: str, strict: bool) -> None:
+        """Refuse what looks like another unit, or without `strict` warn of it in one line.
+
+        Raises
+        ------
+        InputError: with `strict`, for a value that is not believed.
+        """
+        if self.doubts:
+            judge(imported(self.doubts)(problem), source, strict)
 
     def export(self, name: str, problem: Problem, solution: Any) -> str:
         """One of `tables_out` for a solution, as CSV text."""
@@ -154,6 +175,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
                 ),
             },
             view="optgap.views.placement:draw",
+            doubts="optgap.models.placement.doubts:doubts",
             per_event="greedy-exact",
             regrets="optgap.heuristics.placement.regret:regrets",
         ),
@@ -177,6 +199,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
                 ),
             },
             view="optgap.views.consolidation:draw",
+            doubts="optgap.models.consolidation.doubts:doubts",
             per_event="opt_nomig",
             regrets="optgap.heuristics.consolidation.regret:regrets",
             refit="optgap.models.consolidation.fits:refit",
@@ -201,6 +224,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
                 ),
             },
             view="optgap.views.coscheduling:draw",
+            doubts="optgap.models.coscheduling.doubts:doubts",
             per_event="exact-window",
             regrets="optgap.solvers.coscheduling.regret:regrets",
         ),
@@ -223,6 +247,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
                 ),
             },
             view="optgap.views.queueing:draw",
+            doubts="optgap.models.queueing.doubts:doubts",
             per_event="rolling",
             regrets="optgap.heuristics.queueing.regret:regrets",
         ),
@@ -250,6 +275,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
                 ),
             },
             view="optgap.views.elastic:draw",
+            doubts="optgap.models.elastic.doubts:doubts",
             per_event="optimal",
             regrets="optgap.heuristics.elastic.regret:regrets",
         ),
@@ -279,7 +305,7 @@ def family(name: str, source: str = "family") -> FamilySpec:
     ------
     InputError: when there is none, listing those there are.
     """
-    if name not in FAMILIES:
+    if not isinstance(name, str) or name not in FAMILIES:
         raise InputError(source, "", name, one_of(FAMILIES))
     return FAMILIES[name]
 

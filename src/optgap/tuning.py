@@ -18,11 +18,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from optgap.api import choose_method, choose_policy, execute, generate, preset_entry
+from optgap.api import choose_method, choose_policy, execute
+from optgap.comparison import PART
 from optgap.contract import Problem
 from optgap.extras import require
+from optgap.making import generate, preset_entry
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.limits import Limits
+from optgap.models.limits import Limits, silent
 from optgap.models.result import Result, Termination, relative_gap
 from optgap.parameters import call_text, split_call, typed
 from optgap.registry import Runnable, family
@@ -244,8 +246,8 @@ class Tuned:
 
 
 def _shown(scores: Scores) -> str:
-    mark = "*" if scores.turned_down else ""
-    return (percent(scores.mean) if math.isfinite(scores.mean) else "none") + mark
+    part = f" ({PART} of {scores.turned_down})" if scores.turned_down else ""
+    return (percent(scores.mean) if math.isfinite(scores.mean) else "none") + part
 
 
 # -- the work --------------------------------------------------------------------------------
@@ -376,7 +378,7 @@ class _Bench:
     def _own(self) -> Limits:
         if not self.listens:
             return Limits(self.time_limit)
-        return Limits(self.time_limit, self.limits.interrupted)
+        return self.limits.each(self.time_limit, silent)
 
     def bounded(self, problem: Problem, method: str) -> _Instance:
         """The instance with a proven bound."""

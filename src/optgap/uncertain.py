@@ -12,6 +12,7 @@ import numpy as np
 from optgap import gaps
 from optgap.comparison import Comparison
 from optgap.contract import Problem
+from optgap.documents import ProblemLike, as_problem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits, Progress, silent
 from optgap.registry import FAMILIES, family, imported
@@ -109,15 +110,16 @@ class UncertainComparison:
     def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
         """Header, rows and right-aligned columns, as text."""
         header = ("", "gap to bound", "low", "median", "high", "samples")
-        fitted = {row.result.method: row.gap_to_bound for row in self.comparison.rows}
+        found = {one.method: one for one in self.intervals}
         rows: list[Row] = [
             (
-                one.method,
-                percent(fitted[one.method]),
+                row.label,
+                row.gap_text,
                 *(percent(x) if one.count else "" for x in (one.low, one.median, one.high)),
                 str(one.count),
             )
-            for one in self.intervals
+            for row in self.comparison.blocks
+            if (one := found.get(row.result.method)) is not None
         ]
         return header, rows, (1, 2, 3, 4, 5)
 
@@ -135,7 +137,7 @@ class UncertainComparison:
 
 
 def compare_uncertain(
-    problem: Problem,
+    problem: ProblemLike,
     models: Sequence[str],
     policies: gaps.Policies = "all",
     methods: gaps.Methods = "auto",
@@ -146,21 +148,24 @@ def compare_uncertain(
     seed: int = 0,
     limits: Limits | None = None,
     progress: Progress = silent,
+    parts: bool = False,
 ) -> UncertainComparison:
     """Compare with fitted models put into the problem, and again for samples of their parameters.
 
     Parameters
     ----------
+    problem: it, or the path of a file with one.
     models: saved fits (``optgap.fit/1``); parameters are drawn from each one's covariance.
     samples: how many draws.
     level: share of the draws within an interval.
-    policies, methods, time_limit, seed, limits, progress: as `gaps.compare` has them.
+    policies, methods, time_limit, seed, limits, progress, parts: as `gaps.compare` has them.
 
     Raises
     ------
     InputError: for a family into whose problems no fit can be put, a file that is no fit or not
         one for the problem, or numbers out of range; and as `gaps.compare` does.
     """
+    problem = as_problem(problem)
     if not 2 <= samples <= MOST_SAMPLES:
         raise InputError("--samples", "", samples, f"2 to {MOST_SAMPLES} draws")
     if not 0 < level < 1:
@@ -175,11 +180,19 @@ def compare_uncertain(
     drawn = draws(models, samples, seed)
 
     def run(one: Problem) -> Comparison:
-        return gaps.compare(one, policies, methods, time_limit=time_limit, seed=seed, limits=limits)
+        return gaps.compare(
+            one,
+            policies,
+            methods,
+            time_limit=time_limit,
+            seed=seed,
+            limits=limits,
+            parts=parts,
+        )
 
     central, done = run(fitted), []
     for draw in drawn:
-        if limits.interrupted.is_set():
+        if limits.interrupted.is_set() or (central.infeasible and not parts):
             break
         done.append(run(refit(problem, models, draw)))
     return UncertainComparison(central, tuple(done), tuple(models), level)

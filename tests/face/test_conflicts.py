@@ -66,7 +66,7 @@ def test_the_command_line_names_the_group(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "problem.json"
     optgap.save(two_nodes_problem(extra=3), path)
     answer = cli("solve", str(path), "--conflict")
-    assert answer.code == 0
+    assert answer.code == 4
     assert "cannot all be served" in answer.out
     assert "(t4)" in answer.out
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import enumeration
@@ -9,7 +10,7 @@ from conftest import two_nodes_problem
 from hypothesis import given, settings
 from strategies import placement_problems
 
-from optgap.comparison import Comparison
+from optgap.comparison import Comparison, ComparisonRow, ComparisonSet
 from optgap.gaps import chosen, compare, sweep
 from optgap.models.errors import InputError, RefereeError
 from optgap.models.limits import Limits
@@ -62,7 +63,7 @@ def test_every_policy_is_measured_against_the_best_bound(two_nodes: PlacementPro
 
 def test_a_policy_that_turns_tasks_down_meets_a_bound_for_what_it_took() -> None:
     problem = two_nodes_problem(extra=2)  # six GPUs asked for, four there
-    table = compare(problem, policies="pwr,bestfit")
+    table = compare(problem, policies="pwr,bestfit", parts=True)
     assert table.best_bound is None
     assert table.best_known is None
     assert table.row("enumerate").result.status == "infeasible"
@@ -79,11 +80,56 @@ def test_a_policy_that_turns_tasks_down_meets_a_bound_for_what_it_took() -> None
         return next(turns) if task.gpu_milli == 500 else None
 
     # two halves of a GPU on two nodes: the best of this part is what the method has on one
-    row = compare(problem, policies=[apart]).row("apart")
+    row = compare(problem, policies=[apart], parts=True).row("apart")
     assert row.bound_scope == "accepted"
     assert row.gap_to_best == row.gap_to_bound
     assert row.gap_to_bound is not None
     assert row.gap_to_bound > 0.1
+
+
+def test_nothing_runs_once_a_method_has_proven_that_there_is_no_solution() -> None:
+    table = compare(two_nodes_problem(extra=2), ["pwr", crash], "enumerate,broken,loose")
+    assert table.infeasible is not None
+    assert table.infeasible.method == table.to_json()["infeasible_by"] == "enumerate"
+    assert {row.result.message for row in table.rows[1:]} == {"not run"}
+    assert {row.result.termination for row in table.rows} == {"completed"}
+    assert [row[0] for row in table.table()[1]] == ["enumerate"]
+    assert "no solution serves all that is asked, as enumerate proves" in str(table)
+    assert "not run, as nothing serves all (--parts runs them): broken, loose, pwr, crash" in str(
+        table
+    )
+
+
+def test_what_is_about_a_part_says_so_and_stands_below_all_others(
+    two_nodes: PlacementProblem,
+) -> None:
+    def half(task: Any, state: Any) -> int | None:
+        return None if task.gpu_milli == 500 else 0
+
+    one = compare(two_nodes, [half, "pwr", "random"])
+    lines = [row[0] for row in one.table()[1]]
+    assert lines == ["enumerate", "pwr", "random", "half"]
+    assert one.table()[1][-1][-2] == "accepted part"
+    assert [row.result.method for row in one.rows] == ["enumerate", "half", "pwr", "random"]
+    both = ComparisonSet("extra", (0, 1), (one, compare(two_nodes, [half, "pwr"])))
+    _, rows, _ = both.table()
+    assert rows[-1][0] == "half"
+    assert all(cell.endswith("% (accepted part)") for cell in rows[-1][1:])
+    assert not any("*" in cell for row in rows for cell in row)
+    for shown in (one, both):
+        assert any(note.startswith("accepted part: against a bound") for note in shown.notes())
+        assert "accepted part" in shown._repr_html_()
+
+
+def test_a_star_marks_what_was_stopped_and_a_line_says_by_what(
+    two_nodes: PlacementProblem,
+) -> None:
+    late = replace(compare(two_nodes, "pwr").rows[1].result, termination=Termination.TIME_LIMIT)
+    table = compare(two_nodes, "fgd")
+    table = replace(table, rows=(*table.rows, ComparisonRow(late, "all", 0.1)))
+    assert [row[0] for row in table.table()[1]] == ["enumerate", "fgd", "pwr*"]
+    assert "* stopped by its time limit: pwr" in table.notes()
+    assert ComparisonSet("x", (1,), (table,)).table()[1][-1] == ("pwr", "10.00 %*")
 
 
 def test_a_policy_alone_in_its_scope_is_no_yardstick_for_itself() -> None:
@@ -117,7 +163,7 @@ def test_a_method_shows_its_own_bound_or_none(two_nodes: PlacementProblem) -> No
 def test_a_part_is_bounded_by_the_best_bound_where_the_method_looks_for_solutions() -> None:
     """The bound of 0.9 times the optimum, and not the optimum that the search would prove."""
     problem = two_nodes_problem(extra=2)
-    row = compare(problem, policies="pwr", methods="found").row("pwr")
+    row = compare(problem, policies="pwr", methods="found", parts=True).row("pwr")
     assert row.result.solution is not None
     least = enumeration.optimum(problem.restrict(row.result.solution))
     assert least is not None
@@ -161,7 +207,7 @@ def test_a_proof_against_a_known_solution_is_an_error(
     two_nodes: PlacementProblem, name: str, said: str
 ) -> None:
     with pytest.raises(RefereeError, match=said):
-        compare(two_nodes, policies="pwr", methods=name)
+        compare(two_nodes, policies="pwr", methods=name, parts=True)
 
 
 def test_a_bound_for_the_part_that_a_policy_served_is_held_against_it() -> None:

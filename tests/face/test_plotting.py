@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import enumeration
 import pytest
@@ -31,6 +32,10 @@ def table(extra: int = 0, policies: str = "pwr,fgd,bestfit,firstfit") -> Compari
     return compare(two_nodes_problem(extra), policies)
 
 
+def half(task: Any, state: Any) -> int | None:
+    return None if task.gpu_milli == 500 else 0
+
+
 def texts(axes: Axes) -> list[str]:
     return [text.get_text() for text in axes.texts]
 
@@ -52,9 +57,14 @@ def test_every_row_with_a_gap_has_a_dot_and_its_value_beside_it() -> None:
 
 
 def test_gaps_for_the_accepted_part_are_hollow() -> None:
-    axes = axes_of(table(extra=2, policies="pwr"))
-    (line,) = axes.lines
-    assert line.get_markerfacecolor() == "white"
+    item = compare(two_nodes_problem(), [half, "pwr", "random"])
+    gaps = {row.result.method: row.gap_to_bound for row in item.rows}
+    assert gaps["half"] == 0
+    assert gaps["random"] is not None
+    assert gaps["random"] > 0
+    axes = axes_of(item)
+    assert axes.get_yticklabels()[0].get_text() == "half"  # below one with a larger gap
+    assert axes.lines[0].get_markerfacecolor() == "white"
     assert "accepted part" in texts(axes)[0]
 
 

@@ -19,7 +19,7 @@ def processes_of(limits: Limits) -> int:
 
 
 def _generated(name: str, limits: Limits) -> str:
-    from optgap.api import generate
+    from optgap.making import generate
 
     return str(generate(name).family)
 

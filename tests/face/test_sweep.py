@@ -261,7 +261,7 @@ def test_one_who_turns_tasks_down_is_held_against_a_bound_for_the_rest() -> None
     (row,) = swept(document).rows
     assert not row["serves_all"]
     assert row["bound_scope"] == "accepted"
-    comparison = optgap.compare(two_nodes_problem(extra=3), "fgd", "bound-patterns")
+    comparison = optgap.compare(two_nodes_problem(extra=3), "fgd", "bound-patterns", parts=True)
     assert row["gap_to_bound"] == pytest.approx(comparison.row("fgd").gap_to_bound)
 
 

@@ -20,6 +20,7 @@ from optgap.fitting.readers import read_profile, text
 from optgap.fitting.readers.text import number
 from optgap.fitting.splits import KFold
 from optgap.fitting.workflow import report_of
+from optgap.models import reading
 from optgap.models.errors import InputError
 
 HEADER = "frequency_mhz,power_w,time_s\n"
@@ -113,7 +114,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(
             file.write("1500,180,0.66\n")
         return found
 
-    monkeypatch.setattr(text.os, "fstat", fstat)
+    monkeypatch.setattr(reading.os, "fstat", fstat)
     with pytest.raises(InputError, match="not being written to"):
         read_profile(path)
 
@@ -305,7 +306,7 @@ def test_a_damaged_table_is_fitted_or_refused(
 @given(st.binary(max_size=200))
 def test_bytes_never_end_in_another_exception(content: bytes) -> None:
     try:
-        text.parse_csv(text.decode(content, "file"), "file")
+        text.parse_csv(reading.decode(content, "file"), "file")
     except InputError as error:
         message = str(error)
     else:

@@ -15,6 +15,7 @@ import tempfile
 import traceback
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -210,8 +211,8 @@ def tables(family_name: str, part: int, parts: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         files = {name: str(Path(folder) / f"{name}.csv") for name in texts}
 
-        def use() -> None:
-            problem = spec.from_tables(files, given, 0)
+        def use(strict: bool = True) -> None:
+            problem = spec.from_tables(files, {**given, "strict": strict}, 0)
             optgap.run(problem, next(iter(spec.policies)), time_limit=2)
 
         for name, text in texts.items():
@@ -221,7 +222,8 @@ def tables(family_name: str, part: int, parts: int) -> dict[str, Any]:
             for number, (what, wrong) in enumerate(wrong_files(text)):
                 if number % parts == part:
                     Path(files[name]).write_bytes(wrong)
-                    failures += guarded(use, f"{name}: {what}", counts)
+                    # what looks like another unit is refused every other time only
+                    failures += guarded(partial(use, number % 2 == 0), f"{name}: {what}", counts)
         left = sorted(set(map(str, Path(folder).iterdir())) - set(files.values()))
     return report(counts, failures, left)
 

@@ -31,6 +31,7 @@ NASTY = st.sampled_from(
         b"-",
         b"1e999",
         b"nan",
+        b"2026-03-01T12:00:00Z",
         b"[",
         b"{",
         b"}",
@@ -87,7 +88,8 @@ def test_tables(folder: Path, name: str, data: st.DataObject, edits: list[Edit])
         path.write_bytes(edited(text.encode(), edits) if option == victim else text.encode())
         files[option] = str(path)
     try:
-        family(name).from_tables(files, given_, 0).to_json()
+        strict = data.draw(st.booleans())
+        family(name).from_tables(files, {**given_, "strict": strict}, 0).to_json()
     except InputError as error:
         assert_one_line(error)
 

@@ -18,11 +18,12 @@ TESTS = Path(__file__).parents[1]
 
 def answers(family: str, threads: int, backwards: bool, hash_seed: int) -> dict[str, Any]:
     """What every policy and method gives in a process of its own."""
+    own = filter(None, [os.environ.get("PYTHONPATH")])
     program = subprocess.run(
         [sys.executable, "-m", "trust.answers", family, "backwards" if backwards else "forwards"],
         env={
             **os.environ,
-            "PYTHONPATH": str(TESTS),
+            "PYTHONPATH": os.pathsep.join([str(TESTS), *own]),
             "PYTHONHASHSEED": str(hash_seed),
             "OMP_NUM_THREADS": str(threads),
             "NUMBA_NUM_THREADS": str(threads),

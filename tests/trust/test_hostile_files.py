@@ -38,10 +38,11 @@ def attacked(tmp_path: Path, family: str, form: str) -> dict[str, Any]:
 
 def hostile(folder: Path, *arguments: str) -> dict[str, Any]:
     """The report of `hostile.py`."""
+    own = filter(None, [os.environ.get("PYTHONPATH")])
     program = subprocess.run(
         [sys.executable, "-m", "trust.hostile", *arguments],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), *own])},
         capture_output=True,
         text=True,
         check=False,

@@ -73,7 +73,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 }
 """What the help of each command shows: lines that work as they stand, one after another."""
 
-DONE, FAILED, BAD_INPUT, PARTIAL = 0, 1, 2, 3
+DONE, FAILED, BAD_INPUT, PARTIAL, INFEASIBLE = 0, 1, 2, 3, 4
 """Exit codes."""
 
 # ClickException, wherever this version of typer keeps it

@@ -30,4 +30,4 @@ def command(
         time_limit,
         quiet,
     )
-    return deliver(result, problem, Output(json, quiet), None, verbose)
+    return deliver(result, problem, Output(json, quiet), None, verbose, ask=problem_file)

@@ -14,6 +14,7 @@ from optgap.cli import options as opt
 if TYPE_CHECKING:
     from optgap.cli.work import Output
     from optgap.comparison import Comparison, ComparisonSet
+    from optgap.models.result import Result
     from optgap.uncertain import UncertainComparison
 
     Answer = Comparison | ComparisonSet | UncertainComparison
@@ -73,6 +74,12 @@ def command(
     level: Annotated[
         float | None, typer.Option("--level", metavar="SHARE", help="of the draws within (0.9)")
     ] = None,
+    parts: Annotated[
+        bool,
+        typer.Option(
+            "--parts", help="where no solution serves everything, compare what each policy accepts"
+        ),
+    ] = False,
     plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
@@ -81,10 +88,10 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap import gaps
-    from optgap.api import generate, preset_entry
     from optgap.cli.subjects import is_file, refuse_beside_file
-    from optgap.cli.work import Output, interruptible
+    from optgap.cli.work import Output, interruptible, no_solution
     from optgap.documents import load_problem
+    from optgap.making import from_preset, preset_entry
     from optgap.parameters import assignments
     from optgap.plotting import require_ending
 
@@ -101,6 +108,7 @@ def command(
                 "--model": models or None,
                 "--samples": samples,
                 "--level": level,
+                "--parts": parts or None,
             }
         )
         return _overview(Output(json, quiet), seed, time_limit, plot)
@@ -116,16 +124,32 @@ def command(
     else:
         name = subject
         beside = preset_entry(name, preset)[0].params
-        own: dict[str, Any] = {k: given.pop(k) for k in list(given) if k in beside}
+        known = (*beside, "strict")
+        own: dict[str, Any] = {k: given.pop(k) for k in list(given) if k in known}
         if sweep is None:
-            work = partial(drawn or gaps.compare, generate(name, preset, seed=seed, **own))
+            work = partial(drawn or gaps.compare, from_preset(name, preset, own, seed))
         else:
             key, values = _swept(sweep)
             work = partial(gaps.sweep, name, key, values, preset=preset, **own)
     wanted = gaps.chosen(name, policies, methods, given, beside)
     work = partial(work, policies=wanted[0], methods=wanted[1], time_limit=time_limit, seed=seed)
-    answer = interruptible(lambda limits: work(limits=limits), quiet=quiet)
-    return _deliver(answer, Output(json, quiet), plot)
+    answer = interruptible(lambda limits: work(limits=limits, parts=parts), quiet=quiet)
+    code = _deliver(answer, Output(json, quiet), plot)
+    proof = None if parts else _proof(answer)
+    if proof is None or code in (FAILED, BAD_INPUT):
+        return code
+    return no_solution(proof, subject if is_file(subject) else "PROBLEM.json")
+
+
+def _proof(answer: Answer) -> Result | None:
+    """That no solution serves everything, of the first problem of which that is known."""
+    from optgap.comparison import ComparisonSet
+    from optgap.uncertain import UncertainComparison
+
+    if isinstance(answer, UncertainComparison):
+        return answer.comparison.infeasible
+    all_of = answer.comparisons if isinstance(answer, ComparisonSet) else (answer,)
+    return next((one.infeasible for one in all_of if one.infeasible), None)
 
 
 def _refuse_without_family(options: dict[str, object]) -> None:

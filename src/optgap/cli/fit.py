@@ -65,6 +65,7 @@ def command(
     drop: Annotated[
         bool, typer.Option("--drop-missing", help="leave out rows with missing values")
     ] = False,
+    strict: opt.Strict = True,
     settings: opt.Settings = None,
     output: Annotated[
         str | None, typer.Option("--output", "-o", metavar="FILE", help="save the model here")
@@ -82,7 +83,7 @@ def command(
     _require_outputs(json, output, plot)
     given = assignments(settings or [], "--set")
     model, files = _split(arguments, auto or look)
-    table = _table(files, assignments(units or [], "--unit"), conditions or [], mean)
+    table = _table(files, assignments(units or [], "--unit"), strict, conditions or [], mean)
     out = Output(json, quiet)
     if look:
         return _audit(out, table, by)
@@ -190,12 +191,12 @@ def _split(arguments: list[str], auto: bool) -> tuple[str, list[str]]:
 
 
 def _table(
-    files: list[str], units: dict[str, str], conditions: list[str], mean: str | None
+    files: list[str], units: dict[str, str], strict: bool, conditions: list[str], mean: str | None
 ) -> Profile:
     from optgap.fitting.prepare import mean_over, where
     from optgap.fitting.readers import read_profiles
 
-    table = read_profiles(files, units=units)
+    table = read_profiles(files, units=units, strict=strict)
     for condition in conditions:
         table = where(table, condition)
     return table if mean is None else mean_over(table, mean, "frequency_mhz")

@@ -8,7 +8,7 @@ import typer
 
 from optgap.cli import completing
 from optgap.cli import options as opt
-from optgap.registry import family, file_options
+from optgap.registry import REPEATABLE, family, file_options
 
 
 def command(
@@ -24,6 +24,7 @@ def command(
     preset: opt.Preset = None,
     size: opt.Size = None,
     settings: opt.Settings = None,
+    strict: opt.Strict = True,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.UnusedTimeLimit = None,
@@ -38,6 +39,7 @@ def command(
     target = output if json is None else json
     opt.require_writable(*dict.fromkeys((output, target)))
     given: dict[str, Any] = dict(assignments(settings or [], "--set"))
+    given.setdefault("strict", strict)
     spec = family(name, "FAMILY")
     given_files = {key: path for key, path in files.items() if path}
     if given_files:
@@ -54,14 +56,14 @@ def command(
 def _from_preset(
     spec: Any, preset: str | None, size: int | None, given: dict[str, Any], seed: int
 ) -> Any:
-    from optgap.api import generate
+    from optgap.making import from_preset
     from optgap.models.errors import InputError, NoQuote
 
     if size is not None:
         if "size" in given:
             raise InputError("--set", "size", NoQuote("it and --size"), "one of them")
         given["size"] = size
-    return generate(spec.name, preset, seed=seed, **given)
+    return from_preset(spec.name, preset, given, seed)
 
 
 def _from_files(
@@ -81,7 +83,7 @@ def _from_files(
         if key not in spec.files:
             expected = f"files of {spec.name}: " + ", ".join(f"--{key}" for key in spec.files)
             raise InputError(f"--{key}", "", paths, expected)
-        if isinstance(paths, list) and opt.REPEATABLE not in spec.files[key]:
+        if isinstance(paths, list) and REPEATABLE not in spec.files[key]:
             if len(paths) > 1:
                 raise InputError(f"--{key}", "", NoQuote(f"{len(paths)} files"), "one")
             files[key] = paths[0]

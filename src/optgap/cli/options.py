@@ -13,6 +13,7 @@ import typer
 
 from optgap.cli import completing
 from optgap.models.errors import InputError, NoQuote
+from optgap.registry import REPEATABLE
 
 
 def _remember_verbose(ctx: typer.Context, value: bool) -> bool:
@@ -106,8 +107,12 @@ Settings = Annotated[
         autocompletion=completing.settings,
     ),
 ]
-REPEATABLE = "repeatable"
-"""In the text about a file that may be given several times."""
+Strict = Annotated[
+    bool,
+    typer.Option(
+        "--strict/--no-strict", help="refuse values that look like another unit, or only warn"
+    ),
+]
 PlotFile = Annotated[
     str | None,
     typer.Option("--plot", metavar="FILE", help="draw the picture here: .png, .svg or .pdf"),

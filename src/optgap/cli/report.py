@@ -14,7 +14,8 @@ def command(
     inputs: Annotated[
         list[str],
         typer.Argument(
-            metavar="FILE", help="results as JSON, runs as Parquet; problems to draw solutions"
+            metavar="FILE",
+            help="results as JSON, runs as Parquet or CSV; problems to draw solutions",
         ),
     ],
     output: Annotated[

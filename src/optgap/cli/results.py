@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from optgap.cli.work import Output, exit_code
+from optgap.cli.work import Output, exit_code, no_solution
 from optgap.models.jsonio import dump_json
-from optgap.models.result import Result
+from optgap.models.result import Result, Status
 from optgap.render import duration, number, percent
 
 
@@ -42,14 +42,20 @@ def deliver(
     solution_file: str | None,
     verbose: bool,
     plot: str | None = None,
+    ask: str | None = None,
 ) -> int:
-    """Show, write and draw a result; returns the exit code."""
+    """Show, write and draw a result; returns the exit code.
+
+    `ask` is the problem's file, for those who want to know why there is no solution.
+    """
     show(result, problem, out, verbose)
     out.document(result)
     if solution_file is not None and result.solution is not None:
         dump_json(solution_file, result.solution.to_json(problem))
     if plot is not None:
         _draw(result, problem, plot)
+    if result.status is Status.INFEASIBLE:
+        return no_solution(result, ask)
     return exit_code([result.termination])
 
 

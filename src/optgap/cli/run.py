@@ -54,7 +54,7 @@ def command(
     if result.solution is not None:
         _write(problem, result.solution, tables)
     quiet = quiet or "-" in (output, *tables.values())
-    return deliver(result, problem, Output(json, quiet), output, verbose, plot)
+    return deliver(result, problem, Output(json, quiet), output, verbose, plot, problem_file)
 
 
 def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:

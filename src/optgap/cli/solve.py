@@ -59,7 +59,7 @@ def command(
     if conflict:
         result = _with_conflict(result, problem, time_limit, quiet)
     out = Output(json, quiet or output == "-")
-    return deliver(result, problem, out, output, verbose, plot)
+    return deliver(result, problem, out, output, verbose, plot, None if conflict else problem_file)
 
 
 def _with_conflict(

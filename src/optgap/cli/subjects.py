@@ -8,6 +8,7 @@ from typing import Any
 
 from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.reading import STANDARD_INPUT
 from optgap.registry import FAMILIES
 
 
@@ -20,7 +21,7 @@ def is_file(subject: str) -> bool:
     """
     if subject in FAMILIES:
         return False
-    if subject.endswith(".json") or Path(subject).exists():
+    if subject.endswith(".json") or subject == STANDARD_INPUT or Path(subject).exists():
         return True
     expected = one_of(FAMILIES, "one of {}, or a problem file")
     raise InputError("FAMILY|PROBLEM.json", "", subject, expected)
@@ -44,8 +45,8 @@ def problem_of(
     ------
     InputError: for what the file, the preset or its parameters hold.
     """
-    from optgap.api import generate, preset_entry
     from optgap.documents import load_problem
+    from optgap.making import from_preset, preset_entry
 
     if is_file(subject):
         refuse_beside_file({"--preset": preset, "--size": size})
@@ -53,6 +54,5 @@ def problem_of(
     if size is not None:
         given["size"] = str(size)
     entry, _ = preset_entry(subject, preset)
-    own = {key: given.pop(key) for key in list(given) if key in entry.params}
-    problem: Problem = generate(subject, preset, seed=seed, **own)
-    return problem
+    own = {key: given.pop(key) for key in list(given) if key in (*entry.params, "strict")}
+    return from_preset(subject, preset, own, seed)

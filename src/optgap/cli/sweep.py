@@ -21,7 +21,12 @@ def command(
     spec: Annotated[str, typer.Argument(metavar="SPEC.toml", help="the grid of runs")],
     output: Annotated[
         str | None,
-        typer.Option("-o", "--output", metavar="PARQUET", help="the table; SPEC.parquet without"),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="the table: .parquet, .csv or .json; SPEC.parquet without",
+        ),
     ] = None,
     engine: Annotated[
         str,
@@ -56,11 +61,13 @@ def command(
     from optgap.cli.work import Output, interruptible
     from optgap.models.errors import InputError, NoQuote
     from optgap.sweeping import Engine, load_spec, run
+    from optgap.sweeping.formats import require_format
 
     if retry_failed and not resume:
         raise InputError("--retry-failed", "", NoQuote("it alone"), "--resume beside it")
     target = output or str(Path(spec).with_suffix(".parquet"))
     opt.require_writable(json, target)
+    require_format(target)
     chosen = Engine(engine, jobs, scheduler)
     loaded = load_spec(spec)
     out = Output(json, quiet)
@@ -98,6 +105,8 @@ def _deliver(done: Done, out: Output) -> int:
     from optgap.cli.work import exit_code
 
     out.table(*done.table())
+    for k, note in enumerate(done.notes()):
+        out.line(note if k else "\n" + note)
     out.line(
         f"\n{len(done.rows)} of {done.total} runs in {done.path}: "
         f"{done.skipped} there before, {done.ran} now"

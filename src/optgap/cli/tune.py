@@ -81,6 +81,7 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output, exit_code, interruptible
+    from optgap.comparison import PART_NOTE
     from optgap.parameters import assignments
     from optgap.tuning import tune
 
@@ -108,7 +109,7 @@ def command(
     out = Output(json, quiet)
     out.table(*found.table())
     if any(scores.turned_down for pair in (found.train, found.test) for scores in pair):
-        out.line("\n* some instances served in part: against a bound for that part")
+        out.line("\n" + PART_NOTE)
     out.line(f"\n{len(found.trials)} settings tried; {found.verdict()}")
     out.document(found)
     return exit_code([found.termination])

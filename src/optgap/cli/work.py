@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -12,11 +13,11 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
-from optgap.cli import DONE, FAILED, PARTIAL
+from optgap.cli import DONE, FAILED, INFEASIBLE, PARTIAL, complain
 from optgap.models.clock import COMPILING
 from optgap.models.jsonio import dump_json
 from optgap.models.limits import Limits, Progress, silent
-from optgap.models.result import Termination
+from optgap.models.result import Result, Termination
 from optgap.render import Row, number, rich_table, text_table
 
 Answer = TypeVar("Answer")
@@ -48,19 +49,25 @@ def interruptible(
         with _signals(limits):
             threading.Thread(target=body, daemon=True).start()
             while not done.wait(0.2):
-                pass
+                if limits.stuck.is_set():
+                    _leave(b"a policy of your own is busy outside Python and cannot be stopped: "
+                           b"ended without what was found\n")  # fmt: skip
     if failures:
         raise failures[0]
     return answers[0]
+
+
+def _leave(words: bytes) -> None:
+    """End the process without the interpreter's farewell: other threads are still at work."""
+    os.write(2, b"optgap: " + words)
+    os._exit(PARTIAL)
 
 
 @contextmanager
 def _signals(limits: Limits) -> Iterator[None]:
     def stop(signum: int, frame: FrameType | None) -> None:
         if limits.interrupted.is_set():
-            # solver threads are still at work: leave without the interpreter's farewell
-            os.write(2, b"optgap: aborted\n")
-            os._exit(PARTIAL)
+            _leave(b"aborted\n")
         limits.interrupted.set()
         os.write(2, b"optgap: stopping with what there is; once more aborts\n")
 
@@ -158,3 +165,20 @@ def exit_code(terminations: Iterable[Termination]) -> int:
         return FAILED
     stopped = {Termination.TIME_LIMIT, Termination.INTERRUPTED}
     return PARTIAL if stopped & ends else DONE
+
+
+def no_solution(result: Result, problem_file: str | None) -> int:
+    """Say that there is no solution, and how to learn why; returns the exit code.
+
+    Parameters
+    ----------
+    result: the proof.
+    problem_file: where `optgap solve` finds the problem; None where the reason is told already.
+    """
+    line = f"there is no solution, as {result.method} proves"
+    if result.message:
+        line += f": {result.message}"
+    if problem_file is not None:
+        why = f"optgap solve {shlex.quote(problem_file)} --conflict"
+        line += f"; `{why}` names what cannot go together"
+    return complain(line, INFEASIBLE)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from optgap.comparison import PART
+from optgap.models.figures import labelled
 from optgap.plotting import COLOURS, GREY, plain
 
 if TYPE_CHECKING:
@@ -20,12 +22,15 @@ FEW_POINTS = 12
 """Points of a curve that are marked."""
 
 
-def spread(groups: Mapping[str, Sequence[float]], label: str) -> Figure:
-    """One box per group, the lowest median first, with every run as a dot where they are few."""
+def spread(groups: Mapping[str, Sequence[float]], label: str, title: str = "") -> Figure:
+    """One box per group, the lowest median first, with every run as a dot where they are few.
+
+    Groups about an accepted part stand below the others.
+    """
     from matplotlib.figure import Figure
     from numpy import median
 
-    names = sorted(groups, key=lambda name: float(median(groups[name])), reverse=True)
+    names = sorted(groups, key=lambda n: (not n.endswith(f"({PART})"), -float(median(groups[n]))))
     figure = Figure(figsize=(8.0, 1.2 + 0.34 * len(names)), layout="constrained")
     ax = figure.subplots()
     for row, name in enumerate(names):
@@ -42,6 +47,7 @@ def spread(groups: Mapping[str, Sequence[float]], label: str) -> Figure:
     ax.set_ylim(-0.6, len(names) - 0.4)
     ax.set_xlim(left=min(0.0, ax.get_xlim()[0]))
     ax.set_xlabel(f"{label} (%): median, quartiles, 5 % to 95 % of the runs")
+    ax.set_title(title, loc="left", fontsize=10)
     plain(ax, "x")
     return figure
 
@@ -130,7 +136,7 @@ def schedule(panel: Mapping[str, Any]) -> Figure:
     from optgap.views.coscheduling import EDGE, FILLS
 
     runs = panel["schedule"]
-    gpus = 1 + max(max(run["gpu_index"], default=0) for run in runs)
+    gpus = 1 + max((g for run in runs for g in run["gpu_index"]), default=0)
     apps = sorted({str(run["app"]) for run in runs})  # one colour each in all schedules of a figure
     figure = Figure(figsize=(8.0, 1.6 + 0.4 * gpus), layout="constrained")
     ax = figure.subplots()
@@ -141,13 +147,13 @@ def schedule(panel: Mapping[str, Any]) -> Figure:
         lasts = [run["end_s"] - run["start_s"] for run in boxes for _ in run["gpu_index"]]
         colour = FILLS[apps.index(app) % len(FILLS)]
         ax.barh(places, lasts, left=starts, height=0.96, color=colour, edgecolor=EDGE,
-                linewidth=0.6, label=_cut(app))  # fmt: skip
+                linewidth=0.6, label=labelled(_cut(app)))  # fmt: skip
     ax.set_yticks(range(gpus), [f"GPU {g}" for g in range(gpus)])
     ax.set_ylim(gpus - 0.45, -0.55)
     ax.set_xlim(left=0)
     ax.set_xlabel("time (s)")
     ax.set_title(_cut(str(panel.get("title", "")), 2 * LONGEST), loc="left", fontsize=10)
-    if len(apps) <= len(FILLS):
+    if 0 < len(apps) <= len(FILLS):
         ax.legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     plain(ax, "x")
     return figure

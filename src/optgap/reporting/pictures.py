@@ -9,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from optgap.models.figures import make_legible
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -60,15 +62,13 @@ def picture(draw: Callable[[], Figure], caption: str, name: str, themed: bool = 
     themed: black and white become the page's ink and paper.
     """
     import matplotlib as mpl
-    from matplotlib.text import Text
 
     settings: Any = {
         "text.parse_math": False, "svg.hashsalt": name, "svg.fonttype": "path",
     }  # fmt: skip
     with mpl.rc_context(settings):
         figure = draw()
-        for text in figure.findobj(Text):
-            text.set_parse_math(False)
+        make_legible(figure)
         wide = round(72 * float(figure.get_figwidth()))
         buffer = io.StringIO()
         figure.savefig(buffer, format="svg", transparent=themed, metadata={"Date": None})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,8 +13,13 @@ from optgap.contract import Problem
 from optgap.documents import load_problem
 from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.jsonio import finite, load_json
+from optgap.models.jsonio import finite, load_any
+from optgap.models.reading import require_regular
+from optgap.models.tables import Column, read_header, read_table
 from optgap.registry import FAMILIES
+from optgap.sweeping.formats import SCHEMA as SWEEP
+from optgap.sweeping.formats import value_of
+from optgap.sweeping.table import COLUMNS
 
 MOST_ROWS = 200_000
 """Rows of one table; a page with more would be of no use to anybody."""
@@ -85,9 +90,11 @@ def _file(path: str | os.PathLike[str]) -> Item | Problem:
     name = Path(path).name
     if name.endswith((".parquet", ".pq")):
         return Item(name, ROWS, {"rows": _parquet(path)})
+    if name.endswith((".csv", ".csv.gz")):
+        return Item(name, ROWS, {"rows": _csv(path)})
     document = _json(path)
     schema = document.get("schema")
-    if schema is None and isinstance(document.get("rows"), list):
+    if schema in (None, SWEEP) and isinstance(document.get("rows"), list):
         return _rows(name, str(path), document)
     if not isinstance(schema, str) or not schema.startswith("optgap."):
         found = NoQuote("no schema") if schema is None else schema
@@ -99,18 +106,12 @@ def _file(path: str | os.PathLike[str]) -> Item | Problem:
 
 def _json(path: str | os.PathLike[str]) -> dict[str, Any]:
     """A JSON object; a list of rows stands for one with ``rows``."""
-    try:
-        with open(path, encoding="utf-8-sig") as file:
-            listed = file.read(1) == "["
-    except (OSError, UnicodeDecodeError):
-        listed = False  # said better below
-    if not listed:
-        return load_json(path)
-    try:
-        rows = json.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except (ValueError, RecursionError) as error:
-        raise InputError(str(path), "", NoQuote(error), "valid JSON") from None
-    return {"rows": finite(rows)}
+    document = load_any(path, lenient=True)
+    if isinstance(document, list):
+        return {"rows": document}
+    if not isinstance(document, dict):
+        raise InputError(str(path), "", document, "a JSON object, or a list of rows")
+    return document
 
 
 def _rows(name: str, source: str, document: Mapping[str, Any]) -> Item:
@@ -123,15 +124,38 @@ def _rows(name: str, source: str, document: Mapping[str, Any]) -> Item:
 
 def _parquet(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
     pa, pq = require("pyarrow", "sweep"), require("pyarrow.parquet", "sweep")
+    require_regular(path)
     try:
+        _counted(range(pq.read_metadata(Path(path)).num_rows), str(path))
         table = pq.read_table(Path(path))
-    except (OSError, ValueError, pa.ArrowException) as error:
-        missing = isinstance(error, FileNotFoundError)
-        found = NoQuote("no such file" if missing else "no Parquet file")
-        raise InputError(str(path), "", found, "rows in a Parquet file") from None
-    _counted(range(table.num_rows), str(path))
+    except InputError:
+        raise
+    except (OSError, ValueError, pa.ArrowException):
+        raise InputError(
+            str(path), "", NoQuote("no Parquet file"), "rows in a Parquet file"
+        ) from None
     rows: list[dict[str, Any]] = finite(_plain(table.to_pylist()))
     return rows
+
+
+def _csv(path: str | os.PathLike[str]) -> list[dict[str, Any]]:
+    """Rows of a CSV file: of a sweep by its columns, of anybody else with numbers as numbers."""
+    header = read_header(path)
+    table = read_table(path, [Column(name, empty="") for name in header])
+    kinds = COLUMNS if set(COLUMNS) <= set(header) else {}
+    columns = {name: [_value(cell, kinds.get(name)) for cell in table[name]] for name in header}
+    _counted(table["#"], str(path))
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _value(cell: str, kind: str | None) -> Any:
+    for wanted in (kind,) if kind else ("int64", "float64"):
+        try:
+            value = value_of(cell, wanted)
+        except ValueError:
+            continue
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+    return cell
 
 
 def _plain(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

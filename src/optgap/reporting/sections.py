@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 from optgap.api import close
+from optgap.comparison import PART_NOTE, SET_SCHEMA, Comparison, ComparisonRow, ComparisonSet
 from optgap.comparison import SCHEMA as COMPARE
-from optgap.comparison import SET_SCHEMA, Comparison, ComparisonSet
 from optgap.contract import Problem
 from optgap.explaining import SCHEMA as EXPLAIN
 from optgap.explaining import Explanation
@@ -22,13 +22,15 @@ from optgap.models.result import Result
 from optgap.overview import SCHEMA as OVERVIEW
 from optgap.registry import FAMILIES, family, imported
 from optgap.render import duration, number, percent
-from optgap.reporting import charts
+from optgap.reporting import charts, runs
 from optgap.reporting.grid import Grid, constants, grid, worded
 from optgap.reporting.pictures import Picture, picture
 from optgap.reporting.reading import ROWS, Item
 
 LEFT_OUT = ("key", "problem", "solution", "code", "metrics", "instance_params", "started", "worker")
 """Columns of a sweep that are there for machines."""
+MOST_PANELS = 12
+"""Charts of many runs: one for each instance or size, no more than so many."""
 SPREAD = ("gap_to_bound", "gap_to_best", "gap")
 """What a chart of many runs may show, the first that is there."""
 
@@ -168,20 +170,20 @@ def _comparison(
 
 def _compared(comparison: Comparison, prefix: str) -> Section:
     unit = comparison.unit
-    records = [
-        {
-            "method": row.result.method,
+
+    def record(row: ComparisonRow) -> dict[str, Any]:
+        return {
+            "method": row.label,
             "kind": row.result.kind,
             "status": _status(row.result),
             f"objective ({unit})": row.result.objective,
             f"bound ({unit})": row.result.bound,
             "gap to bound": row.gap_to_bound,
             "gap to best": row.gap_to_best,
-            "bound for": row.bound_scope,
             "time (s)": row.result.seconds,
         }
-        for row in comparison.rows
-    ]
+
+    pairs = [(row, record(row)) for row in comparison.blocks]
     pictures = []
     if any(row.gap_to_bound is not None for row in comparison.rows):
         pictures.append(_gaps(comparison, prefix))
@@ -189,9 +191,19 @@ def _compared(comparison: Comparison, prefix: str) -> Section:
         f"{comparison.family}: {comparison.problem_name}",
         lines=[comparison.problem_summary, *comparison.head()[1:]],
         pictures=pictures,
-        grids=[grid("Every method and policy, and its gaps", records)],
+        grids=_apart_parts("Every method and policy, and its gaps", pairs),
         notes=comparison.notes(),
     )
+
+
+def _apart_parts(
+    caption: str, pairs: Sequence[tuple[ComparisonRow, Mapping[str, Any]]]
+) -> list[Grid]:
+    """Tables that can be sorted without ranking gaps of accepted parts with the others."""
+    whole = [record for row, record in pairs if not row.partial]
+    part = [record for row, record in pairs if row.partial]
+    grids = [grid(caption, whole)] if whole else []
+    return [*grids, grid(f"The same, {PART_NOTE}", part)] if part else grids
 
 
 def _status(result: Result) -> str:
@@ -216,26 +228,28 @@ def _comparison_set(
 ) -> Iterator[Section]:
     found = ComparisonSet.from_json(fields)
     names = sorted({comparison.family for comparison in found.comparisons})
-    records = [
-        {
-            found.parameter: value,
-            "method": row.result.method,
-            "kind": row.result.kind,
-            "objective": row.result.objective,
-            "unit": row.result.unit,
-            "gap to bound": row.gap_to_bound,
-            "gap to best": row.gap_to_best,
-            "bound for": row.bound_scope,
-            "time (s)": row.result.seconds,
-        }
+    pairs = [
+        (
+            row,
+            {
+                found.parameter: value,
+                "method": row.label,
+                "kind": row.result.kind,
+                "objective": row.result.objective,
+                "unit": row.result.unit,
+                "gap to bound": row.gap_to_bound,
+                "gap to best": row.gap_to_best,
+                "time (s)": row.result.seconds,
+            },
+        )
         for value, comparison in zip(found.values, found.comparisons, strict=True)
-        for row in comparison.rows
+        for row in comparison.blocks
     ]
     yield _section(
         f"{', '.join(names)}: over {found.parameter}",
         lines=[comparison.problem_summary for comparison in found.comparisons[:1]],
         pictures=[_gaps(found, prefix)] if found.measured else [],
-        grids=[grid(f"Every row, for each value of {found.parameter}", records)],
+        grids=_apart_parts(f"Every row, for each value of {found.parameter}", pairs),
         notes=found.notes(),
     )
 
@@ -312,15 +326,24 @@ def _runs(
     rows = [dict(row.document) for row in fields.objects("rows")]
     shown = [{k: v for k, v in row.items() if k not in LEFT_OUT} for row in rows]
     varying, same = constants(shown, keep=("method", "policy", "objective"))
-    by = [name for name in ("family", "method", "policy") if name in varying]
-    pictures, grids = [], []
+    pictures, grids, notes = [], [], []
     measure = next((name for name in SPREAD if any(_number(r.get(name)) for r in rows)), None)
-    if measure and by:
-        groups = _grouped(shown, by, measure)
+    by = [name for name in ("method", "policy") if name in varying]
+    apart = runs.kept_apart(rows, varying)
+    if measure and (by or apart):
+        panels = runs.panels(rows, apart, by, measure)
         title = measure.replace("_", " ")
-        text = f"{title} by {' and '.join(by)}"
-        pictures.append(picture(partial(charts.spread, groups, title), text, f"{prefix}-spread"))
-        grids.append(_summary(groups, title))
+        for k, (panel, groups) in enumerate(panels.items()):
+            text = ": ".join(filter(None, [f"{title} by {' and '.join(by)}", panel]))
+            values = {name: list(found.values()) for name, found in groups.items()}
+            if k < MOST_PANELS:
+                draw = partial(charts.spread, values, title, panel)
+                pictures.append(picture(draw, text, f"{prefix}-spread-{k}"))
+        if len(panels) > MOST_PANELS:
+            notes.append(f"the first {MOST_PANELS} of {len(panels)} are drawn; the table has all")
+        summary, more = runs.summary(panels, title)
+        grids.append(summary)
+        notes += more
     grids.append(grid(f"All {len(rows):,} runs", shown, varying))
     failed = sum(bool(row.get("error")) for row in rows)
     yield _section(
@@ -329,38 +352,12 @@ def _runs(
         facts=[(name, _words(value)) for name, value in same.items()],
         pictures=pictures,
         grids=grids,
+        notes=notes,
     )
 
 
 def _number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _grouped(
-    rows: Sequence[Mapping[str, Any]], by: Sequence[str], measure: str
-) -> dict[str, list[float]]:
-    groups: dict[str, list[float]] = {}
-    for row in rows:
-        if _number(row.get(measure)):
-            name = ": ".join(str(row.get(key, "")) for key in by)
-            groups.setdefault(name, []).append(float(row[measure]))
-    return groups
-
-
-def _summary(groups: Mapping[str, Sequence[float]], title: str) -> Grid:
-    from numpy import median
-
-    records = [
-        {
-            "group": name,
-            "runs": len(values),
-            "gap, mean": sum(values) / len(values),
-            "gap, median": float(median(values)),
-            "gap, worst": max(values),
-        }
-        for name, values in groups.items()
-    ]
-    return grid(f"Summary: {title}", records)
 
 
 # -- fits, reproductions, verdicts, and anything else ---------------------------------------

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.figures import image
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
 from optgap.render import Row as Cells
@@ -219,8 +220,8 @@ class Report:
         """The picture as a PNG file, without touching pyplot's state."""
         from PIL import Image
 
-        buffer, small = io.BytesIO(), io.BytesIO()
-        self.draw().savefig(buffer, format="png", dpi=110)
+        small = io.BytesIO()
+        buffer = io.BytesIO(image(self.draw(), "png", dpi=110))
         # few colours are in it, and a palette makes a third of the size
         Image.open(buffer).convert("RGB").quantize(128).save(small, format="png", optimize=True)
         return small.getvalue()

@@ -9,8 +9,9 @@
 from optgap.sweeping.cell import Cell, run_cell
 from optgap.sweeping.driver import Done, run
 from optgap.sweeping.engines import Engine
+from optgap.sweeping.formats import read_rows
 from optgap.sweeping.spec import Spec, load_spec, read_spec
-from optgap.sweeping.table import COLUMNS, WALL, read_rows
+from optgap.sweeping.table import COLUMNS, WALL
 
 __all__ = [
     "COLUMNS",

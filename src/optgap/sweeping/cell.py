@@ -12,9 +12,11 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Literal
 
-from optgap.api import choose_method, choose_policy, execute, generate
+from optgap.api import choose_method, choose_policy, execute
+from optgap.comparison import ACCEPTED, ALL
 from optgap.contract import Problem
 from optgap.documents import load_problem
+from optgap.making import generate
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Result, Status
@@ -24,7 +26,6 @@ from optgap.versions import versions
 
 Role = Literal["policy", "method"]
 Row = dict[str, Any]
-ALL, ACCEPTED = "all", "accepted"
 
 
 @dataclass(frozen=True, slots=True)

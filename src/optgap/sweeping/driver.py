@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optgap.extras import require
+from optgap.comparison import ACCEPTED
+from optgap.fairness import in_common
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import finite
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
 from optgap.render import percent
 from optgap.sweeping.engines import Engine
+from optgap.sweeping.formats import read_rows, require_format, write_rows
 from optgap.sweeping.journal import Journal
 from optgap.sweeping.spec import Spec
-from optgap.sweeping.table import Row, read_rows, with_gaps, write_rows
+from optgap.sweeping.table import Row, with_gaps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,26 +91,64 @@ class Done:
         }
 
     def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[int, ...]]:
-        """Per family and method: runs, failures, mean and worst gap."""
-        groups: dict[tuple[str, str], list[Row]] = {}
-        for row in self.rows:
-            groups.setdefault((row["family"], row["method"]), []).append(row)
-        lines = [(*name, *_summary(group)) for name, group in groups.items()]
+        """Per family and method: runs, failures, mean and worst gap over the runs that all have."""
+        lines = [line for part in self._parts() for line in part.lines()]
         head = ("family", "method", "runs", "failed", "mean gap to bound", "worst", "to best known")
         return head, lines, (2, 3, 4, 5, 6)
 
+    def notes(self) -> list[str]:
+        """What means are over, where that is not every run."""
+        return [f"{part.family}: {note}" for part in self._parts() for note in part.notes()]
 
-def _summary(group: Sequence[Row]) -> tuple[str, ...]:
-    bad = sum(row["failure"] in ("input", "fault") for row in group)
-    gaps = [row["gap_to_bound"] for row in group if row["gap_to_bound"] is not None]
-    best = [row["gap_to_best"] for row in group if row["gap_to_best"] is not None]
-    return (
-        str(len(group)),
-        str(bad) if bad else "",
-        percent(sum(gaps) / len(gaps)) if gaps else "",
-        percent(max(gaps)) if gaps else "",
-        percent(sum(best) / len(best)) if best else "",
-    )
+    def _parts(self) -> list[_Part]:
+        families = dict.fromkeys(row["family"] for row in self.rows)
+        return [_Part(name, [r for r in self.rows if r["family"] == name]) for name in families]
+
+
+class _Part:
+    """The rows of one family, by method."""
+
+    def __init__(self, family: str, rows: Sequence[Row]) -> None:
+        self.family = family
+        self.groups: dict[str, list[Row]] = {}
+        for row in rows:
+            self.groups.setdefault(row["method"], []).append(row)
+        self.gaps, self.differ = in_common(self._values("gap_to_bound"))
+        self.best, _ = in_common(self._values("gap_to_best"))
+
+    def _values(self, column: str) -> dict[str, dict[Hashable, float]]:
+        """By method and run; a gap against a bound for an accepted part is another matter."""
+        return {
+            method: {
+                (row["instance"], row["instance_seed"], row["seed"]): row[column]
+                for row in group
+                if row[column] is not None and row.get("bound_scope") != ACCEPTED
+            }
+            for method, group in self.groups.items()
+        }
+
+    def lines(self) -> list[tuple[str, ...]]:
+        return [(self.family, method, *self._line(method)) for method in self.groups]
+
+    def _line(self, method: str) -> tuple[str, ...]:
+        group, gaps, best = self.groups[method], self.gaps[method], self.best[method]
+        bad = sum(row["failure"] in ("input", "fault") for row in group)
+        return (
+            str(len(group)),
+            str(bad) if bad else "",
+            percent(sum(gaps) / len(gaps)) if gaps else "",
+            percent(max(gaps)) if gaps else "",
+            percent(sum(best) / len(best)) if best else "",
+        )
+
+    def notes(self) -> list[str]:
+        partial = {
+            method: sum(row.get("bound_scope") == ACCEPTED for row in group)
+            for method, group in self.groups.items()
+        }
+        told = ", ".join(f"{count} of {method}" for method, count in partial.items() if count)
+        left = f"left out of all means, as they accepted only a part: {told}" if told else ""
+        return [note for note in (self.differ, left) if note]
 
 
 def run(
@@ -120,26 +160,28 @@ def run(
     retry_failed: bool = False,
     limits: Limits | None = None,
 ) -> Done:
-    """Run the cells of a sweep, and write one row for each to a Parquet file.
+    """Run the cells of a sweep, and write one row for each to a table.
 
     Rows go to a journal beside the file as they come, so that nothing is lost with this
     process; at the end, and when `limits` stop the sweep, the table is written.
 
     Parameters
     ----------
+    path: the table: Parquet, CSV or JSON, as it ends.
     resume: go on with the table and the journal that are there: cells that they have are not
         run again. Without it, neither may be there.
     retry_failed: run those again whose row is an error.
 
     Raises
     ------
-    InputError: for a table that is there without `resume`, one that cannot be read, another
-        sweep that is writing there, a missing package, or a scheduler that does not answer.
+    InputError: for a table with another ending, one that is there without `resume`, one that
+        cannot be read, another sweep that is writing there, a missing package, or a scheduler
+        that does not answer.
     """
     limits, engine = limits or Limits(), engine or Engine()
     engine.require()
-    require("pyarrow", "sweep")  # to write with: not to be missed after hours of runs
     target = Path(path)
+    require_format(target)  # not to be missed after hours of runs
     aside = target.with_name(target.name + ".journal")
     for there in (target, aside):
         if there.exists() and not resume:
@@ -175,7 +217,7 @@ def run(
 
 def stale_path(path: str | os.PathLike[str]) -> Path:
     """Where rows go that no cell of the spec stands for any more."""
-    return Path(path).with_suffix(".stale.parquet")
+    return Path(path).with_suffix(f".stale{Path(path).suffix}")
 
 
 def _require_folder(target: Path) -> None:

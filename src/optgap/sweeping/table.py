@@ -1,17 +1,11 @@
-"""The results of a sweep as a Parquet file: one row per run, gaps beside it."""
+"""The results of a sweep: one row per run, gaps beside it."""
 
 from __future__ import annotations
 
-import io
-import os
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optgap.api import close
-from optgap.extras import require
-from optgap.models.errors import InputError, NoQuote
-from optgap.models.jsonio import write_bytes
 from optgap.models.result import relative_gap
 
 Row = dict[str, Any]
@@ -59,50 +53,6 @@ WALL = ("seconds", "started", "worker", "info")
 """Columns that say when, where and how it went: all others are the same for every engine."""
 
 DERIVED = ("best_bound", "best_known", "gap_to_bound", "gap_to_best")
-SCHEMA = b"optgap.sweep-table/1"
-
-
-def write_rows(rows: Iterable[Row], path: str | os.PathLike[str]) -> None:
-    """Write rows in one step; what stands there is replaced, or stays.
-
-    Raises
-    ------
-    InputError: when the place cannot be written to.
-    """
-    pa, pq = require("pyarrow", "sweep"), require("pyarrow.parquet", "sweep")
-    schema = pa.schema([(name, _type(pa, kind)) for name, kind in COLUMNS.items()])
-    schema = schema.with_metadata({"schema": SCHEMA})
-    lines = [{name: row.get(name) for name in COLUMNS} for row in rows]
-    buffer = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist(lines, schema=schema), buffer)
-    write_bytes(path, buffer.getvalue())
-
-
-def read_rows(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> list[Row]:
-    """Read the rows of a file that `write_rows` wrote, all columns or these.
-
-    Raises
-    ------
-    InputError: for what is no such file.
-    """
-    pa, pq = require("pyarrow", "sweep"), require("pyarrow.parquet", "sweep")
-    try:
-        table = pq.read_table(Path(path), columns=list(columns) if columns else None)
-    except OSError as error:
-        reason = error.strerror if isinstance(error, FileNotFoundError) else None
-        found = NoQuote(reason or "no Parquet file")
-        raise InputError(str(path), "", found, "the results of a sweep") from None
-    except (pa.ArrowException, ValueError):
-        found = NoQuote("no Parquet file")
-        raise InputError(str(path), "", found, "the results of a sweep") from None
-    if (table.schema.metadata or {}).get(b"schema") != SCHEMA:
-        raise InputError(str(path), "", NoQuote("another table"), "the results of a sweep")
-    rows: list[Row] = table.to_pylist()
-    return rows
-
-
-def _type(pa: Any, kind: str) -> Any:
-    return {"string": pa.string(), "int64": pa.int64(), "bool": pa.bool_()}.get(kind, pa.float64())
 
 
 # -- what only the rows together can say --------------------------------------------------

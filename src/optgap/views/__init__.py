@@ -4,32 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.models.errors import InputError, NoQuote
 from optgap.registry import family, imported
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from optgap.models.result import Result
 
-
-def plot_solution(result: Result, problem: Any | None = None) -> Figure:
-    """Draw the solution of a result as its family does.
+def plot_solution(result: Any, problem: ProblemLike | None = None) -> Figure:
+    """Draw a solution as its family does.
 
     Parameters
     ----------
-    problem: what it is a solution of; a result that was not read from a file knows it.
+    result: a result with a solution; or, given its `problem`, a solution, or the path of a file
+        with either.
+    problem: what it is a solution of, or the path of a file with it; a result that was not read
+        from a file knows it.
 
     Raises
     ------
     InputError: for a result without a solution or problem, and a family that draws none.
     """
-    subject = result.problem if problem is None else problem
-    if result.solution is None or subject is None:
-        missing = "solution" if result.solution is None else "problem"
-        raise InputError("plot_solution", result.method, NoQuote(f"no {missing}"), "both")
-    spec = family(result.family)
+    subject = getattr(result, "problem", None) if problem is None else as_problem(problem)
+    if subject is None:
+        raise InputError("plot_solution", "", NoQuote("no problem"), "problem=…")
+    spec = family(subject.family)
     if not spec.view:
-        raise InputError("plot_solution", result.family, NoQuote("no picture"), "a family with one")
-    figure: Figure = imported(spec.view)(subject, result.solution)
+        raise InputError("plot_solution", spec.name, NoQuote("no picture"), "a family with one")
+    figure: Figure = imported(spec.view)(subject, as_solution(result, subject))
     return figure

@@ -46,7 +46,7 @@ def memory_map(problem: ConsolidationProblem, solution: ConsolidationSolution, a
             residents[g].append(a.task)
     clocks = {c.gpu: c.mhz for c in solution.clocks}
     gpus = sorted(residents)[:MOST_DRAWN]
-    most = max(problem.kinds[int(problem.gpu_kind[g])].memory_gb for g in gpus)
+    most = max(problem.kinds[k].memory_gb for k in set(problem.gpu_kind[gpus or [0]].tolist()))
     for row, g in enumerate(gpus):
         kind = problem.kinds[int(problem.gpu_kind[g])]
         ax.barh(row, kind.memory_gb, height=0.86, color="#f4f4f4", linewidth=0)
@@ -102,7 +102,7 @@ def timeline(problem: ConsolidationProblem, solution: ConsolidationSolution, ax:
     ax.set_ylabel("GPUs awake", color=COLOURS[0])
     ax.set_xlabel("time (h)")
     ax.set_ylim(bottom=0)
-    ax.set_xlim(0, float(hours[-1]))
+    ax.set_xlim(0, float(hours[-1]) or 1.0)
     right = ax.twinx()
     right.step(hours, np.array(watts) / scale, where="post", color=COLOURS[1], linewidth=0.8)
     right.set_ylabel(f"power ({unit})", color=COLOURS[1])

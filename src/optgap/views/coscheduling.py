@@ -50,7 +50,7 @@ def gantt(
         _bar(problem, run, horizon, ax)
     ax.set_yticks(range(problem.gpus), [f"GPU {g}" for g in range(problem.gpus)])
     ax.set_ylim(problem.gpus - 0.45, -0.55)
-    ax.set_xlim(0, horizon * 1.005)
+    ax.set_xlim(0, horizon * 1.005 or 1.0)
     ax.set_xlabel("time (s)")
     words = f"{number(found['energy_j'])} J, {number(end)} s"
     words += f", GPUs in use {100 * float(found['gpu_utilisation']):.1f} % of the time"

@@ -51,9 +51,10 @@ def gantt(problem: QueueingProblem, solution: QueueingSolution, ax: Axes) -> Axe
     jobs, g = problem.jobs, problem.gpus_per_node
     found = problem.evaluate(solution).metrics
     origin = float(jobs.arrival_s[0])
+    lasts = float(found.get("makespan_s", 0.0)) / 3600  # none where no job starts
     ax.barh(
         np.arange(problem.gpus),
-        float(found["makespan_s"]) / 3600,
+        lasts,
         height=1.0,
         color=IDLE,
         linewidth=0,
@@ -80,8 +81,11 @@ def gantt(problem: QueueingProblem, solution: QueueingSolution, ax: Axes) -> Axe
     ticks = [node * g + g / 2 - 0.5 for node in range(problem.nodes)]
     ax.set_yticks(ticks, [f"node {node}" for node in range(problem.nodes)])
     ax.set_ylim(problem.gpus - 0.4, -0.6)
-    words = f"mean wait {number(found['mean_wait_s'])} s, makespan {number(found['makespan_s'])} s"
-    words += f", GPUs in use {100 * float(found['utilisation']):.1f} % of the time"
+    words = "no job starts"
+    if lasts:
+        words = f"mean wait {number(found['mean_wait_s'])} s"
+        words += f", makespan {number(found['makespan_s'])} s"
+        words += f", GPUs in use {100 * float(found['utilisation']):.1f} % of the time"
     ax.set_title(f"{problem.name}: {words}", loc="left", fontsize=9.5)
     handles = [
         ax.bar(0, 0, color=FILLS[k % len(FILLS)], label=f"{n} GPUs" if n > 1 else "1 GPU")
@@ -90,7 +94,7 @@ def gantt(problem: QueueingProblem, solution: QueueingSolution, ax: Axes) -> Axe
     figure = ax.get_figure()
     if figure is not None:  # below everything: the chart has no corner to spare
         figure.legend(handles=handles, ncols=len(handles), loc="outside lower center", fontsize=8)
-    ax.set_xlim(0, float(found["makespan_s"]) / 3600 * 1.005)
+    ax.set_xlim(0, lasts * 1.005 or 1.0)
     ax.set_xlabel("time (h)")
     plain(ax, "x")
     return ax

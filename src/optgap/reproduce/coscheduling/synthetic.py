@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgap.api import generate, run, solve
+from optgap.api import run, solve
+from optgap.models.coscheduling.presets import synthetic_25
 from optgap.models.result import Status
 from optgap.reproduce.coscheduling.charts import ScheduleReport, chart
 from optgap.reproduce.report import Item, Report, Row, Study
@@ -27,7 +28,7 @@ def gaps(item: Item, study: Study) -> Report:
     proven, seconds = 0, []
     for seed in study.seeds:
         study.proceed(f"synthetic queue {seed}")
-        problem = generate("coscheduling", "synthetic-25", seed=seed)
+        problem = synthetic_25(seed=seed)
         best = solve(problem, limits=study.limits.within(60))
         proven += best.status is Status.OPTIMAL
         seconds.append(best.seconds)
@@ -48,7 +49,7 @@ def gaps(item: Item, study: Study) -> Report:
     for policy, values in found.items():
         words = f"{np.mean(values):.2f} % ({min(values):.2f} to {max(values):.2f})"
         rows.append(Row(f"gap of {policy}: mean, range", "", words))
-    first = generate("coscheduling", "synthetic-25", seed=study.seeds[0])
+    first = synthetic_25(seed=study.seeds[0])
     charts = []
     for name, result in (
         ("ecosched", run(first, "ecosched")),

@@ -1,0 +1,105 @@
+"""Figures as files: whatever names hold is shown as it stands, in glyphs that there are."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LONGEST = 80
+LONGEST_TICK = 48
+"""Characters of a text, and of a name at an axis: longer ones would leave no room for the data."""
+MISSING = "□"
+"""Stands for a character that no installed font has."""
+FONTS = (
+    "DejaVu Sans",
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "Noto Sans SC",
+    "Noto Sans JP",
+    "Noto Sans KR",
+    "Source Han Sans SC",
+    "WenQuanYi Zen Hei",
+    "Microsoft YaHei",
+    "Yu Gothic",
+    "Malgun Gothic",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Apple SD Gothic Neo",
+    "Arial Unicode MS",
+)
+"""Asked for a glyph in this order, as far as they are installed; the first is matplotlib's own."""
+
+
+def image(figure: Figure, kind: str, *, dpi: int = 150) -> bytes:
+    """A figure as a PNG, SVG or PDF file; the same figure makes the same file."""
+    import matplotlib as mpl
+
+    make_legible(figure)
+    buffer = io.BytesIO()
+    dated: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
+    with mpl.rc_context({"svg.hashsalt": "optgap"}):
+        figure.savefig(buffer, format=kind, dpi=dpi, metadata=dated)
+    return buffer.getvalue()
+
+
+def make_legible(figure: Figure) -> None:
+    """Make the texts of a figure ones that can be drawn.
+
+    ``$`` is a letter and no mathematics, what is too long is cut, and a character that no
+    installed font has is a box.
+    """
+    from matplotlib.text import Text
+    from matplotlib.ticker import FuncFormatter
+
+    for ax in figure.get_axes():
+        for axis in (ax.xaxis, ax.yaxis):
+            formatter = axis.get_major_formatter()
+            if isinstance(formatter, FuncFormatter):  # names at ticks come from it once more
+                axis.set_major_formatter(FuncFormatter(_drawable_ticks(formatter)))
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
+        text.set_text(drawable(text.get_text()))
+        if not text.get_text().isascii():
+            text.set_fontfamily(_installed())
+
+
+def labelled(name: str) -> str:
+    """`name` as a legend's text: matplotlib leaves out what is empty or begins with ``_``."""
+    return f" {name}" if not name or name.startswith("_") else name
+
+
+def _drawable_ticks(formatter: Callable[[float, int | None], str]) -> Callable[..., str]:
+    return lambda value, place=None: drawable(formatter(value, place), LONGEST_TICK)
+
+
+def drawable(text: str, longest: int = LONGEST) -> str:
+    """`text` cut to what has room, with boxes for characters that no installed font has."""
+    if len(text) > longest:
+        text = text[: longest - 1] + "…"
+    if text.isascii():
+        return text
+    return "".join(c if c.isspace() or ord(c) in _glyphs() else MISSING for c in text)
+
+
+@cache
+def _installed() -> list[str]:
+    from matplotlib.font_manager import fontManager
+
+    there = {font.name for font in fontManager.ttflist}
+    return [name for name in FONTS if name in there]
+
+
+@cache
+def _glyphs() -> frozenset[int]:
+    """The characters that the installed fonts have together."""
+    from matplotlib.font_manager import FontProperties, findfont, get_font
+
+    def of(name: str) -> Iterable[int]:
+        return get_font(findfont(FontProperties(family=name))).get_charmap()
+
+    return frozenset(code for name in _installed() for code in of(name))

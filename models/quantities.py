@@ -1,0 +1,199 @@
+"""Quantities with their units, and the values that are believed: one table for all that is read.
+
+A value outside its range is most likely in another unit. Ranges are wide: what exists, and room.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal
+
+from optgap.models.errors import InputError, NoQuote
+
+LOGGER = logging.getLogger("optgap.units")
+GO_ON = "--no-strict (strict=False) goes on"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A canonical column: what it means, its unit, and where its values are believed.
+
+    Parameters
+    ----------
+    low, high: outside them a value is taken for one in another unit; 0 is always believed.
+    units: the factor to the canonical unit for each unit that a user may name.
+    source: what there is at both ends.
+    judged: whether each value has to lie within the range, or the largest of a column.
+    """
+
+    meaning: str
+    unit: str
+    low: float = 0.0
+    high: float = math.inf
+    units: Mapping[str, float] = field(default_factory=dict)
+    source: str = ""
+    judged: Literal["each", "largest"] = "each"
+
+    def expected(self, value: float) -> str:
+        """The range in words, and the unit that `value` is probably in."""
+        range_ = f"{self.low:,.10g} to {self.high:,.10g} {self.unit}"
+        for unit, factor in self.units.items():
+            if factor != 1 and self.low <= value * factor <= self.high:
+                return f"{range_} ({value:,.10g} {unit} would be {value * factor:,.10g})"
+        return range_
+
+
+_TIME = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
+_POWER = {"W": 1.0, "mW": 1e-3, "kW": 1e3}
+_CLOCK = {"MHz": 1.0, "GHz": 1e3, "kHz": 1e-3, "Hz": 1e-6}
+_ENERGY = {"J": 1.0, "mJ": 1e-3, "kJ": 1e3, "Wh": 3600.0}
+_SHARE = {"fraction": 1.0, "%": 1e-2}
+_PERCENT = {"%": 1.0, "fraction": 100.0}
+_GB = {"GB": 1.0, "MB": 1e-3, "bytes": 1e-9}
+_MIB = {"MiB": 1.0, "GiB": 1024.0, "KiB": 1 / 1024, "bytes": 1 / 1024**2}
+_CPU = {"milli-vCPU": 1.0, "vCPU": 1000.0}
+
+BOARDS = "5 W (embedded modules) to 1,400 W (GB300, MI355X) by their data sheets"
+CLOCKS = "135 MHz (V100's lowest) to 3,000 MHz (boost clocks of 2025) by nvidia-smi -q -d CLOCK"
+LOGS = "no log of Philly, Helios, PAI or the Parallel Workloads Archive has a run of 116 days"
+
+MEASURED: Mapping[str, Quantity] = {
+    "frequency_mhz": Quantity("core clock", "MHz", 50, 5000, _CLOCK, CLOCKS),
+    "memory_mhz": Quantity("memory clock", "MHz", 50, 20000, _CLOCK, "405 MHz to 14 GHz (GDDR6X)"),
+    "power_w": Quantity("mean power of one GPU", "W", 1, 2500, _POWER, BOARDS),
+    "power_limit_w": Quantity("power limit of one GPU", "W", 10, 2500, _POWER, BOARDS),
+    "time_s": Quantity(
+        "time of the run, or of one iteration", "s", 1e-7, 1e6, _TIME, "a kernel to eleven days"
+    ),
+    "sync_s": Quantity("synchronisation inside time_s", "s", 0, 1e6, _TIME),
+    "energy_j": Quantity("energy of the run, all GPUs", "J", 1e-7, 1e9, _ENERGY),
+    "gpus": Quantity("GPUs of the job", "GPUs", 1, 1e5),
+    "nodes": Quantity("nodes of the job", "nodes", 1, 1e5),
+    "gpus_on_node": Quantity("GPUs on its fullest node", "GPUs", 1, 64),
+    "local_batch": Quantity("samples per GPU and iteration", "samples", 0, 1e7),
+    "global_batch": Quantity("samples per iteration", "samples", 0, 1e9),
+    "dram_active": Quantity("DRAM-active share, mean of the GPUs", "0..1", 0, 1.0, _SHARE),
+    "dram_sum": Quantity("DRAM-active share summed over the GPUs", "0..GPUs", 0, 64),
+    "fp_active": Quantity("floating-point share, mean of the GPUs", "0..1", 0, 3.0, _SHARE),
+    "util_percent": Quantity("GPU utilisation", "%", 0, 100, _PERCENT),
+    "util_sum_percent": Quantity("utilisation summed over co-located jobs", "%", 0, 6400),
+    "speed": Quantity("speed relative to running alone", "1 = alone", 0, 3),
+    "samples": Quantity("samples behind the row", "samples", 0),
+}
+"""Canonical columns of profiles by name; it is their medians that are judged."""
+
+GIVEN: Mapping[str, Quantity] = {
+    "avg_power_per_gpu_w": MEASURED["power_w"],
+    "power_w": MEASURED["power_w"],
+    "full_w": MEASURED["power_w"],
+    "p_max_w": MEASURED["power_w"],
+    "idle_w": Quantity("power of an idle GPU", "W", 0.5, 1000, _POWER, "2 W (modules) to 200 W"),
+    "server_static_w": Quantity(
+        "power of a server but for its GPUs", "W", 15, 50_000, _POWER, "20 W to 4 kW (DGX B300)"
+    ),
+    "frequency_mhz": MEASURED["frequency_mhz"],
+    "f_min_mhz": MEASURED["frequency_mhz"],
+    "f_max_mhz": MEASURED["frequency_mhz"],
+    "memory_gb": Quantity(
+        "memory that a task holds of a GPU", "GB", 0, 1024, _GB, "at most what a GPU has"
+    ),
+    "gpu_memory_gb": Quantity("memory of a GPU", "GB", 1, 1024, _GB, "2 GB to 288 GB (MI355X)"),
+    "node_memory_mib": Quantity(
+        "memory of a node", "MiB", 1024, 1e8, _MIB, "Alibaba 2023: 60 GiB to 1 TiB"
+    ),
+    "node_cpu_milli": Quantity(
+        "processors of a node", "milli-vCPU", 1000, 1e7, _CPU, "Alibaba 2023: 16 to 128 vCPU"
+    ),
+    "duration_s": Quantity("run time of a job", "s", 1e-3, 1e7, _TIME, LOGS),
+    "runtime_s": Quantity("run time of an application", "s", 1e-3, 1e7, _TIME, LOGS),
+    "iteration_s": MEASURED["time_s"],
+    "util_percent": Quantity(
+        "GPU utilisation", "%", 1, 100, _PERCENT, "not all of a table is below 1 %", "largest"
+    ),
+}
+"""What problems are made of, by the names of columns and settings; every value is judged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A value that is not believed.
+
+    Parameters
+    ----------
+    where: whose it is.
+    value: it, in the unit that it should have.
+    quantity: what it is about.
+    more: how many others there are.
+    """
+
+    where: str
+    value: float
+    quantity: Quantity
+    more: int = 0
+
+    def error(self, source: str) -> InputError:
+        """The same as an error that says how to go on."""
+        expected = f"{self.quantity.expected(self.value)}; {GO_ON}"
+        return InputError(source, self.where, NoQuote(self.found), expected)
+
+    @property
+    def found(self) -> str:
+        """The value, and how many others are like it."""
+        return f"{self.value:,.10g}" + (f" (and {self.more} more)" if self.more else "")
+
+
+def doubts(name: str, values: Any, where: Callable[[int], str]) -> list[Doubt]:
+    """The first of the values that is not believed, or nothing.
+
+    Parameters
+    ----------
+    name: the key of `GIVEN`.
+    values: numbers; what is NaN or 0 is passed over.
+    where: whose the k-th value is.
+    """
+    import numpy as np  # here, so that the table alone is light
+
+    quantity = GIVEN[name]
+    array = np.asarray(values, dtype=np.float64).ravel()
+    known = np.flatnonzero(np.isfinite(array) & (array != 0))
+    if quantity.judged == "largest" and known.size:
+        known = known[[int(np.argmax(array[known]))]]
+    bad = known[(array[known] < quantity.low) | (array[known] > quantity.high)]
+    if not bad.size:
+        return []
+    first = int(bad[0])
+    return [Doubt(where(first), float(array[first]), quantity, int(bad.size) - 1)]
+
+
+def settings_doubted(settings: Mapping[str, Any]) -> list[Doubt]:
+    """Those of the settings that are not believed, by their names."""
+    return [
+        doubt
+        for name, value in settings.items()
+        if name in GIVEN and isinstance(value, (int, float)) and not isinstance(value, bool)
+        for doubt in doubts(name, [value], lambda _, name=name: name)  # type: ignore[misc]
+    ]
+
+
+def judge(found: Sequence[Doubt], source: str, strict: bool) -> None:
+    """Refuse the first doubt; without `strict`, warn of each.
+
+    Raises
+    ------
+    InputError: with `strict`, for the first doubt.
+    """
+    for doubt in found:
+        if strict:
+            raise doubt.error(source)
+        expected = doubt.quantity.expected(doubt.value)
+        warn(f"{source}: {doubt.where}: found {doubt.found}, expected {expected}")
+
+
+@cache  # one line, however often a problem is handed over
+def warn(text: str) -> None:
+    """One line about what was read, once."""
+    LOGGER.warning("warning: %s", text)

@@ -1,0 +1,229 @@
+"""The one door for files that are read: regular files of a bounded size, unpacked on the way."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import os
+import re
+import stat
+import sys
+import zlib
+from collections import deque
+from collections.abc import Iterator
+from typing import IO, Protocol
+
+from optgap.models.errors import InputError, NoQuote
+
+Path = str | os.PathLike[str]
+
+VARIABLE = "OPTGAP_READ_LIMIT"
+"""The environment variable that raises or lowers the limit: bytes, or a size such as ``4GiB``."""
+LIMIT = 1 << 30
+"""Bytes of a file, unpacked, without that variable: a log of ten million jobs is smaller."""
+STANDARD_INPUT = "-"
+MAGIC = b"\x1f\x8b"
+"""How a gzip file begins."""
+CHUNK = 1 << 20
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
+_KINDS = {
+    stat.S_ISFIFO: "a pipe",
+    stat.S_ISCHR: "a device",
+    stat.S_ISBLK: "a device",
+    stat.S_ISSOCK: "a socket",
+}
+
+
+class Readable(Protocol):
+    """What bytes come from, piece by piece."""
+
+    def read(self, size: int, /) -> bytes:
+        """The next `size` bytes, or what is left."""
+
+
+class Held(os.PathLike[str]):
+    """A table or a document in memory that stands where a path could.
+
+    Parameters
+    ----------
+    name: what messages call it, and what a path's name is otherwise used for.
+    text: what a file would hold.
+    first_row: what messages call the first row below the header (2 in a file).
+    """
+
+    def __init__(self, name: str, text: str, first_row: int = 0) -> None:
+        self.name = name
+        self.text = text
+        self.first_row = first_row
+
+    def __fspath__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def read_limit() -> int:
+    """How many bytes of a file are read at most.
+
+    Raises
+    ------
+    InputError: when the environment names a limit that is no size.
+    """
+    text = os.environ.get(VARIABLE, "").strip()
+    if not text:
+        return LIMIT
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise InputError(VARIABLE, "", text, "a size such as 4GiB")
+    return int(float(match[1]) * 1024 ** " kmgt".index(match[2].lower() or " "))
+
+
+def read_bytes(path: Path, *, stdin: bool = False) -> bytes:
+    """The content of a file, unpacked when it is gzip.
+
+    Parameters
+    ----------
+    stdin: whether ``-`` stands for standard input.
+
+    Raises
+    ------
+    InputError: for a file that cannot be read, is no regular file, changes while it is read, has
+        more bytes than `read_limit`, packed or unpacked, or is named ``.gz`` without being gzip.
+    """
+    if isinstance(path, Held):
+        return path.text.encode()
+    if stdin and path == STANDARD_INPUT:
+        return _unpacked(b"".join(_chunks(sys.stdin.buffer, "standard input")), "standard input")
+    source = os.fspath(path)
+    try:
+        with open(path, "rb", opener=_open) as file:
+            before = _size(file, source)
+            data = b"".join(_chunks(file, source))
+            after = os.fstat(file.fileno()).st_size
+    except OSError as error:
+        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
+    except ValueError as error:  # a NUL byte in the name
+        if isinstance(error, InputError):
+            raise
+        raise InputError(source, "", NoQuote(error), "a readable file") from None
+    if not before == len(data) == after:
+        found = NoQuote(f"{max(after, len(data))} bytes after {before} when opened")
+        raise InputError(source, "", found, "a file that is not being written to")
+    if data.startswith(MAGIC):
+        return _unpacked(data, source)
+    if source.endswith(".gz"):
+        raise InputError(source, "byte 0", data[:4], "a gzip file, as its name says")
+    return data
+
+
+def read_text(path: Path, *, stdin: bool = False) -> str:
+    """The content of a file as text, as `read_bytes` has it.
+
+    Raises
+    ------
+    InputError: as `read_bytes`, and for what is no UTF-8 text.
+    """
+    return decode(read_bytes(path, stdin=stdin), os.fspath(path))
+
+
+def require_regular(path: Path) -> None:
+    """Refuse what `read_bytes` would not even begin to read; for readers of their own.
+
+    Raises
+    ------
+    InputError: as `read_bytes`.
+    """
+    source = os.fspath(path)
+    try:
+        with open(path, "rb", opener=_open) as file:
+            _size(file, source)
+    except OSError as error:
+        raise InputError(source, "", NoQuote(error.strerror or error), "a readable file") from None
+
+
+def decode(data: bytes, source: str) -> str:
+    """UTF-8 text, with or without a byte-order mark.
+
+    Raises
+    ------
+    InputError: naming the row of what is no such text.
+    """
+    marks = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    looks_wide = data[1:8:2] == b"\0\0\0\0" or data[0:8:2] == b"\0\0\0\0"
+    if data.startswith(marks) or looks_wide:
+        expected = "UTF-8 (iconv -f UTF-16 -t UTF-8 converts it)"
+        raise InputError(source, "", NoQuote("UTF-16 or UTF-32 text"), expected)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        found = error.object[error.start : error.start + 4]
+        row = data.count(b"\n", 0, error.start) + 1
+        raise InputError(source, f"row {row}", found, "UTF-8 text") from None
+    if "\0" in text:
+        row = text.count("\n", 0, text.index("\0")) + 1
+        raise InputError(source, f"row {row}", NoQuote("a NUL byte"), "text")
+    return text
+
+
+def _open(path: str, flags: int) -> int:
+    """Open without waiting for somebody to write into a pipe."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _size(file: IO[bytes], source: str) -> int:
+    """The size of an open regular file within the limit."""
+    status = os.fstat(file.fileno())
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((text for test, text in _KINDS.items() if test(status.st_mode)), "no file")
+        raise InputError(source, "", NoQuote(kind), "a regular file")
+    if status.st_size > read_limit():
+        raise _too_large(source, status.st_size)
+    return status.st_size
+
+
+def _chunks(file: Readable, source: str, known: str = "") -> Iterator[bytes]:
+    """What is left of a stream, piece by piece.
+
+    Raises
+    ------
+    InputError: once it is more than the limit.
+    """
+    limit, total = read_limit(), 0
+    while chunk := file.read(CHUNK):
+        total += len(chunk)
+        if total > limit:
+            raise _too_large(source, None, known)
+        yield chunk
+
+
+def _unpacked(data: bytes, source: str) -> bytes:
+    """The content of a gzip file; whatever does not begin like one stays as it is."""
+    if not data.startswith(MAGIC):
+        return data
+    try:
+        # The last four bytes of a whole file tell its size, modulo 4 GiB. Where that is too much
+        # it is unpacked into nothing: to see whether the file is too large, or cut off.
+        if int.from_bytes(data[-4:], "little") > read_limit():
+            with gzip.open(io.BytesIO(data)) as stream:
+                deque(_chunks(stream, source, " unpacked"), maxlen=0)
+        with gzip.open(io.BytesIO(data)) as stream:
+            return b"".join(_chunks(stream, source, " unpacked"))
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(source, "", NoQuote(error), "a whole gzip file") from None
+
+
+def _too_large(source: str, size: int | None, known: str = "") -> InputError:
+    limit = _shown(read_limit())
+    found = NoQuote((f"more than {limit}" if size is None else _shown(size)) + known)
+    expected = f"at most {limit} (the environment variable {VARIABLE}=8GiB would allow 8 GiB)"
+    return InputError(source, "", found, expected)
+
+
+def _shown(size: int) -> str:
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if size >= 1024**power:
+            return f"{size / 1024**power:.4g} {unit}"
+    return f"{size} bytes"

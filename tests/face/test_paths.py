@@ -1,0 +1,188 @@
+"""From Python: a path will do wherever a problem or a solution is expected, and tables make one."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pandas as pd
+import pytest
+from conftest import two_nodes_problem
+from trust.samples import TABLES
+
+import optgap
+from optgap.contract import Problem
+from optgap.models.errors import InputError
+from optgap.registry import FAMILIES
+
+CALLS: dict[str, Callable[[Any], Any]] = {
+    "solve": lambda problem: optgap.solve(problem).objective,
+    "bound": lambda problem: optgap.bound(problem).bound,
+    "run": lambda problem: optgap.run(problem, "pwr").objective,
+    "compare": lambda problem: optgap.compare(problem, "pwr").best_bound,
+    "explain": lambda problem: optgap.explain(problem, "pwr", beside=()).objective,
+    "conflict": lambda problem: optgap.conflict(problem),
+    "check": lambda problem: optgap.check(problem, "solution.json").objective,
+    "load": lambda problem: optgap.load("result.json", problem).objective,
+    "save": lambda problem: optgap.save(optgap.load("solution.json", problem), "s.json", problem),
+    "plot_solution": lambda problem: type(optgap.plot_solution("solution.json", problem)),
+}
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    problem = two_nodes_problem()
+    result = optgap.run(problem, "pwr")
+    optgap.save(problem, "problem.json")
+    optgap.save(result, "result.json")
+    optgap.save(result.solution, "solution.json", "problem.json")
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_path_stands_for_the_problem_in_it(name: str) -> None:
+    expected = CALLS[name](two_nodes_problem())
+    assert CALLS[name]("problem.json") == expected
+    assert CALLS[name](Path("problem.json")) == expected
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (3, "problem: found a int, expected a problem, or the path of a file with one"),
+        ({"schema": "x"}, "problem: found a dict, expected a problem, or the path"),
+        ("placement", r"found the family placement, expected .*optgap.generate\('placement'\)"),
+        ("missing.json", "missing.json: found No such file"),
+        ("solution.json", "expected 'optgap.placement.problem/1'"),
+    ],
+)
+def test_what_is_no_problem_is_told_what_is_expected(name: str, wrong: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        CALLS[name](wrong)
+
+
+def test_a_solution_may_be_itself_a_result_a_document_or_a_path() -> None:
+    problem = two_nodes_problem()
+    result = optgap.run(problem, "pwr")
+    document = json.loads(Path("solution.json").read_text())
+    for given in (result.solution, result, document, "solution.json", Path("result.json")):
+        assert optgap.check("problem.json", given).objective == result.objective
+    assert optgap.check(problem, optgap.load("result.json")).objective == result.objective
+
+
+@pytest.mark.parametrize("wrong", [None, 3, [(0, [0])], optgap.generate("queueing", "small")])
+def test_what_is_no_solution_is_told_what_is_expected(wrong: Any) -> None:
+    with pytest.raises(InputError, match=r"solution: found a .*expected a solution of placement"):
+        optgap.check("problem.json", wrong)
+    bound = optgap.bound("problem.json")
+    with pytest.raises(InputError, match="found a result with no solution"):
+        optgap.check("problem.json", bound)
+
+
+def test_other_arguments_of_a_wrong_type_are_told_what_is_expected() -> None:
+    for call, said in (
+        (lambda: optgap.compare("problem.json", 3), "found a int, expected names"),
+        (lambda: optgap.compare("problem.json", "pwr", None), "found a NoneType, expected names"),
+        (lambda: optgap.solve("problem.json", 3), "found 3, expected a name"),
+        (lambda: optgap.run("problem.json", None), "a function, or a class"),
+        (lambda: optgap.run("problem.json", "pwr", time_limit="3"), "a positive number of seconds"),
+        (lambda: optgap.compare("problem.json", time_limit=True), "a positive number of seconds"),
+        (lambda: optgap.generate(["placement"]), "expected one of placement"),
+        (lambda: optgap.save(3, "x.json"), "save: found a int, expected a problem, a solution"),
+        (lambda: optgap.save(optgap.load("solution.json", "problem.json"), "x.json"), "problem="),
+        (lambda: optgap.plot_solution(3), "no problem"),
+    ):
+        with pytest.raises(InputError, match=said):
+            call()
+    assert not Path("x.json").exists()
+
+
+def test_generate_says_that_it_gives_a_problem() -> None:
+    assert get_type_hints(optgap.generate)["return"] is Problem
+    assert get_type_hints(optgap.problem)["return"] is Problem
+
+
+def tables(family: str, folder: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, str]]:
+    """The same tables as paths and in memory, and the settings that go with them."""
+    texts, settings = TABLES[family]
+    paths, held = {}, {}
+    for name, text in texts.items():
+        path = folder / f"{name}.csv"
+        path.write_text(text)
+        paths[name] = path
+        is_json = text.startswith("{")
+        held[name] = json.loads(text) if is_json else pd.read_csv(io.StringIO(text))
+    return paths, held, settings
+
+
+def lasting(problem: Problem) -> dict[str, Any]:
+    """A problem without the names of files that it comes from."""
+    document = json.loads(json.dumps(problem.to_json()))
+    return {k: v for k, v in document.items() if k not in ("name", "origin")}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_tables_make_the_same_problem_as_paths_frames_and_on_the_command_line(
+    family: str, tmp_path: Path, cli: Callable[..., Any]
+) -> None:
+    paths, held, settings = tables(family, tmp_path)
+    problem = optgap.problem(family, **paths, **settings)
+    options = [part for name, path in paths.items() for part in (f"--{name}", str(path))]
+    options += [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
+    assert cli("generate", family, *options, "-o", "by-cli.json").code == 0
+    assert lasting(problem) == lasting(optgap.load("by-cli.json"))
+    assert lasting(optgap.problem(family, **held, **settings)) == lasting(problem)
+    assert lasting(optgap.generate(family, **paths, **settings)) == lasting(problem)
+
+
+def test_a_frame_may_have_gaps_an_index_and_columns_of_numpy() -> None:
+    frame = pd.DataFrame(
+        {
+            "job": ["a", "b"],
+            "arrival_s": [0.5, 0],
+            "duration_s": [1, 2.25],
+            "gpus": [1, 2],
+            "estimate_s": [3, None],
+        }
+    ).set_index("job")
+    problem: Any = optgap.problem("queueing", jobs=frame, nodes=1)
+    assert problem.jobs.names == ("b", "a")
+    assert problem.jobs.estimate_s.tolist() == [2.25, 3]
+    columns = {name: frame.reset_index()[name].to_numpy() for name in ("job", "arrival_s", "gpus")}
+    again: Any = optgap.problem("queueing", jobs={**columns, "duration_s": [1, 2.25]}, nodes=1)
+    assert again.jobs.duration_s.tolist() == [2.25, 1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({}, r"problem\('queueing'\): found nothing, expected a table jobs, of: jobs \(job,"),
+        ({"tasks": "x.csv"}, "found tasks, expected a table jobs"),
+        ({"jobs": 3}, "jobs: found a int, expected a path, or a table: job,arrival_s"),
+        ({"jobs": "missing.csv"}, "missing.csv: found No such file"),
+        ({"jobs": {"job": ["a"], "gpus": [1, 2]}}, "jobs: found .*expected columns of one length"),
+        ({"jobs": {"job": ["a"]}}, "jobs: columns: found job, expected a column arrival_s"),
+        (
+            {"jobs": {"job": ["a"], "arrival_s": [0], "duration_s": [1], "gpus": [1.5]}},
+            "jobs: row 0, column gpus: found '1.5', expected an integer",
+        ),
+        (
+            {"jobs": {"job": ["a"], "arrival_s": [0], "duration_s": [1], "gpus": [1]}, "x": 1},
+            "found x, expected a parameter of CSV files: nodes",
+        ),
+    ],
+)
+def test_tables_that_make_no_problem_are_told_what_is_expected(
+    arguments: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(InputError, match=said):
+        optgap.problem("queueing", **arguments)
+
+
+def test_a_preset_beside_tables_is_refused() -> None:
+    with pytest.raises(InputError, match="found it beside tables"):
+        optgap.generate("queueing", "small", jobs="jobs.csv")
