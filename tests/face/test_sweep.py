@@ -402,7 +402,7 @@ def test_a_process_that_dies_takes_no_other_run_with_it() -> None:
     }
     done = swept(document, "processes", jobs=2)
     assert len(done.rows) == 4
-    assert {row["method"] for row in done.failed} == {"own.py:kills(when=1)"}
+    assert {row["method"] for row in done.failed} == {"own.py:kills(when=1)"}, done.failed
     assert len(done.failed) == 1
     assert "worker process died" in done.failed[0]["error"]
 
