@@ -54,7 +54,7 @@ format: $(STAMP) ## format the code
 compare: $(STAMP) ## every policy of five families against a proven bound; then 1,213 nodes, four loads
 	@mkdir -p out
 	$(BIN)/optgap compare --json out/overview.json --plot out/overview.png
-	$(BIN)/optgap compare placement --preset alibaba --sweep load=0.3,0.5,0.7,0.85 \
+	$(BIN)/optgap compare placement --preset alibaba --sweep load=0.3,0.5,0.7,0.85 --methods 'patterns(rounds=12)' \
 	  --json out/compare.json --plot out/compare.png
 
 bench: $(STAMP) ## every family beside its rivals, 1x to 16x: out/bench.json and a table

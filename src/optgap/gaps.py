@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from optgap.api import choose_method, choose_policy, close, execute, require_time_limit
@@ -25,6 +26,7 @@ from optgap.models.errors import InputError, NoQuote, RefereeError, one_of
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Result, Status, Termination, relative_gap
 from optgap.parameters import call_text, split_call, split_list, typed
+from optgap.processes import side_by_side
 from optgap.registry import Runnable, family
 from optgap.registry import method as find_method
 from optgap.registry import policy as find_policy
@@ -108,9 +110,15 @@ def sweep(
     limits: Limits | None = None,
     progress: Progress = silent,
     parts: bool = False,
+    processes: int | None = 1,
     **params: Any,
 ) -> ComparisonSet:
     """Compare on a preset made anew for each value of one of its parameters.
+
+    Parameters
+    ----------
+    processes: how many values at a time, each in a process of its own, which functions as policies
+        cannot be sent to; None for as many as there are cores.
 
     Raises
     ------
@@ -122,22 +130,33 @@ def sweep(
     problems = [
         generate(family_name, preset, seed=seed, **{**params, parameter: value}) for value in wanted
     ]
-    done: list[Comparison] = []
-    for problem in problems:
-        if done and limits.interrupted.is_set():
-            break
-        done.append(
-            compare(
-                problem,
-                policies,
-                methods,
-                time_limit=time_limit,
-                seed=seed,
-                limits=limits,
-                parts=parts,
-            )
-        )
-    return ComparisonSet(parameter, tuple(wanted[: len(done)]), tuple(done))
+    asked = {"time_limit": time_limit, "seed": seed, "parts": parts}
+    works = [
+        partial(_compared, problem, policies, methods, asked, f"{parameter}={value}")
+        for value, problem in zip(wanted, problems, strict=True)
+    ]
+    outcomes = side_by_side(works, limits, processes=processes)
+    for outcome in outcomes:
+        if outcome.error is not None:
+            raise outcome.error
+    done = [(v, o.answer) for v, o in zip(wanted, outcomes, strict=True) if o.answer is not None]
+    return ComparisonSet(parameter, tuple(v for v, _ in done), tuple(made for _, made in done))
+
+
+def _compared(
+    problem: Problem,
+    policies: Policies,
+    methods: Methods,
+    asked: Mapping[str, Any],
+    label: str,
+    limits: Limits,
+) -> Comparison:
+    """One value of a sweep."""
+
+    def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
+        limits.progress(f"{label}: {phase}", incumbent, bound)
+
+    return compare(problem, policies, methods, limits=limits.each(None, tell), **asked)
 
 
 def method_names(family_name: str, methods: Methods) -> list[str]:

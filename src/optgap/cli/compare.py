@@ -130,7 +130,7 @@ def command(
             work = partial(drawn or gaps.compare, from_preset(name, preset, own, seed))
         else:
             key, values = _swept(sweep)
-            work = partial(gaps.sweep, name, key, values, preset=preset, **own)
+            work = partial(gaps.sweep, name, key, values, preset=preset, processes=None, **own)
     wanted = gaps.chosen(name, policies, methods, given, beside)
     work = partial(work, policies=wanted[0], methods=wanted[1], time_limit=time_limit, seed=seed)
     answer = interruptible(lambda limits: work(limits=limits, parts=parts), quiet=quiet)
