@@ -15,7 +15,7 @@ from typing import Any, Literal
 from optgap.models.errors import InputError, NoQuote
 
 LOGGER = logging.getLogger("optgap.units")
-GO_ON = "--no-strict (strict=False) goes on"
+GO_ON = "strict=False (--no-strict, --set strict=false) goes on"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ GIVEN: Mapping[str, Quantity] = {
     "p_max_w": MEASURED["power_w"],
     "idle_w": Quantity("power of an idle GPU", "W", 0.5, 1000, _POWER, "2 W (modules) to 200 W"),
     "server_static_w": Quantity(
-        "power of a server but for its GPUs", "W", 15, 50_000, _POWER, "20 W to 4 kW (DGX B300)"
+        "power of a server but for its GPUs", "W", 5, 50_000, _POWER, "20 W to 4 kW (DGX B300)"
     ),
     "frequency_mhz": MEASURED["frequency_mhz"],
     "f_min_mhz": MEASURED["frequency_mhz"],

@@ -47,8 +47,11 @@ def from_preset(
     wanted = {"strict": True, **given, **params}
     strict = typed({"strict": wanted.pop("strict")}, {"strict": True}, entry.name, "--set")
     values = typed(wanted, entry.params, entry.name, "--set")
-    judge(settings_doubted(values), "--set", strict["strict"])
+    if strict["strict"]:
+        judge(settings_doubted(values), "--set", True)
     made: Problem = entry.load()(seed=seed, **values)
+    if not strict["strict"]:
+        family(family_name).judge(made, made.name, False)
     return made
 
 

@@ -82,7 +82,7 @@ class FamilySpec:
         values = typed(given, _keywords(function, skip=("seed", *self.files)), "CSV files", "--set")
         strict = values.get("strict", True)
         if strict:  # before they make nonsense of everything else
-            judge(settings_doubted(values), "--set", strict)
+            judge(settings_doubted(values), "--set", True)
         problem: Problem = function(**files, seed=seed, **values)
         self.judge(problem, problem.name, strict)
         return problem

@@ -75,6 +75,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 DONE, FAILED, BAD_INPUT, PARTIAL, INFEASIBLE = 0, 1, 2, 3, 4
 """Exit codes."""
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 our own failure, 2 input that cannot be used, "
+    "3 stopped by a limit or an interrupt, 4 there is no solution."
+)
 
 # ClickException, wherever this version of typer keeps it
 UsageProblem: type[Exception] = typer.BadParameter.__mro__[2]
@@ -121,6 +125,7 @@ def group() -> LazyGroup:
     return LazyGroup(
         name="optgap",
         help="How far is a GPU-cluster scheduler from optimal?",
+        epilog=EXIT_CODES,
         commands={name: TyperCommand(name=name, help=text) for name, text in COMMANDS.items()},
         params=own_options(),
     )

@@ -150,7 +150,8 @@ def _instances(grid: _Grid, spec: FamilySpec) -> Iterator[tuple[Instance, Sequen
     for text in presets:
         entry, given = preset_entry(spec.name, text)
         for values in _products(_table(grid, "instance")):
-            params = typed({**given, **values}, entry.params, entry.name, grid.source)
+            known = {**entry.params, "strict": True}
+            params = typed({**given, **values}, known, entry.name, grid.source)
             label = call_text(entry.name, params)
             full = {**entry.params, **params}
             if grid.instance_seeds is None:  # drawn with the seed that the run has, too
