@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.uncertainty import interval, samples
 from optgap.models.errors import InputError
-from optgap.models.figures import image, labelled
+from optgap.models.figures import LONGEST, image, labelled
 from optgap.models.jsonio import write_bytes
 
 if TYPE_CHECKING:
@@ -41,8 +42,18 @@ def _fitted(report: FitReport[Any]) -> Profile:
 
 
 def _unit(name: str) -> str:
+    """A column as an axis names it: ``frequency (MHz)`` for ``frequency_mhz``, ``GPUs``."""
     quantity = QUANTITIES.get(name)
-    return f"{name} ({quantity.unit})" if quantity else name
+    if quantity is None or quantity.unit.lower() == name:
+        return quantity.unit if quantity else name
+    return f"{_words(name)} ({quantity.unit})"
+
+
+def _words(name: str) -> str:
+    """``frequency`` for ``frequency_mhz``, ``local batch`` for ``local_batch``."""
+    quantity = QUANTITIES.get(name)
+    ending = f"_{quantity.unit.lower()}" if quantity else ""
+    return name.removesuffix(ending).removesuffix("_percent").replace("_", " ")
 
 
 def plot_measured(report: FitReport[Any], ax: Axes | None = None) -> Axes:
@@ -51,11 +62,11 @@ def plot_measured(report: FitReport[Any], ax: Axes | None = None) -> Axes:
     estimator = report.fit.estimator
     if report.held_out is not None:
         measured, predicted = report.held_out.measured, report.held_out.predicted
-        title = "held out"
+        title = "rows held out"
     else:
         table = _fitted(report)
         measured, predicted = table.numbers(estimator.response), report.fit.predict(table)
-        title = "in sample"
+        title = "the rows fitted to"
     axes.scatter(measured, predicted, s=8, alpha=0.5)
     ends = [min(measured.min(), predicted.min()), max(measured.max(), predicted.max())]
     axes.plot(ends, ends, color="black", linewidth=1)
@@ -80,6 +91,7 @@ def plot_residuals(report: FitReport[Any], ax: Axes | None = None) -> Axes:
     axes.axhline(0, color="black", linewidth=1)
     axes.set_xlabel(_unit(over))
     axes.set_ylabel("predicted − measured (%)")
+    axes.set_title("residuals of the rows fitted to", fontsize="medium")
     return axes
 
 
@@ -88,35 +100,42 @@ def plot_curve(report: FitReport[Any], ax: Axes | None = None, seed: int = 0) ->
 
     A model of one input is drawn on a fine grid, the columns it may use besides held at the
     values of the group's middle row. A model of several is drawn through the rows measured,
-    one line per value of its second input.
+    one line per value of its second input: of one group each in a colour of its own, of several
+    all in the group's, the darker the greater the value.
     """
     axes = _axes(ax)
     estimator = report.fit.estimator
     table = _fitted(report)
     rng = np.random.default_rng(seed)
     palette = "tab10" if len(report.fit.fits) <= 10 else "tab20"
+    several, alone = len(estimator.needs) > 1, len(report.fit.fits) == 1
     for k, (title, rows) in enumerate(table.groups(report.fit.by)):
         fit: Estimator = report.fit.fits[title]
         part = table.take(rows)
         over = part.numbers(estimator.needs[0])
-        several = len(fit.needs) > 1
         dots = "0.7" if several else _colour(palette, k)
         axes.scatter(over, part.numbers(fit.response), s=8, alpha=0.5, color=dots)
         lines = _lines(part, fit) if several else [(title, _grid(part, estimator.needs[0]))]
         drawn = samples(fit, BAND_SAMPLES, rng)
         for number, (name, line) in enumerate(lines):
-            colour = _colour(palette, k + number)
-            shown = name if k < MANY_GROUPS and name else None
+            colour = _colour(palette, number if several and alone else k)
+            shown = name if alone else title if number == len(lines) - 1 else ""  # each once
             low, high = interval(drawn, line)
             places, middle = _by_place(line.numbers(fit.needs[0]), fit.predict(line))
-            axes.plot(places, middle, color=colour, label=shown and labelled(shown))
+            dark = 1.0 if alone else 0.3 + 0.7 * (number + 1) / len(lines)
+            label = labelled(shown) if shown else None
+            axes.plot(places, middle, color=colour, alpha=dark, label=label)
             bottom = _by_place(line.numbers(fit.needs[0]), low)[1]
             top = _by_place(line.numbers(fit.needs[0]), high)[1]
-            axes.fill_between(places, bottom, top, color=colour, alpha=0.2, linewidth=0)
+            axes.fill_between(places, bottom, top, color=colour, alpha=0.2 * dark, linewidth=0)
     axes.set_xlabel(_unit(estimator.needs[0]))
     axes.set_ylabel(_unit(estimator.response))
+    about = "fitted, with its 90 % band"
+    if several and not alone:
+        about += f"; dark: large {_words(estimator.needs[1])}"
+    axes.set_title(about, fontsize="medium")
     if axes.get_legend_handles_labels()[1] and len(report.fit.fits) <= MANY_GROUPS:
-        _legend(axes)
+        _legend(axes, _words(estimator.needs[1]) if several and alone else report.fit.by)
     return axes
 
 
@@ -127,7 +146,7 @@ def _colour(palette: str, k: int) -> Any:
     return colours(k % colours.N)
 
 
-def _legend(axes: Axes) -> None:
+def _legend(axes: Axes, title: str | None) -> None:
     """Beside the axes, in the order in which the lines end."""
     handles, names = axes.get_legend_handles_labels()
     lines: list[Any] = list(handles)
@@ -137,6 +156,8 @@ def _legend(axes: Axes) -> None:
         [handles[k] for k in order],
         [names[k] for k in order],
         fontsize="x-small",
+        title=title,
+        title_fontsize="x-small",
         frameon=False,
         loc="upper left",
         bbox_to_anchor=(1, 1),
@@ -168,8 +189,22 @@ def _lines(part: Profile, fit: Estimator) -> list[tuple[str, Profile]]:
     found = []
     for value in chosen:
         rows = np.flatnonzero(second == value)
-        found.append((f"{fit.needs[1]} {value:g}", part.take(rows)))
+        found.append((f"{value:g}", part.take(rows)))
     return found
+
+
+def _title(report: FitReport[Any]) -> str:
+    """The model, what it predicts, how many rows and groups, and the error."""
+    fit, overall = report.fit, report.overall()
+    words = f"{fit.estimator.name}: {_unit(fit.estimator.response)} over "
+    words += ", ".join(_unit(name) for name in fit.estimator.needs)
+    words += f"; {overall['n']:,} rows"
+    if len(fit.fits) > 1:
+        words += f" in {len(fit.fits)} groups by {fit.by}"
+    words += f"; mean error {100 * (overall['mape'] or 0.0):.1f} %"
+    if overall["cv_mape"] is not None:
+        words += f", held out {100 * overall['cv_mape']:.1f} %"
+    return words
 
 
 ENDINGS = ("png", "pdf", "svg", "jpg", "jpeg")
@@ -202,5 +237,6 @@ def save_plot(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
     plot_curve(report, left)
     plot_measured(report, middle)
     plot_residuals(report, right)
-    figure.suptitle(report.fit.estimator.name)
+    title = "\n".join(textwrap.wrap(_title(report), LONGEST))
+    figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
     write_bytes(path, image(figure, Path(path).suffix.lstrip(".").lower(), dpi=110))

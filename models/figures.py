@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 LONGEST = 80
 LONGEST_TICK = 48
-"""Characters of a text, and of a name at an axis: longer ones would leave no room for the data."""
+"""Characters of a line, and of a name at an axis: longer ones would leave no room for the data."""
+MOST_LINES = 8
+"""Of one text."""
 MISSING = "□"
 """Stands for a character that no installed font has."""
 FONTS = (
@@ -63,7 +65,8 @@ def make_legible(figure: Figure) -> None:
                 axis.set_major_formatter(FuncFormatter(_drawable_ticks(formatter)))
     for text in figure.findobj(Text):
         text.set_parse_math(False)
-        text.set_text(drawable(text.get_text()))
+        lines = text.get_text().split("\n")[:MOST_LINES]
+        text.set_text("\n".join(drawable(line) for line in lines))
         if not text.get_text().isascii():
             text.set_fontfamily(_installed())
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from optgap.comparison import PART, PART_NOTE, Comparison, ComparisonSet
+from optgap.comparison import PART, STOPPED, Comparison, ComparisonRow, ComparisonSet
 from optgap.models.errors import InputError
-from optgap.models.figures import image
+from optgap.models.figures import LONGEST, image
 from optgap.models.jsonio import write_bytes
 from optgap.models.result import Status
 from optgap.render import number
@@ -30,27 +31,32 @@ def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes | None = None) ->
     """Draw gaps to the best proven bound, in percent.
 
     One comparison gives one dot per policy or method, sorted, with its value beside it; a set
-    gives one line per policy over the parameter's values, labelled at its end. Hollow marks
-    are gaps against a bound for the accepted part alone.
+    gives one line per policy over the parameter's values, labelled at its end. Between the bound
+    (0) and the best solution known it is grey: what is not proven. Hollow marks are gaps against
+    a bound for the accepted part alone.
 
     Parameters
     ----------
-    ax: where to draw; a new figure without it.
+    ax: where to draw; a new figure without it, which has a legend, too.
     """
+    own = ax is None
     if ax is None:
         from matplotlib import pyplot
 
         _, ax = pyplot.subplots(figsize=figure_size(comparison), layout="constrained")
     if isinstance(comparison, ComparisonSet):
         return _lines(comparison, ax)
-    return _dots(comparison, ax)
+    _dots(comparison, ax)
+    if own:
+        legend_below(ax)
+    return ax
 
 
 def figure_size(comparison: Comparison | ComparisonSet) -> tuple[float, float]:
     """Width and height in inches that give every label room."""
     if isinstance(comparison, ComparisonSet):
         return 8.0, max(4.5, 0.32 * len(comparison.methods))
-    return 8.0, 1.6 + 0.32 * len(comparison.rows)
+    return 8.0, 2.0 + 0.32 * len(comparison.rows)
 
 
 def gaps_png(comparison: Comparison | ComparisonSet) -> bytes:
@@ -63,8 +69,58 @@ def gaps_figure(comparison: Comparison | ComparisonSet) -> Figure:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=figure_size(comparison), layout="constrained")
-    plot_gaps(comparison, figure.subplots())
+    ax = plot_gaps(comparison, figure.subplots())
+    if isinstance(comparison, Comparison):
+        legend_below(ax)
     return figure
+
+
+LETTERS = 12.2
+"""Of a title per inch of a figure, with room left for the names beside an axes."""
+
+
+def titled(ax: Axes, *lines: str) -> None:
+    """A title on the left, in lines that the figure has room for."""
+    figure: Any = ax.figure  # a part of one, maybe
+    width = min(LONGEST, int(LETTERS * figure.bbox.width / figure.dpi))
+    ax.set_title(wrapped(*lines, width=width), loc="left", fontsize=9.5)
+
+
+def wrapped(*lines: str, width: int = LONGEST) -> str:
+    """Lines of at most `width` characters; what is longer goes on in the next."""
+    return "\n".join(part for line in lines for part in textwrap.wrap(line, width))
+
+
+def heading(family: str, summary: str, by: str = "") -> str:
+    """What a picture is about: the family, who made it, and the sizes in a problem's summary."""
+    sizes = summary.partition("; ")[0]
+    return f"{family}, {by}: {sizes}" if by else f"{family}: {sizes}"
+
+
+def aim(summary: str) -> str:
+    """What is optimised, with its unit, from a problem's summary: ``minimise power (W)``."""
+    return summary.partition("; ")[2].partition("; ")[0]
+
+
+def legend_below(ax: Axes, columns: int = 3) -> None:
+    """What an axes' labelled marks mean, below everything: no corner of a chart is free."""
+    found = meanings([ax])
+    figure: Any = ax.get_figure()
+    if found and figure is not None:
+        figure.legend(
+            found.values(), found, loc="outside lower center", ncols=columns, frameon=False,
+            fontsize=9,
+        )  # fmt: skip
+
+
+def meanings(panels: Iterable[Axes]) -> dict[str, Any]:
+    """The labelled marks of some axes, each meaning once."""
+    found: dict[str, Any] = {}
+    for ax in panels:
+        handles, names = ax.get_legend_handles_labels()
+        found |= dict(zip(names, handles, strict=True))
+    known = [name for name in MEANINGS if name in found]
+    return {name: found[name] for name in (known or found)}
 
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -98,45 +154,93 @@ def png(figure: Figure) -> bytes:
     return image(figure, "png")
 
 
-def _dots(comparison: Comparison, ax: Axes) -> Axes:
+DOTS = {
+    "optimal": ("proven optimal", COLOURS[2], COLOURS[2], ", proven optimal"),
+    "policy": ("online policy", COLOURS[0], COLOURS[0], ""),
+    "offline": ("found with hindsight", COLOURS[1], COLOURS[1], ""),
+    "part": (f"{PART}: against a bound for that alone", COLOURS[0], "white", f", {PART}"),
+}
+"""What each kind of dot means, its colour, the colour inside, and words behind the value."""
+UNPROVEN, KNOWN = "unproven: between the bound and the best known", "best known"
+MEANINGS = (*(meaning for meaning, *_ in DOTS.values()), UNPROVEN, KNOWN)
+"""What a legend may hold, in its order."""
+LEAST_RANGE = 1e-4
+"""Gaps below this are rounding, and no axis is stretched to show them."""
+
+
+def _kind(row: ComparisonRow) -> str:
+    if row.partial:
+        return "part"
+    if row.result.status is Status.OPTIMAL:
+        return "optimal"
+    return "policy" if row.result.kind == "policy" else "offline"
+
+
+def _dots(comparison: Comparison, ax: Axes) -> None:
     rows = [row for row in comparison.rows if row.gap_to_bound is not None]
     # what is about a part stands below the others, not among them
     rows.sort(key=lambda row: (not row.partial, -(row.gap_to_bound or 0.0)))
-    for place, row in enumerate(rows):
-        gap = _percent(row.gap_to_bound)
-        proven = row.result.status is Status.OPTIMAL
-        colour = COLOURS[2] if proven else COLOURS[0 if row.result.kind == "policy" else 1]
-        ax.hlines(place, 0, gap, color=colour, linewidth=1, alpha=0.5)
-        hollow = row.partial
-        face = "white" if hollow else colour
+    widest = max((_percent(row.gap_to_bound) for row in rows), default=0.0)
+    known = comparison.gap
+    if known is not None and known > LEAST_RANGE:
+        ax.axvspan(0, _percent(known), color=GREY, alpha=0.13, linewidth=0, label=UNPROVEN)
+        ax.axvline(_percent(known), color=GREY, linestyle="--", linewidth=1.2, label=KNOWN)
+    for kind, (meaning, colour, face, words) in DOTS.items():
+        places = [place for place, row in enumerate(rows) if _kind(row) == kind]
+        if not places:
+            continue
+        gaps = [_percent(rows[place].gap_to_bound) for place in places]
+        ax.hlines(places, 0, gaps, color=colour, linewidth=1, alpha=0.5)
         ax.plot(
-            [gap], [place], "o", color=colour, markerfacecolor=face, markersize=7,
-            clip_on=False, zorder=3,
+            gaps, places, "o", color=colour, markerfacecolor=face, markersize=7, clip_on=False,
+            zorder=3, label=meaning,
         )  # fmt: skip
-        text = f"{gap:.2f} %" + (", proven optimal" if proven else "")
-        text += f", {PART}" if hollow else ""
-        ax.annotate(
-            text, (gap, place), xytext=(8, 0), textcoords="offset points", va="center", fontsize=9
-        )
+        for place, gap in zip(places, gaps, strict=True):
+            ax.annotate(
+                f"{gap:.2f} %{words}", (gap, place), xytext=(8, 0), textcoords="offset points",
+                va="center", fontsize=9,
+            )  # fmt: skip
     below = sum(row.partial for row in rows)
     if 0 < below < len(rows):
         ax.axhline(below - 0.5, color=GREY, linewidth=0.8, linestyle=":")
     ax.set_yticks(range(len(rows)), [row.label for row in rows])
     ax.set_ylim(-0.7, max(0.3, len(rows) - 0.3))
-    widest = max((_percent(row.gap_to_bound) for row in rows), default=0.0)
-    ax.set_xlim(0, 1.4 * widest or 1.0)  # room for the words beside the last dot
-    bound = comparison.best_bound
-    which = "" if bound is None else f", {number(bound)} {comparison.unit}"
-    ax.set_xlabel(f"gap to the best proven bound{which} (%)")
-    ax.set_title(comparison.problem_name, loc="left", fontsize=10)
+    # room for the words beside the last dot
+    ax.set_xlim(0, 1.3 * widest if widest > 100 * LEAST_RANGE else 1.0)
+    ax.set_xlabel(_scale(comparison))
+    titled(ax, heading(comparison.family, comparison.problem_summary), _aimed(comparison))
     plain(ax, "x")
-    return ax
+
+
+def _scale(comparison: Comparison) -> str:
+    """What the axis measures from, and where the best solution known is."""
+    unit, bound, known = comparison.unit, comparison.best_bound, comparison.best_known
+    words = "gap to the best proven bound (%)"
+    if bound is None:
+        return words
+    words = f"gap to the best proven bound, {number(bound)} {unit} (%)"
+    if known is None or comparison.gap is None:
+        return words
+    if comparison.gap <= LEAST_RANGE:
+        return f"gap to the proven optimum, {number(known)} {unit} (%)"
+    return f"{words}\nbest known {number(known)} {unit}"
+
+
+def _aimed(comparison: Comparison) -> str:
+    words = ["gaps to the best proven bound", aim(comparison.problem_summary)]
+    words += [f"{STOPPED} stopped by a limit"] * any(row.stopped for row in comparison.rows)
+    return "; ".join(filter(None, words))
 
 
 def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
     numeric = all(isinstance(value, (int, float)) for value in comparisons.values)
     places: Sequence[Any] = comparisons.values if numeric else range(len(comparisons.values))
     ends: list[tuple[float, float, str, str]] = []
+    known = [_percent(c.gap) for c in comparisons.comparisons]
+    unproven = max(known, default=0.0) > 100 * LEAST_RANGE
+    if unproven:
+        ax.fill_between(places, 0, known, color=GREY, alpha=0.13, linewidth=0)
+        ax.plot(places, known, color=GREY, linestyle="--", linewidth=1.2)
     for k, method in enumerate(comparisons.measured):
         points = [
             (x, _percent(gap))
@@ -157,8 +261,21 @@ def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
     ax.set_xlabel(comparisons.parameter)
     ax.set_ylabel("gap to the best proven bound (%)")
     ax.set_ylim(bottom=0)
-    if any(row.partial for c in comparisons.comparisons for row in c.rows):
-        ax.set_title(f"hollow: {PART_NOTE}", fontsize=9)
+    hollow = any(row.partial for c in comparisons.comparisons for row in c.rows)
+    first, last = comparisons.comparisons[0], comparisons.comparisons[-1]
+    marks = ["grey: unproven, up to the best solution known"] * unproven
+    marks += [f"hollow: {PART}, against a bound for that alone"] * hollow
+    titled(
+        ax,
+        f"{first.family}: gaps to the best proven bound over {comparisons.parameter}; "
+        + aim(first.problem_summary),
+        *(
+            f"{comparisons.parameter}={value}: {c.problem_summary.partition('; ')[0]}"
+            for value, c in zip(comparisons.values, comparisons.comparisons, strict=True)
+            if c in (first, last)
+        ),
+        "; ".join(marks),
+    )
     plain(ax, "both")
     end_labels(ends, ax)
     return ax

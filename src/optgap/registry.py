@@ -44,7 +44,8 @@ class FamilySpec:
     needed: how many of `files` must be given.
     tables_out: what can be written about a solution: functions ``f(problem, solution) -> CSV
         text`` by the option that asks for them, and their columns.
-    view: a function that draws a solution, ``f(problem, solution) -> matplotlib Figure``.
+    view: a function that draws a solution, ``f(problem, solution, by) -> matplotlib Figure``;
+        `by` is who made it, for the title.
     per_event: the policy that solves every event exactly with what is known by then.
     regrets: a function that judges a solution's decisions one by one, ``f(problem, solution) ->
         list of Regret``.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from optgap.explaining import TITLES, Explanation
 from optgap.models.regret import Regret
-from optgap.plotting import COLOURS, GREY, plain
+from optgap.plotting import COLOURS, GREY, aim, heading, plain, titled
 from optgap.render import number, percent
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ PART_COLOURS = {
     "online+heuristic": COLOURS[3],
 }
 GAIN = COLOURS[2]
+NOTHING = 1e-6
+"""Of the bound: what floating point makes of equal numbers."""
 NAMED = 4
 """How many of the costliest decisions carry a name in the picture."""
 
@@ -38,11 +40,13 @@ def plot_explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     if ax is None:
         from matplotlib import pyplot
 
-        _, ax = pyplot.subplots(figsize=(8.0, 2.9), layout="constrained")
+        _, ax = pyplot.subplots(figsize=(8.0, 3.1), layout="constrained")
+    least = NOTHING * max(1.0, abs(explanation.bound or explanation.objective))
     known = [part for part in explanation.parts if part.amount(explanation.sense) is not None]
     place, names, widest, lowest = 0.0, [], 0.0, 0.0
     for row, part in enumerate(known):
         amount = part.amount(explanation.sense) or 0.0
+        amount = amount if abs(amount) > least else 0.0
         gain = amount < 0
         colour = GAIN if gain else PART_COLOURS[part.name]
         ax.barh(
@@ -63,7 +67,12 @@ def plot_explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     ax.axvline(0, color=GREY, linewidth=1)
     ax.set_xlabel(_axis(explanation))
     served = ", the part it served" if explanation.scope == "accepted" else ""
-    ax.set_title(f"{explanation.problem_name}{served}", loc="left", fontsize=10)
+    summary = explanation.problem_summary
+    titled(
+        ax,
+        heading(explanation.family, summary, explanation.policy),
+        f"its gap in parts{served}; {aim(summary)}",
+    )
     plain(ax, "x")
     return ax
 
@@ -78,7 +87,7 @@ def plot_decisions(explanation: Explanation, ax: Axes | None = None) -> Axes:
     times, costs = [r.time for r in costly], [r.cost for r in costly]
     ax.vlines(times, 0, costs, color=COLOURS[1], linewidth=1, alpha=0.7)
     ax.plot(times, costs, ".", color=COLOURS[1], markersize=4)
-    named = explanation.top(NAMED)
+    named = _worst(explanation)
     lanes = _lanes(named, max(times, default=0.0) - min(times, default=0.0))
     for regret, lane in zip(named, lanes, strict=True):
         ax.annotate(
@@ -89,10 +98,10 @@ def plot_decisions(explanation: Explanation, ax: Axes | None = None) -> Axes:
             ha="center",
             fontsize=8,
         )
-    ax.margins(y=0.35)
+    ax.margins(x=0.08, y=0.35)
     ax.set_ylim(bottom=0)
     ax.set_ylabel(f"cost ({explanation.unit})")
-    ax.set_xlabel("when the decision was taken")
+    ax.set_xlabel("when the decision was taken: s, or the arrival's number without a clock")
     plain(ax, "both")
     return ax
 
@@ -102,10 +111,10 @@ def explanation_figure(explanation: Explanation) -> Figure:
     from matplotlib.figure import Figure
 
     if not explanation.costly:
-        figure = Figure(figsize=(8.0, 2.9), layout="constrained")
+        figure = Figure(figsize=(8.0, 3.1), layout="constrained")
         plot_explanation(explanation, figure.subplots())
         return figure
-    figure = Figure(figsize=(8.0, 5.4), layout="constrained")
+    figure = Figure(figsize=(8.0, 5.8), layout="constrained")
     upper, lower = figure.subplots(2, height_ratios=(1.1, 1))
     plot_explanation(explanation, upper)
     plot_decisions(explanation, lower)
@@ -130,6 +139,14 @@ def _axis(explanation: Explanation) -> str:
 
 def _label(ax: Axes, x: float, y: float, text: str) -> None:
     ax.annotate(text, (x, y), xytext=(6, 0), textcoords="offset points", va="center", fontsize=9)
+
+
+def _worst(explanation: Explanation) -> list[Regret]:
+    """The costliest decisions about different subjects, in time order."""
+    worst: dict[str, Regret] = {}
+    for regret in sorted(explanation.costly, key=lambda regret: -regret.cost):
+        worst.setdefault(regret.subject, regret)
+    return sorted(list(worst.values())[:NAMED], key=lambda regret: regret.time)
 
 
 def _lanes(named: Sequence[Regret], span: float) -> list[int]:

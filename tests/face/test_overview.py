@@ -121,7 +121,23 @@ def test_the_picture_has_a_panel_per_family() -> None:
     for count in (1, 2, 5):
         figure = room.overview_figure([comparison] * count)
         assert sum(bool(ax.get_title(loc="left")) for ax in figure.axes) == count
-    assert "<table>" in compare_all()._repr_html_()
+        legends = [ax.get_legend() for ax in figure.axes if ax.get_legend() is not None]
+        (meanings,) = ([text.get_text() for text in legend.get_texts()] for legend in legends)
+        assert len(set(meanings)) == len(meanings) > 0
+
+
+def test_the_picture_has_no_hole() -> None:
+    """Both columns are full, and what holds no chart says what the marks mean."""
+    comparison = compare_all().comparisons[0]
+    figure = room.overview_figure([comparison] * 5)
+    figure.draw_without_rendering()
+    assert len(figure.axes) == 6
+    assert all(ax.axison or ax.get_legend() for ax in figure.axes)
+    boxes = [ax.get_window_extent() for ax in figure.axes]
+    for left in (True, False):
+        column = [box for box in boxes if (box.x0 < figure.bbox.width / 2) == left]
+        assert len(column) == 3
+        assert sum(box.height for box in column) > figure.bbox.height / 2
 
 
 def test_compare_without_arguments_shows_all_families(

@@ -13,7 +13,7 @@ from matplotlib.text import Text
 
 from optgap.comparison import Comparison, ComparisonSet
 from optgap.gaps import compare
-from optgap.plotting import COLOURS, figure_size, gaps_png, plot_gaps
+from optgap.plotting import COLOURS, figure_size, gaps_figure, gaps_png, plot_gaps
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +66,46 @@ def test_gaps_for_the_accepted_part_are_hollow() -> None:
     assert axes.get_yticklabels()[0].get_text() == "half"  # below one with a larger gap
     assert axes.lines[0].get_markerfacecolor() == "white"
     assert "accepted part" in texts(axes)[0]
+
+
+def test_the_title_says_family_sizes_and_unit_and_no_files_name() -> None:
+    from dataclasses import replace
+
+    item = replace(table(), problem_name="a-files-name")
+    title = axes_of(item).get_title(loc="left")
+    assert title.startswith("placement: 2 nodes, 4 GPUs, 4 tasks")
+    assert title.endswith("minimise power (W)")
+    swept = axes_of(ComparisonSet("load", (0.3, 0.9), (item, table(1)))).get_title(loc="left")
+    assert "over load; minimise power (W)" in swept
+    assert "a-files-name" not in title + swept
+
+
+def test_the_best_known_is_marked_beside_the_bound() -> None:
+    from dataclasses import replace
+
+    proven = table()
+    assert proven.best_known is not None
+    assert "proven optimum" in axes_of(proven).get_xlabel()
+    item = replace(proven, best_bound=0.8 * proven.best_known)
+    axes = axes_of(item)
+    (mark,) = (line for line in axes.lines if line.get_label() == "best known")
+    assert list(mark.get_xdata()) == pytest.approx([25.0, 25.0])
+    assert "best known" in axes.get_xlabel()
+    figure = gaps_figure(item)
+    (legend,) = figure.legends
+    assert "best known" in [text.get_text() for text in legend.get_texts()]
+    figure.draw_without_rendering()  # type: ignore[no-untyped-call]
+    below = legend.get_window_extent().y1
+    assert below < figure.axes[0].get_window_extent().y0
+
+
+def test_a_gap_of_rounding_stretches_no_axis() -> None:
+    from dataclasses import replace
+
+    item = table(policies="firstfit")
+    rows = tuple(replace(row, gap_to_bound=1e-9) for row in item.rows)
+    axes = axes_of(replace(item, rows=rows))
+    assert axes.get_xlim() == (0.0, 1.0)
 
 
 def test_lines_are_labelled_at_their_ends_without_overlap() -> None:

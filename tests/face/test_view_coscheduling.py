@@ -14,7 +14,7 @@ def test_a_schedule_is_drawn_gpu_by_gpu() -> None:
     boxes = sum(run.gpu_count for run in solution.runs) + problem.gpus  # and the idle background
     assert len(ax.patches) == boxes
     assert [label.get_text() for label in ax.get_yticklabels()] == [f"GPU {g}" for g in range(4)]
-    assert ax.get_xlabel() == "time (s)"
+    assert ax.get_xlabel().startswith("time (s)")
 
 
 def test_charts_can_share_a_scale() -> None:

@@ -362,11 +362,30 @@ def test_a_saved_group_that_does_not_hang_together_is_refused(damage: str, tmp_p
 
 
 def test_pictures_are_drawn(report: FitReport[Any], tmp_path: Path) -> None:
-    assert plot_measured(report).get_title() == "held out"
-    assert plot_residuals(report).get_xlabel() == "frequency_mhz (MHz)"
+    assert plot_measured(report).get_title() == "rows held out"
+    assert plot_residuals(report).get_xlabel() == "frequency (MHz)"
     assert len(plot_curve(report).lines) == 3
     save_plot(tmp_path / "fit.png", report)
     save_plot(tmp_path / "job.svg", report_of(PowerFlowThroughput(), cluster(), None, None))
     assert (tmp_path / "fit.png").stat().st_size > 10_000
     with pytest.raises(InputError, match="png, pdf or svg"):
         save_plot(tmp_path / "fit.doc", report)
+
+
+def test_a_legend_names_each_group_once_though_it_has_several_lines() -> None:
+    from matplotlib.legend import Legend
+
+    def named(report: FitReport[Any]) -> tuple[str, list[str]]:
+        legend = plot_curve(report).get_legend()
+        assert isinstance(legend, Legend)
+        names = [text.get_text() for text in legend.get_texts()]
+        return legend.get_title().get_text(), sorted(names)
+
+    table = cluster()
+    both = {name: np.tile(column, 2) for name, column in table.columns.items()}
+    both["application"] = np.repeat(np.array(["one", "other"], dtype=object), len(table))
+    several = report_of(PowerFlowThroughput(), Profile(both, "both"), "application", None)
+    assert named(several) == ("application", ["one", "other"])
+    title, batches = named(report_of(PowerFlowThroughput(), table, None, None))
+    assert title == "local batch"
+    assert len(set(batches)) == len(batches) > 1

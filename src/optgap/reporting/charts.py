@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from optgap.comparison import PART
 from optgap.models.figures import labelled
-from optgap.plotting import COLOURS, GREY, plain
+from optgap.plotting import COLOURS, GREY, legend_below, plain
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,7 +56,7 @@ def errors(groups: Sequence[tuple[str, float | None, float | None]]) -> Figure:
     """Mean error of each group of a fit, in sample and held out."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(8.0, 1.4 + 0.3 * len(groups)), layout="constrained")
+    figure = Figure(figsize=(8.0, 1.7 + 0.3 * len(groups)), layout="constrained")
     ax = figure.subplots()
     for row, (_, inside, outside) in enumerate(reversed(groups)):
         if inside is not None and outside is not None:
@@ -71,7 +71,7 @@ def errors(groups: Sequence[tuple[str, float | None, float | None]]) -> Figure:
     ax.set_yticks(range(len(groups)), [_cut(name) or "all rows" for name, _, _ in reversed(groups)])
     ax.set_xlim(left=0)
     ax.set_xlabel("mean absolute error of the prediction (%)")
-    ax.legend(frameon=False, fontsize=9, loc="best")
+    legend_below(ax)
     plain(ax, "x")
     return figure
 

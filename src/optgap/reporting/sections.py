@@ -131,7 +131,7 @@ def _views(
     for problem in [*own, *problems]:
         solution = _fitting(result, problem)
         if solution is not None:
-            draw = partial(imported(spec.view), problem, solution)
+            draw = partial(imported(spec.view), problem, solution, result.method)
             text = f"{problem.name}: the solution of {result.method}"
             return [picture(draw, text, f"{prefix}-view", themed=False)], []
     return [], ["give the problem's file, too, and the solution is drawn"]

@@ -32,5 +32,6 @@ def plot_solution(result: Any, problem: ProblemLike | None = None) -> Figure:
     spec = family(subject.family)
     if not spec.view:
         raise InputError("plot_solution", spec.name, NoQuote("no picture"), "a family with one")
-    figure: Figure = imported(spec.view)(subject, as_solution(result, subject))
+    by = str(getattr(result, "method", ""))
+    figure: Figure = imported(spec.view)(subject, as_solution(result, subject), by)
     return figure

@@ -10,7 +10,7 @@ import numpy as np
 from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
 from optgap.models.consolidation.timeline import replay
 from optgap.models.times import from_first_event
-from optgap.plotting import COLOURS, plain
+from optgap.plotting import COLOURS, heading, plain, titled
 from optgap.render import number
 
 if TYPE_CHECKING:
@@ -23,22 +23,24 @@ MOST_DRAWN = 64
 """GPUs in a map at most: those after it are only told."""
 
 
-def draw(problem: ConsolidationProblem, solution: ConsolidationSolution) -> Figure:
+def draw(problem: ConsolidationProblem, solution: ConsolidationSolution, by: str = "") -> Figure:
     """What each awake GPU holds, or over time how many are awake and what they draw."""
     from matplotlib.figure import Figure
 
     problem, solution = from_first_event(problem, solution)
     if problem.objective.goal == "energy":
         figure = Figure(figsize=(10.0, 4.6), layout="constrained")
-        timeline(problem, solution, figure.subplots())
+        timeline(problem, solution, figure.subplots(), by)
         return figure
     used = min(MOST_DRAWN, len(solution.clocks))
     figure = Figure(figsize=(10.0, 1.6 + 0.26 * max(4, used)), layout="constrained")
-    memory_map(problem, solution, figure.subplots())
+    memory_map(problem, solution, figure.subplots(), by)
     return figure
 
 
-def memory_map(problem: ConsolidationProblem, solution: ConsolidationSolution, ax: Axes) -> Axes:
+def memory_map(
+    problem: ConsolidationProblem, solution: ConsolidationSolution, ax: Axes, by: str = ""
+) -> Axes:
     """One bar per awake GPU: its tasks by memory, its clock and its residents' mean sum beside."""
     residents: dict[int, list[int]] = defaultdict(list)
     for a in solution.assignments:
@@ -78,12 +80,14 @@ def memory_map(problem: ConsolidationProblem, solution: ConsolidationSolution, a
     words += f"{found.metrics['servers']} servers awake"
     if len(residents) > MOST_DRAWN:
         words += f", the first {MOST_DRAWN} drawn"
-    ax.set_title(f"{problem.name}: {words}", loc="left", fontsize=9.5)
+    titled(ax, heading(problem.family, problem.summary, by), words)
     plain(ax, "x")
     return ax
 
 
-def timeline(problem: ConsolidationProblem, solution: ConsolidationSolution, ax: Axes) -> Axes:
+def timeline(
+    problem: ConsolidationProblem, solution: ConsolidationSolution, ax: Axes, by: str = ""
+) -> Axes:
     """Awake GPUs over time, and their power with their servers' against the right axis."""
     end = replay(problem, solution).end_s
     changes: list[tuple[float, int, int, tuple[int, ...]]] = []
@@ -110,7 +114,7 @@ def timeline(problem: ConsolidationProblem, solution: ConsolidationSolution, ax:
     found = problem.evaluate(solution)
     words = f"{number(found.objective)} J, {number(float(found.metrics['average_power_w']))} W"
     words += f" and {number(float(found.metrics['average_gpus']))} GPUs on average"
-    ax.set_title(f"{problem.name}: {words}", loc="left", fontsize=9.5)
+    titled(ax, heading(problem.family, problem.summary, by), words)
     plain(ax, "both")
     return ax
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution, Run
 from optgap.models.times import from_first_event
-from optgap.plotting import plain
+from optgap.plotting import heading, plain, titled
 from optgap.render import number
 
 if TYPE_CHECKING:
@@ -20,12 +20,14 @@ LETTERS = 130
 """Letters of the names' size that fit beside one another across the picture."""
 
 
-def draw(problem: CoschedulingProblem, solution: CoschedulingSolution) -> Figure:
+def draw(problem: CoschedulingProblem, solution: CoschedulingSolution, by: str = "") -> Figure:
     """Draw which job holds which GPU when; grey is idle."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(WIDTH, 1.5 + 0.42 * problem.gpus), layout="constrained")
-    gantt(problem, solution, figure.subplots())
+    figure = Figure(figsize=(WIDTH, 1.7 + 0.42 * problem.gpus), layout="constrained")
+    ax = gantt(problem, solution, figure.subplots())
+    titled(ax, heading(problem.family, problem.summary, by), _found(problem, solution))
+    ax.set_xlabel("time (s); in brackets a run's GPUs, a colour for each application, grey: idle")
     return figure
 
 
@@ -42,8 +44,7 @@ def gantt(
     where there is room.
     """
     problem, solution = from_first_event(problem, solution)
-    found = problem.evaluate(solution).metrics
-    end = float(found["makespan_s"])
+    end = float(problem.evaluate(solution).metrics["makespan_s"])
     horizon = max(end, until_s or 0.0)
     ax.barh(range(problem.gpus), end, height=0.96, color=IDLE, linewidth=0)
     for run in solution.runs:
@@ -52,11 +53,15 @@ def gantt(
     ax.set_ylim(problem.gpus - 0.45, -0.55)
     ax.set_xlim(0, horizon * 1.005 or 1.0)
     ax.set_xlabel("time (s)")
-    words = f"{number(found['energy_j'])} J, {number(end)} s"
-    words += f", GPUs in use {100 * float(found['gpu_utilisation']):.1f} % of the time"
-    ax.set_title(f"{title or problem.name}: {words}", loc="left", fontsize=9.5)
+    titled(ax, f"{title or problem.family}: {_found(problem, solution)}")
     plain(ax, "x")
     return ax
+
+
+def _found(problem: CoschedulingProblem, solution: CoschedulingSolution) -> str:
+    found = problem.evaluate(solution).metrics
+    words = f"{number(found['energy_j'])} J, {number(found['makespan_s'])} s"
+    return f"{words}, GPUs in use {100 * float(found['gpu_utilisation']):.1f} % of the time"
 
 
 def _bar(problem: CoschedulingProblem, run: Run, horizon: float, ax: Axes) -> None:

@@ -9,7 +9,8 @@ import numpy as np
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.referee import powers, step_function
 from optgap.models.times import TOLERANCE_S, from_first_event
-from optgap.plotting import COLOURS, GREY, plain
+from optgap.plotting import COLOURS, GREY, heading, legend_below, plain, titled
+from optgap.render import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,8 +21,10 @@ MOST_BARS = 60
 HOUR = 3600.0
 KINDS = {Kind.RESTART: "#444444", Kind.PROFILE: COLOURS[4], Kind.PRERUN: "#BBBBBB"}
 
+MEANINGS = {Kind.RESTART: "restart", Kind.PROFILE: "profiling", Kind.PRERUN: "pre-run"}
 
-def draw(problem: ElasticProblem, solution: ElasticSolution) -> Figure:
+
+def draw(problem: ElasticProblem, solution: ElasticSolution, by: str = "") -> Figure:
     """Jobs, GPUs in use and power over time, below one another."""
     from matplotlib.figure import Figure as NewFigure
 
@@ -35,7 +38,11 @@ def draw(problem: ElasticProblem, solution: ElasticSolution) -> Figure:
     _gpus(problem, solution, axes[-2])
     _power(problem, solution, axes[-1])
     axes[-1].set_xlabel("time (h)")
-    axes[0].set_title(problem.name, loc="left", fontsize=10)
+    found = problem.evaluate(solution)
+    words = f"mean completion time {number(found.objective)} s"
+    words += f", energy {number(float(found.metrics['energy_j']) / 1e6)} MJ"
+    titled(axes[0], heading(problem.family, problem.summary, by), words)
+    legend_below(axes[0], 4)
     return figure
 
 
@@ -60,12 +67,14 @@ def _jobs(problem: ElasticProblem, solution: ElasticSolution, ax: Axes) -> None:
     for j, t in enumerate(problem.jobs.submit_s.tolist()):
         ax.plot([t / HOUR] * 2, [j - 0.45, j + 0.45], color=GREY, linewidth=0.8)
     ax.set_ylim(len(problem) - 0.3, -0.7)
-    ax.set_ylabel("job")
-    clocked = f"dark: {clocks[-1]:g} MHz, pale: {clocks[0]:g} MHz; thick: many GPUs"
-    ax.annotate(
-        f"{clocked}\norange: profiling; grey: pre-run; black: restart; line: submission",
-        (0.99, 0.98), xycoords="axes fraction", ha="right", va="top", fontsize=8, color=GREY,
-    )  # fmt: skip
+    ax.set_ylabel("job (thick: many GPUs)")
+    for colour, meaning in (
+        (shades(1.0), f"run at {clocks[-1]:g} MHz"),
+        (shades(0.1), f"run at {clocks[0]:g} MHz"),
+        *((KINDS[kind], meaning) for kind, meaning in MEANINGS.items() if kind in solution.kind),
+    ):
+        ax.plot([], [], color=colour, linewidth=7, label=meaning)
+    ax.plot([], [], color=GREY, linewidth=0.8, label="submission")
     plain(ax, "x")
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.plotting import heading, wrapped
 from optgap.render import number
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ EDGE, IDLE = "#999999", "#f4f4f4"
 KINDS = ((SHARE, "share of a GPU"), (WHOLE, "one GPU"), (SEVERAL, "several GPUs"), (CPU, "CPU"))
 
 
-def draw(problem: PlacementProblem, solution: PlacementSolution) -> Figure:
+def draw(problem: PlacementProblem, solution: PlacementSolution, by: str = "") -> Figure:
     """Draw where every task went.
 
     A small cluster: a line per node, a box per GPU, a segment per task, and the CPU beside
@@ -44,14 +45,14 @@ def draw(problem: PlacementProblem, solution: PlacementSolution) -> Figure:
         lines = sum(_band(problem, nodes)[1] for _, nodes in groups)
         figure = Figure(figsize=(9.5, 1.8 + 0.062 * lines), layout="constrained")
         _map(problem, solution, groups, figure.subplots())
-    figure.suptitle(_title(problem, solution), fontsize=10, x=0.01, ha="left")
+    title = wrapped(heading(problem.family, problem.summary, by), _found(problem, solution))
+    figure.suptitle(title, fontsize=9.5, x=0.01, ha="left")
     return figure
 
 
-def _title(problem: PlacementProblem, solution: PlacementSolution) -> str:
+def _found(problem: PlacementProblem, solution: PlacementSolution) -> str:
     found = problem.evaluate(solution).metrics
     words = [
-        problem.name,
         f"{number(found['power_w'])} W",
         f"{100 * found['allocated_share']:.1f} % of the GPUs in use",
         f"{100 * found['frag_share']:.1f} % fragments",

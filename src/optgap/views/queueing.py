@@ -10,7 +10,7 @@ import numpy as np
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.referee import queue_length
 from optgap.models.times import slack_s
-from optgap.plotting import plain
+from optgap.plotting import heading, legend_below, plain, titled
 from optgap.render import number
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ MOST_ROWS = 256
 """GPUs that a Gantt chart can show."""
 
 
-def draw(problem: QueueingProblem, solution: QueueingSolution) -> Figure:
+def draw(problem: QueueingProblem, solution: QueueingSolution, by: str = "") -> Figure:
     """Draw the GPUs over time, where they are few enough, above the number of waiting jobs."""
     from matplotlib.figure import Figure
 
@@ -33,25 +33,26 @@ def draw(problem: QueueingProblem, solution: QueueingSolution) -> Figure:
     height = min(7.0, 1.6 + 0.14 * problem.gpus) if charted else 0.0
     figure = Figure(figsize=(10, height + 2.2), layout="constrained")
     if not charted:
-        queue(problem, solution, figure.subplots())
+        ax = queue(problem, solution, figure.subplots())
+        titled(ax, heading(problem.family, problem.summary, by), _found(problem, solution))
         return figure
     top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[height, 1.8])
-    gantt(problem, solution, top)
+    gantt(problem, solution, top, by)
     top.set_xlabel("")
     queue(problem, solution, bottom)
     return figure
 
 
-def gantt(problem: QueueingProblem, solution: QueueingSolution, ax: Axes) -> Axes:
+def gantt(problem: QueueingProblem, solution: QueueingSolution, ax: Axes, by: str = "") -> Axes:
     """Draw which job holds which GPUs when, one line per GPU; grey is idle.
 
     Within a node GPUs are alike: a job is drawn on the lowest that are free. Colours go by GPU
     count.
     """
     jobs, g = problem.jobs, problem.gpus_per_node
-    found = problem.evaluate(solution).metrics
     origin = float(jobs.arrival_s[0])
-    lasts = float(found.get("makespan_s", 0.0)) / 3600  # none where no job starts
+    makespan = problem.evaluate(solution).metrics.get("makespan_s", 0.0)
+    lasts = float(makespan) / 3600  # none where no job starts
     ax.barh(
         np.arange(problem.gpus),
         lasts,
@@ -81,27 +82,28 @@ def gantt(problem: QueueingProblem, solution: QueueingSolution, ax: Axes) -> Axe
     ticks = [node * g + g / 2 - 0.5 for node in range(problem.nodes)]
     ax.set_yticks(ticks, [f"node {node}" for node in range(problem.nodes)])
     ax.set_ylim(problem.gpus - 0.4, -0.6)
-    words = "no job starts"
-    if lasts:
-        words = f"mean wait {number(found['mean_wait_s'])} s"
-        words += f", makespan {number(found['makespan_s'])} s"
-        words += f", GPUs in use {100 * float(found['utilisation']):.1f} % of the time"
-    ax.set_title(f"{problem.name}: {words}", loc="left", fontsize=9.5)
-    handles = [
+    titled(ax, heading(problem.family, problem.summary, by), _found(problem, solution))
+    for k, n in enumerate(sizes):
         ax.bar(0, 0, color=FILLS[k % len(FILLS)], label=f"{n} GPUs" if n > 1 else "1 GPU")
-        for k, n in enumerate(sizes)
-    ]
-    figure = ax.get_figure()
-    if figure is not None:  # below everything: the chart has no corner to spare
-        figure.legend(handles=handles, ncols=len(handles), loc="outside lower center", fontsize=8)
+    legend_below(ax, len(sizes))
     ax.set_xlim(0, lasts * 1.005 or 1.0)
     ax.set_xlabel("time (h)")
     plain(ax, "x")
     return ax
 
 
+def _found(problem: QueueingProblem, solution: QueueingSolution) -> str:
+    found = problem.evaluate(solution).metrics
+    if not found.get("makespan_s"):
+        return "no job starts"
+    words = f"mean wait {number(found['mean_wait_s'])} s, makespan {number(found['makespan_s'])} s"
+    return f"{words}, GPUs in use {100 * float(found['utilisation']):.1f} % of the time"
+
+
 def queue(problem: QueueingProblem, solution: QueueingSolution, ax: Axes) -> Axes:
     """Draw how many jobs wait over time."""
+    from matplotlib.ticker import MaxNLocator
+
     time, waiting = queue_length(problem, solution)
     hours = (time - float(problem.jobs.arrival_s[0])) / 3600
     ax.fill_between(hours, waiting, step="post", color=LINE, alpha=0.25, linewidth=0)
@@ -109,6 +111,7 @@ def queue(problem: QueueingProblem, solution: QueueingSolution, ax: Axes) -> Axe
     ax.set_ylim(0, max(1, int(waiting.max())) * 1.05)
     ax.set_xlabel("time (h)")
     ax.set_ylabel("jobs waiting")
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     plain(ax, "both")
     return ax
 
