@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from html import escape
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
@@ -70,6 +71,17 @@ def test_every_kind_of_file_has_its_section(made: Page) -> None:
     assert drawn["optgap.result/1"] == 1  # the problem is among the files
     assert drawn["optgap.compare/1"] == drawn["optgap.explain/1"] == 1
     assert drawn["rows"] == 2  # one for each family
+
+
+def test_the_page_opens_with_what_was_found_and_leads_to_the_evidence(made: Page) -> None:
+    told = [text for _, text in made.found]
+    assert any(text.startswith("the best policy, ") for text in told)
+    opening, _, evidence = made.html.partition('<main id="main"')
+    for title, text in made.found:
+        line = re.search(rf'<a href="#(s\d+)">{re.escape(escape(title))}</a>: ', opening)
+        assert line
+        assert f'id="{line[1]}"' in evidence
+        assert escape(text).replace("&#x27;", "&#39;") in opening
 
 
 def test_the_page_needs_nothing_but_itself(page: str) -> None:

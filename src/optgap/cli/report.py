@@ -41,5 +41,7 @@ def command(
     for section in page.sections:
         rows = sum(len(table.rows) for table in section.grids)
         out.line(f"  {section.title}: {rows:,} rows, {len(section.pictures)} pictures")
+        for sentence in section.found:
+            out.line(f"    {sentence}")
     out.document({**page.to_json(), "output": output})
     return DONE

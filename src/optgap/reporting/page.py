@@ -14,7 +14,8 @@ from typing import Any
 from optgap.models.jsonio import write_text
 from optgap.reporting.grid import Grid, grid
 from optgap.reporting.reading import Item, read
-from optgap.reporting.sections import Section, sections
+from optgap.reporting.section import Section
+from optgap.reporting.sections import sections
 from optgap.versions import versions
 
 SCHEMA = "optgap.report/1"
@@ -39,12 +40,18 @@ class Page:
     html: str
     sections: tuple[Section, ...]
 
+    @property
+    def found(self) -> list[tuple[str, str]]:
+        """What results come to: a section's title and a sentence, each."""
+        return [(section.title, text) for section in self.sections for text in section.found]
+
     def to_json(self) -> dict[str, Any]:
         """What is on the page, ``optgap.report/1``."""
         return {
             "schema": SCHEMA,
             "title": self.title,
             "bytes": len(self.html.encode()),
+            "found": [{"section": title, "sentence": text} for title, text in self.found],
             "sections": [
                 {
                     "title": section.title,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from optgap import findings
 from optgap.api import close
 from optgap.comparison import PART_NOTE, SET_SCHEMA, Comparison, ComparisonRow, ComparisonSet
 from optgap.comparison import SCHEMA as COMPARE
@@ -22,10 +22,11 @@ from optgap.models.result import Result
 from optgap.overview import SCHEMA as OVERVIEW
 from optgap.registry import FAMILIES, family, imported
 from optgap.render import duration, number, percent
-from optgap.reporting import charts, runs
-from optgap.reporting.grid import Grid, constants, grid, worded
+from optgap.reporting import charts, others, runs, section
+from optgap.reporting.grid import Grid, constants, grid
 from optgap.reporting.pictures import Picture, picture
 from optgap.reporting.reading import ROWS, Item
+from optgap.reporting.section import Section
 
 LEFT_OUT = ("key", "problem", "solution", "code", "metrics", "instance_params", "started", "worker")
 """Columns of a sweep that are there for machines."""
@@ -33,30 +34,6 @@ MOST_PANELS = 12
 """Charts of many runs: one for each instance or size, no more than so many."""
 SPREAD = ("gap_to_bound", "gap_to_best", "gap")
 """What a chart of many runs may show, the first that is there."""
-
-
-@dataclass(frozen=True)
-class Section:
-    """One part of a page.
-
-    Parameters
-    ----------
-    title: its heading.
-    source: the file that it is made from, and its `schema`.
-    lines: sentences below the heading.
-    facts: names and values.
-    pictures, grids: what is shown.
-    notes: what one must know to read it.
-    """
-
-    title: str
-    source: str
-    schema: str
-    lines: tuple[str, ...] = ()
-    facts: tuple[tuple[str, str], ...] = ()
-    pictures: tuple[Picture, ...] = ()
-    grids: tuple[Grid, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 def sections(item: Item, problems: Sequence[Problem], prefix: str) -> list[Section]:
@@ -72,15 +49,11 @@ def sections(item: Item, problems: Sequence[Problem], prefix: str) -> list[Secti
     InputError: for a document that is not what its schema says.
     """
     fields = Fields(item.document, item.source)
-    make = MAKERS.get(item.schema, _anything)
+    make = MAKERS.get(item.schema, others.anything)
     return [
-        replace(section, source=item.source, schema=item.schema)
-        for section in make(fields, item, problems, prefix)
+        replace(part, source=item.source, schema=item.schema)
+        for part in make(fields, item, problems, prefix)
     ]
-
-
-def _section(title: str, **parts: Any) -> Section:
-    return Section(title, "", "", **{name: tuple(value) for name, value in parts.items()})
 
 
 # -- results -------------------------------------------------------------------------------
@@ -106,8 +79,9 @@ def _result(
         if isinstance(value, (str, int, float))
     ]
     pictures, notes = _views(result, item, problems, prefix)
-    yield _section(
+    yield section.new(
         f"{result.family}: {result.method}",
+        found=[findings.of_result(result)],
         facts=[fact for fact in facts if fact[1]],
         pictures=pictures,
         notes=[*filter(None, [result.message]), *notes],
@@ -156,7 +130,7 @@ def _fitting(result: Result, problem: Problem) -> Any:
 
 def _alike(told: Any, found: float) -> bool:
     """Whether a number in a file is the referee's; one that the file has not is no reason."""
-    return told is None or (_number(told) and close(float(told), float(found)))
+    return told is None or (section.is_number(told) and close(float(told), float(found)))
 
 
 # -- comparisons ---------------------------------------------------------------------------
@@ -187,8 +161,9 @@ def _compared(comparison: Comparison, prefix: str) -> Section:
     pictures = []
     if any(row.gap_to_bound is not None for row in comparison.rows):
         pictures.append(_gaps(comparison, prefix))
-    return _section(
+    return section.new(
         f"{comparison.family}: {comparison.problem_name}",
+        found=[findings.of_comparison(comparison)],
         lines=[comparison.problem_summary, *comparison.head()[1:]],
         pictures=pictures,
         grids=_apart_parts("Every method and policy, and its gaps", pairs),
@@ -245,8 +220,9 @@ def _comparison_set(
         for value, comparison in zip(found.values, found.comparisons, strict=True)
         for row in comparison.blocks
     ]
-    yield _section(
+    yield section.new(
         f"{', '.join(names)}: over {found.parameter}",
+        found=[findings.of_set(found)],
         lines=[comparison.problem_summary for comparison in found.comparisons[:1]],
         pictures=[_gaps(found, prefix)] if found.measured else [],
         grids=_apart_parts(f"Every row, for each value of {found.parameter}", pairs),
@@ -261,7 +237,7 @@ def _overview(
         yield _compared(Comparison.from_json(part), f"{prefix}-{k}")
     failures = fields.object("failures").document if "failures" in fields.document else {}
     if failures:
-        yield _section("Families that failed", facts=[(k, str(v)) for k, v in failures.items()])
+        yield section.new("Families that failed", facts=[(k, str(v)) for k, v in failures.items()])
 
 
 def _explanation(
@@ -294,8 +270,9 @@ def _explanation(
             for regret in found.costly
         ]
         grids.append(grid("The decisions that cost most, in time order", decisions))
-    yield _section(
+    yield section.new(
         f"{found.family}: why {found.policy} is where it is",
+        found=[findings.of_explanation(found)],
         lines=found.head(),
         pictures=[
             picture(
@@ -327,7 +304,9 @@ def _runs(
     shown = [{k: v for k, v in row.items() if k not in LEFT_OUT} for row in rows]
     varying, same = constants(shown, keep=("method", "policy", "objective"))
     pictures, grids, notes = [], [], []
-    measure = next((name for name in SPREAD if any(_number(r.get(name)) for r in rows)), None)
+    measure = next(
+        (name for name in SPREAD if any(section.is_number(r.get(name)) for r in rows)), None
+    )
     by = [name for name in ("method", "policy") if name in varying]
     apart = runs.kept_apart(rows, varying)
     if measure and (by or apart):
@@ -346,196 +325,15 @@ def _runs(
         notes += more
     grids.append(grid(f"All {len(rows):,} runs", shown, varying))
     failed = sum(bool(row.get("error")) for row in rows)
-    yield _section(
+    yield section.new(
         f"{len(rows):,} runs",
+        found=findings.of_runs(rows),
         lines=[f"{failed:,} of them failed"] if failed else [],
-        facts=[(name, _words(value)) for name, value in same.items()],
+        facts=[(name, section.words(value)) for name, value in same.items()],
         pictures=pictures,
         grids=grids,
         notes=notes,
     )
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-# -- fits, reproductions, verdicts, and anything else ---------------------------------------
-
-
-def _fit(fields: Fields, item: Item, problems: Sequence[Problem], prefix: str) -> Iterator[Section]:
-    groups = fields.objects("groups")
-    overall = fields.object("overall").document
-    said = {"n": "rows", "r2": "R²", "mape": "mean error", "cv_mape": "mean error, held out"}
-    facts = [("model", fields.text("model")), ("fitted to", fields.text("source"))]
-    facts += [
-        (said[key], percent(value) if key.endswith("mape") else f"{value:.6g}")
-        for key, value in overall.items()
-        if key in said and _number(value)
-    ]
-    params = [
-        {
-            "group": group.text("group") or "all rows",
-            "parameter": name,
-            "value": parameter.get("value"),
-            "± stderr": parameter.get("stderr"),
-            "unit": parameter.get("unit"),
-            "lowest": parameter.get("lower"),
-            "highest": parameter.get("upper"),
-            "at a bound": parameter.get("at_bound"),
-        }
-        for group in groups
-        for name, parameter in _parameters(group)
-    ]
-    quality = [
-        {
-            "group": group.text("group") or "all rows",
-            "rows": group.document.get("n"),
-            "R²": group.document.get("r2"),
-            "mape": group.document.get("mape"),
-            "cv_mape": group.document.get("cv_mape"),
-        }
-        for group in groups
-    ]
-    warnings = [
-        f"{group.text('group') or 'all rows'}: {text}"
-        for group in groups
-        for text in (group.texts("warnings") if "warnings" in group.document else [])
-    ]
-    pictures = [*_curves(fields, prefix)]
-    errors = [(str(q["group"]), _known(q["mape"]), _known(q["cv_mape"])) for q in quality]
-    text = "Mean error of the prediction by group, in sample and held out"
-    pictures.append(picture(partial(charts.errors, errors), text, f"{prefix}-errors"))
-    yield _section(
-        f"fit: {fields.text('model')}",
-        facts=facts,
-        pictures=pictures,
-        grids=[grid("Quality of each group's fit", quality), grid("Parameters", params)],
-        notes=warnings,
-    )
-
-
-def _parameters(group: Fields) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    params = group.object("params")
-    for name in params.document:
-        yield name, params.object(name).document
-
-
-def _known(value: Any) -> float | None:
-    return float(value) if _number(value) else None
-
-
-def _curves(fields: Fields, prefix: str) -> Iterator[Picture]:
-    """Fitted curves over what was measured, for models of one input."""
-    import numpy as np
-
-    from optgap.fitting.profile import QUANTITIES, Profile
-    from optgap.fitting.saved import from_document
-
-    try:
-        fit = from_document(fields.document, fields.source)
-    except InputError:  # saved without what prediction needs
-        return
-    found = []
-    for name, estimator in fit.fits.items():
-        needs = estimator.needs
-        if len(needs) != 1 or needs[0] not in estimator.validity_:
-            return
-        low, high = estimator.validity_[needs[0]]
-        xs = np.linspace(low, high, 100)
-        try:
-            ys = estimator.predict(Profile({needs[0]: xs}, fields.source))
-        except (InputError, KeyError, ValueError):
-            return
-        found.append((name, xs, ys))
-    labels = [
-        f"{n} ({QUANTITIES[n].unit})" if n in QUANTITIES else n
-        for n in (fit.estimator.needs[0], fit.estimator.response)
-    ]
-    text = f"Fitted {labels[1]} over {labels[0]}"
-    if len(found) > charts.MOST_LINES:
-        text += f", the first {charts.MOST_LINES} groups"
-    yield picture(partial(charts.fitted, found, *labels), text, f"{prefix}-fit")
-
-
-def _panel_chart(panel: Fields) -> Callable[[Mapping[str, Any]], Any]:
-    """What draws a panel: curves over load or over something else, or a schedule."""
-    if "schedule" in panel.document:
-        for run in panel.objects("schedule"):
-            run.text("app"), run.number("start_s"), run.number("end_s"), run.integers("gpu_index")
-        return charts.schedule
-    for curve in panel.objects("curves"):
-        x, y = ("x", "y") if "x" in curve.document else ("load", "mean")
-        curve.text("label"), curve.array(x), curve.array(y)
-    return charts.curves
-
-
-def _reproduced(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
-    for k, part in enumerate(fields.objects("items")):
-        rows = [
-            tuple(row.text(key, "") for key in ("claim", "paper", "ours", "agrees", "note"))
-            for row in (part.objects("rows") if "rows" in part.document else [])
-        ]
-        panels = part.objects("panels") if "panels" in part.document else []
-        pictures = []
-        for j, panel in enumerate(panels):
-            text = panel.text("title", "") or part.text("title")
-            draw = partial(_panel_chart(panel), panel.document)
-            pictures.append(picture(draw, text, f"{prefix}-{k}-{j}"))
-        header = ("statement", "paper", "ours", "agrees", "note")
-        yield _section(
-            f"{part.text('name')}: {part.text('title')}",
-            lines=[part.text("paper", "")],
-            facts=_run_from(part),
-            pictures=pictures,
-            grids=[worded("The paper's statements beside ours", header, rows)] if rows else [],
-        )
-
-
-def _run_from(part: Fields) -> list[tuple[str, str]]:
-    facts = [("run from", part.text("source"))] if "source" in part.document else []
-    if part.document.get("cached") is not None:
-        cached = part.object("cached")
-        took = duration(cached.number("seconds"))
-        facts.append(("computed", f"{cached.text('computed')}, in {took}; kept since"))
-    return facts
-
-
-def _verdict(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
-    violations = [dict(v.document) for v in fields.objects("violations")]
-    facts = [
-        (name, _words(value))
-        for name, value in fields.document.items()
-        if name not in ("schema", "violations", "metrics") and value is not None
-    ]
-    facts += [(k, _words(v)) for k, v in fields.object("metrics").document.items()]
-    grids = [grid("Broken constraints", violations)] if violations else []
-    yield _section(f"{fields.text('family')}: the referee's verdict", facts=facts, grids=grids)
-
-
-def _anything(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
-    """Values as facts, lists of objects as tables: for what has no section of its own."""
-    facts, grids = [], []
-    for name, value in fields.document.items():
-        if isinstance(value, list) and value and all(isinstance(v, Mapping) for v in value):
-            grids.append(grid(name, value))
-        elif name not in ("schema", "versions"):
-            facts.append((name, _words(value)))
-    yield _section(item.schema, facts=facts, grids=grids)
-
-
-def _words(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
-        return {True: "yes", False: "no", None: ""}[value]
-    if isinstance(value, (int, float)):
-        return number(value)
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 Maker = Callable[[Fields, Item, Sequence[Problem], str], Iterator[Section]]
@@ -545,8 +343,8 @@ MAKERS: Mapping[str, Maker] = {
     SET_SCHEMA: _comparison_set,
     OVERVIEW: _overview,
     EXPLAIN: _explanation,
-    FIT: _fit,
+    FIT: others.fit,
     ROWS: _runs,
-    "optgap.reproduce/1": _reproduced,
-    "optgap.check/1": _verdict,
+    "optgap.reproduce/1": others.reproduced,
+    "optgap.check/1": others.verdict,
 }
