@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 import re
-from html import escape
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 import report_files
 from conftest import two_nodes_problem
+from markupsafe import escape
 from report_files import HOSTILE
 
 import optgap
@@ -78,10 +78,10 @@ def test_the_page_opens_with_what_was_found_and_leads_to_the_evidence(made: Page
     assert any(text.startswith("the best policy, ") for text in told)
     opening, _, evidence = made.html.partition('<main id="main"')
     for title, text in made.found:
-        line = re.search(rf'<a href="#(s\d+)">{re.escape(escape(title))}</a>: ', opening)
+        line = re.search(rf'<a href="#(s\d+)">{re.escape(str(escape(title)))}</a>: ', opening)
         assert line
         assert f'id="{line[1]}"' in evidence
-        assert escape(text).replace("&#x27;", "&#39;") in opening
+        assert str(escape(text)) in opening
 
 
 def test_the_page_needs_nothing_but_itself(page: str) -> None:
