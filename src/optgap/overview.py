@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 SCHEMA = "optgap.overview/1"
 SHARE_S = 18.0
 """Seconds that a single run of a method or policy gets, compiling left out."""
+CLOSED, WEAK = 1e-6, 0.2
+"""Gaps of the best known solution that count as none, and from which on a bound is called weak."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,16 @@ class Overview:
                 f"{STOPPED} {name}: a method was stopped at its share of time, {share}: {command}"
             )
         lines += [f"{name}: {message}" for name, message in self.failures.items()]
-        return lines
+        return lines + self.closing()
+
+    def closing(self) -> list[str]:
+        """What was learnt, and what to type next: a line each."""
+        found = [text for c in self.comparisons if (text := _nearest(c))]
+        if not found:
+            return []
+        why = "`optgap explain FAMILY --policy NAME` says why a policy is where it is"
+        own = "`optgap generate --help` how to make a problem of your own"
+        return [f"Online policies nearest to optimal: {'; '.join(found)}.", f"Next: {why}, {own}."]
 
     def draw(self) -> Figure:
         """One panel per family, gaps to the best proven bound, without pyplot's state."""
@@ -145,6 +156,26 @@ def _compared(name: str, seed: int, share: float, limits: Limits) -> Comparison:
 
     problem = generate(name, seed=seed)
     return compare(problem, time_limit=share, seed=seed, limits=limits.each(None, tell))
+
+
+def _nearest(comparison: Comparison) -> str:
+    """The online policy with the least gap, and how much of that may be the bound's weakness."""
+    rows = [r for r in comparison.rows if r.result.kind == "policy" and not r.partial]
+    best = min(
+        (r for r in rows if r.gap_to_bound is not None),
+        key=lambda r: r.gap_to_bound or 0.0,
+        default=None,
+    )
+    if best is None:
+        return ""
+    text = f"{comparison.family} {best.result.method}, "
+    unproven = comparison.gap or 0.0
+    if unproven <= CLOSED:
+        return text + percent(best.gap_to_bound)
+    text += f"at most {percent(best.gap_to_bound)}"
+    if unproven > WEAK:
+        text += f" (a weak bound: the best known solution is {percent(unproven)} from it)"
+    return text
 
 
 def _termination(

@@ -83,6 +83,12 @@ def test_a_method_gets_its_share_and_no_more(monkeypatch: pytest.MonkeyPatch) ->
     assert asked.termination is Termination.TIME_LIMIT
 
 
+def test_the_last_two_lines_say_what_was_learnt_and_what_to_type_next() -> None:
+    learnt, following = compare_all().notes()[-2:]
+    assert learnt.startswith("Online policies nearest to optimal: placement ")
+    assert "optgap explain" in following
+
+
 def test_progress_names_the_family() -> None:
     seen: list[str] = []
     compare_all(progress=lambda phase, *_: seen.append(phase))
