@@ -31,7 +31,8 @@ def generate(
     InputError: for an unknown family, preset or parameter, or a value of the wrong type.
     """
     spec = family(family_name)
-    if any(name in spec.files for name in params):
+    own = {} if preset is None else preset_entry(family_name, preset)[0].params
+    if any(name in spec.files and name not in own for name in params):
         if preset is not None:
             raise InputError("generate", "preset", NoQuote("it beside tables"), "one or the other")
         return problem(family_name, seed=seed, **params)

@@ -172,7 +172,7 @@ def test_a_frame_may_have_gaps_an_index_and_columns_of_numpy() -> None:
         ),
         (
             {"jobs": {"job": ["a"], "arrival_s": [0], "duration_s": [1], "gpus": [1]}, "x": 1},
-            "found x, expected a parameter of CSV files: nodes",
+            "found 'x', expected a parameter of CSV files: nodes",
         ),
     ],
 )
