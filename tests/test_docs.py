@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -67,3 +68,13 @@ def test_every_option_in_the_command_line_page_exists(
         help_texts += cli(name, "--help").out
     for option in set(re.findall(r"--[a-z][a-z-]+", text)):
         assert option in help_texts, option
+
+
+def test_the_readme_quotes_the_times_that_the_benchmark_measured(root: Path) -> None:
+    readme = (root / "README.md").read_text()
+    found = json.loads((root / "benchmarks" / "first_run.json").read_text())
+    assert f"{found['cold_s']:.0f} s the first time, {found['warm_s']:.0f} s later" in readme
+    assert f"sets .venv up, {found['setup_s']:.0f} s" in readme
+    minutes, seconds = divmod(round(found["setup_s"] + found["make_compare_after_setup_s"]), 60)
+    assert f"{minutes} min {seconds} s with the setup" in readme
+    assert found["largest_difference_points"] <= 0.3

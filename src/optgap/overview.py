@@ -251,10 +251,10 @@ def overview_figure(comparisons: Sequence[Comparison]) -> Figure:
 
 def _explain(ax: Axes, panels: Sequence[Axes]) -> None:
     """What the marks of all panels mean, on an axes of its own."""
-    from optgap.plotting import labelled
+    from optgap.plotting import meanings
 
     ax.axis("off")
-    found = labelled(panels)
+    found = meanings(panels)
     ax.legend(
         found.values(), found, loc="upper left", bbox_to_anchor=(0.0, 0.95), frameon=False,
         fontsize=10, title=READING, title_fontsize=10, alignment="left",
