@@ -35,36 +35,42 @@ class Watchdog:
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
         self._target = threading.get_ident()
-        self._over = threading.Lock()
+        self._over = threading.Lock()  # held until the code is back
         self._over.acquire()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
+        self._gone = False
+        threading.Thread(target=self._watch, daemon=True).start()
 
     def end(self) -> None:
-        """No `Overrun` after this."""
+        """No `Overrun` after this.
+
+        It waits for a flag and joins no thread: an exception within a join leaves the thread for
+        ended that has not.
+        """
         while True:
             try:
                 if self._over.locked():
                     self._over.release()
-                self._thread.join()
+                while not self._gone:
+                    time.sleep(1e-4)
                 _raise_in(self._target, None)
                 return
             except (Overrun, RuntimeError):  # on its way when the code came back
                 continue
 
     def _watch(self) -> None:
-        late: float | None = None
-        wait = LOOK_S
-        while not self._over.acquire(timeout=wait):
+        said, told = None, 0.0
+        while not self._over.acquire(timeout=LOOK_S):
+            now = time.monotonic()
             if self.limits.stop is None:
                 continue
-            late = late or time.monotonic()
-            over = time.monotonic() - late - GRACE_S
-            if over >= 0:
+            said = said or now
+            late = now - said - GRACE_S
+            if late >= 0 and now - told >= AGAIN_S:
+                told = now
                 _raise_in(self._target, Overrun)
-                wait = AGAIN_S
-            if over >= GRACE_S:
+            if late >= GRACE_S:
                 self.limits.stuck.set()
+        self._gone = True
 
 
 def _raise_in(thread: int, kind: type[BaseException] | None) -> None:
