@@ -94,7 +94,7 @@ def test_streams_with_patience_and_wrong_estimates_are_served(seed: int) -> None
 
 def test_solvers_that_do_not_exist_or_heads_too_large_are_refused() -> None:
     problem = mixed(seed=0, size=5)
-    with pytest.raises(InputError, match="auto, branch or cp-sat"):
+    with pytest.raises(InputError, match="one of auto, branch, cp-sat"):
         rolling(problem, limits=Limits(), seed=0, solver="magic")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="1 to 16 jobs"):
         rolling(problem, limits=Limits(), seed=0, solver="branch", head=0)
