@@ -18,6 +18,7 @@ from trust.answers import SMALL
 import optgap
 from optgap import watchdog
 from optgap.cli import work
+from optgap.models.limits import Limits
 from optgap.registry import FAMILIES
 
 OWN = """
@@ -125,3 +126,33 @@ def test_a_decision_within_the_grace_is_kept_and_a_policy_that_returns_is_never_
     for _ in range(20):
         assert optgap.run("problem.json", lambda task, state: 0).status == "feasible"
     assert threading.active_count() <= before
+
+
+@pytest.mark.usefixtures("_often")
+def test_an_exception_on_its_way_when_the_code_comes_back_reaches_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The exceptions come as soon as the limit is over, and often; none gets out or is left."""
+    monkeypatch.setattr(watchdog, "GRACE_S", 0.001)
+    monkeypatch.setattr(watchdog, "AGAIN_S", 0.02)
+    monkeypatch.setattr(watchdog, "LOOK_S", 0.001)
+    before = set(threading.enumerate())  # that of a policy asleep above may still watch it
+    hit = 0
+    for turn in range(300):
+        limits = Limits()
+        dog = watchdog.Watchdog(limits)
+        try:
+            try:
+                limits.interrupted.set()
+                for _ in range(6000 * (turn % 60)):  # none to a few milliseconds
+                    pass
+            finally:
+                dog.end()
+        except watchdog.Overrun:
+            hit += 1
+            dog.end()
+        for _ in range(2000):
+            pass
+    assert hit > 20
+    time.sleep(0.1)
+    assert set(threading.enumerate()) <= before
