@@ -26,7 +26,7 @@ from optgap.models.limits import Limits
 
 Answer = TypeVar("Answer")
 Work = Callable[[Limits], Answer]
-PROGRESS, DONE, FAILED = "progress", "done", "failed"
+PROGRESS, DONE, FAILED, STUCK = "progress", "done", "failed", "stuck"
 LOOK_EVERY_S = 0.1
 """Seconds between two looks at the interrupt."""
 TELL_EVERY_S = 0.1
@@ -141,7 +141,10 @@ class _Child(threading.Thread):
                 return Outcome(item)
             if kind == FAILED:
                 return Outcome(error=item)
-            self.limits.progress(*item)
+            if kind == STUCK:
+                self.limits.stuck.set()
+            else:
+                self.limits.progress(*item)
 
     def _trouble(self, error: Exception) -> Exception:
         """What to say where the process itself has failed: killed for want of memory, say."""
@@ -159,7 +162,7 @@ class _Child(threading.Thread):
 def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
     """The life of a process: work from `source`, what becomes of it to `sink`."""
     jobs: queue.SimpleQueue[Work[Any] | None] = queue.SimpleQueue()
-    interrupted = threading.Event()
+    interrupted, stuck = threading.Event(), threading.Event()
     telling = threading.Lock()
 
     def read() -> None:
@@ -187,11 +190,19 @@ def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
     def compiling(functions: int) -> None:
         progress(f"compiling, once: {functions} kernels", None, None)
 
+    def leave() -> None:
+        """End the process where code that is stuck in it would keep it for ever."""
+        stuck.wait()
+        tell(STUCK, None)
+        interrupted.wait()
+        os._exit(1)
+
     threading.Thread(target=read, daemon=True).start()
+    threading.Thread(target=leave, daemon=True).start()
     with COMPILING.telling(compiling):
         while (work := jobs.get()) is not None:
             try:
-                tell(DONE, work(Limits(None, interrupted, progress)))
+                tell(DONE, work(Limits(None, interrupted, progress, stuck=stuck)))
             except Exception as error:
                 tell(FAILED, _portable(error))
 
