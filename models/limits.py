@@ -67,3 +67,11 @@ class Limits:
         """Limits for one run of several, which listens to the same interrupt."""
         told = self.progress if progress is None else progress
         return Limits(time_limit, self.interrupted, told, stuck=self.stuck)
+
+    def part(self, label: str) -> Limits:
+        """Limits without a time for a part of the work, whose name stands before each phase."""
+
+        def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
+            self.progress(f"{label}: {phase}", incumbent, bound)
+
+        return self.each(None, tell)

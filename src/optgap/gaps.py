@@ -152,11 +152,7 @@ def _compared(
     limits: Limits,
 ) -> Comparison:
     """One value of a sweep."""
-
-    def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
-        limits.progress(f"{label}: {phase}", incumbent, bound)
-
-    return compare(problem, policies, methods, limits=limits.each(None, tell), **asked)
+    return compare(problem, policies, methods, limits=limits.part(label), **asked)
 
 
 def method_names(family_name: str, methods: Methods) -> list[str]:

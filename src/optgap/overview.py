@@ -151,11 +151,8 @@ def compare_all(
 
 
 def _compared(name: str, seed: int, share: float, limits: Limits) -> Comparison:
-    def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
-        limits.progress(f"{name}: {phase}", incumbent, bound)
-
     problem = generate(name, seed=seed)
-    return compare(problem, time_limit=share, seed=seed, limits=limits.each(None, tell))
+    return compare(problem, time_limit=share, seed=seed, limits=limits.part(name))
 
 
 def _nearest(comparison: Comparison) -> str:
