@@ -139,7 +139,7 @@ def _earliest(
             least = min(least, plan.free[k])
             if start > latest:
                 return INF, 0
-            if end >= start + length - slack(start + length):
+            if end >= start + length - 0.5 * slack(start + length):
                 return start, least
         if start == INF and end > latest:
             return INF, 0
@@ -154,8 +154,9 @@ def _narrow(plan: Plan, j: int, now: float) -> float:
     n, length = jobs[j]["gpus"], jobs[j]["estimate"]
     best, spare, node = INF, 0, -1
     for k in range(len(plan.first)):
-        start, least = _earliest(plan, k, n, length, now, best)
-        if start < best or (start == best and start < INF and least < spare):
+        start, least = _earliest(plan, k, n, length, now, best + slack(best))
+        near = 0.5 * slack(start)  # as early, but for rounding
+        if start + near < best or (start < INF and start <= best + near and least < spare):
             best, spare, node = start, least, k
     run.held[0, jobs[j]["held_at"]], run.held[1, jobs[j]["held_at"]] = node, n
     _hold(plan, node, best, best + length, n)
@@ -170,22 +171,24 @@ def _wide(plan: Plan, j: int, now: float) -> float:
     count, rest = jobs[j]["gpus"] // g, jobs[j]["gpus"] % g
     time = now
     while True:
-        later = INF
+        later, start = INF, time
+        until = time + 0.5 * slack(time)
         for k in range(len(plan.first)):
             plan.whole[k], _ = _earliest(plan, k, g, length, time, INF)
             plan.rest[k] = plan.whole[k]
             if rest > 0:
                 plan.rest[k], _ = _earliest(plan, k, rest, length, time, INF)
-            if plan.whole[k] > time:
+            if plan.whole[k] > until:
                 later = min(later, plan.whole[k])
-            if plan.rest[k] > time:
+            if plan.rest[k] > until:
                 later = min(later, plan.rest[k])
         used, node, spare = 0, -1, 0
         for k in range(len(plan.first)):
-            if plan.whole[k] == time and used < count:
+            if plan.whole[k] <= until and used < count:
                 run.held[0, at + used], run.held[1, at + used] = k, g
+                start = max(start, plan.whole[k])
                 used += 1
-            elif rest > 0 and plan.rest[k] == time:
+            elif rest > 0 and plan.rest[k] <= until:
                 _, least = _earliest(plan, k, rest, length, time, INF)
                 if node < 0 or least < spare:
                     node, spare = k, least
@@ -199,9 +202,10 @@ def _wide(plan: Plan, j: int, now: float) -> float:
             time = max(time, plan.rest[count - 1])
     if rest > 0:
         run.held[0, at + count], run.held[1, at + count] = node, rest
+        start = max(start, plan.rest[node])
     for h in range(at, at + jobs[j]["nodes"]):
-        _hold(plan, run.held[0, h], time, time + length, run.held[1, h])
-    return time
+        _hold(plan, run.held[0, h], start, start + length, run.held[1, h])
+    return start
 
 
 @inner

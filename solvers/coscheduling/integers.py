@@ -29,7 +29,8 @@ class Integers:
     tick_s: seconds per tick.
     exact: whether every time is a whole number of ticks but for a tolerance (a clock that counts
         from 1970 rounds them), and `idle` leaves nothing out.
-    rounded_s: by how much some time is off because of that.
+    late_s: by how much a makespan may be off because of that: by as much as a release, and as
+        every run time one after another.
     ticks, releases: run time by (application, GPU count), and release by job, counted from the
         first one, rounded down.
     quantum_j: joules per quantum.
@@ -43,7 +44,7 @@ class Integers:
 
     tick_s: float
     exact: bool
-    rounded_s: float
+    late_s: float
     ticks: dict[tuple[int, int], int]
     releases: tuple[int, ...]
     quantum_j: float
@@ -61,15 +62,14 @@ class Integers:
     def error(self, goal: str, value: float) -> float:
         """By how much the integers may put an objective of at most `value` too high.
 
-        A time is rounded up by at most `rounded_s` or `NEAR` of itself, and a cost by `NEAR` of
+        A time is rounded up by at most `NEAR` of itself beside `late_s`, and a cost by `NEAR` of
         itself or a quantum.
         """
-        late_s = (self.jobs + 1) * self.rounded_s  # one job after another
         if goal == "makespan":
-            return 2 * NEAR * value + late_s
+            return 2 * NEAR * value + self.late_s
         costs = self.largest_cost * self.quantum_j
         each = self.jobs * self.quantum_j + 2 * NEAR * costs
-        return each + 2 * NEAR * value + self.idle_w * late_s
+        return each + 2 * NEAR * value + self.idle_w * self.late_s
 
 
 def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
@@ -80,7 +80,7 @@ def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
     delays = [problem.delay_s(job) for job in range(len(problem))]
     latest = max(delays)
     total = latest + math.fsum(longest)
-    per_second, exact, rounded_s = otherwise, False, 0.0
+    per_second, exact, late_s = otherwise, False, 0.0
     lengths = [m.runtime_s for m in modes.values()]
     for digits in range(FINEST + 1):
         scaled = 10.0**digits
@@ -88,10 +88,11 @@ def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
         near = min(TOLERANCE_S, WHOLE / scaled)
         most = [min(near, t * SHARE) for t in lengths] + [near + ROUNDING * t for t in delays]
         if all(x <= y for x, y in zip(off, most, strict=True)):
-            per_second, exact, rounded_s = scaled, True, max(off)
+            per_second, exact = scaled, True
+            late_s = max(off[len(lengths) :]) + len(problem) * max(off[: len(lengths)])
             break
     if per_second * total > LONGEST:
-        per_second, exact, rounded_s = LONGEST / total, False, 0.0
+        per_second, exact, late_s = LONGEST / total, False, 0.0
     tick_s = 1 / per_second
     down = round if exact else _floor
     ticks = {key: down(m.runtime_s * per_second) for key, m in modes.items()}
@@ -117,7 +118,7 @@ def integers(problem: CoschedulingProblem, otherwise: float = 1e3) -> Integers:
     return Integers(
         tick_s,
         exact,
-        rounded_s,
+        late_s,
         ticks,
         releases,
         quantum,

@@ -126,5 +126,5 @@ def faulty(problem: Any, solution: Any, fault: str, k: int, by_s: float) -> Any:
 
 
 def broken(problem: Any, solution: Any) -> list[str]:
-    """The constraints that a schedule breaks."""
-    return sorted(violation.constraint for violation in problem.check(solution))
+    """The constraints that a schedule breaks, at one time or several."""
+    return sorted({violation.constraint for violation in problem.check(solution)})

@@ -19,6 +19,7 @@ from trust.clock import (
     faulty,
     later,
     parts,
+    problem_of,
     rows,
     same_schedule,
     with_a_far_job,
@@ -134,3 +135,79 @@ def test_faults_are_seen_by_any_clock_and_beside_any_other_job(family: str) -> N
         assert verdicts[1:] == [verdicts[0]] * 2
 
     check()
+
+
+def first_that_fits(state: Any) -> list[int]:
+    return next(([job] for job in state.waiting if state.fits(job)), [])
+
+
+def one_at_a_time(state: Any) -> list[tuple[int, int]]:
+    job = state.waiting[0]
+    count = state.problem.application(job).fastest.gpu_count
+    return [] if state.running else [(job, count)]
+
+
+def the_first_job(view: Any) -> dict[int, tuple[int, float]]:
+    """Alone, on the fewest GPUs, at the lowest clock."""
+    job = view.jobs[0]
+    return {job: (view.job_class(job).counts[0], float(view.problem.frequencies_mhz[0]))}
+
+
+def alone(task: int, state: Any) -> list[int] | None:
+    room = state.fits(task) & (state.count == 0)
+    for server in range(len(state.problem.servers)):
+        free = [g for g in range(len(room)) if room[g] and state.problem.gpu_server[g] == server]
+        if len(free) >= state.problem.tasks[task].gpus:
+            return free[: state.problem.tasks[task].gpus]
+    return None
+
+
+OWN = {
+    "consolidation": alone,
+    "coscheduling": one_at_a_time,
+    "elastic": the_first_job,
+    "queueing": first_that_fits,
+}
+
+
+@pytest.mark.parametrize("family", SMALL)
+def test_policies_of_ones_own_see_the_clock_of_the_problem(family: str) -> None:
+    @examples(10)
+    @given(problem=problems(family))
+    def check(problem: Any) -> None:
+        moved, seen = later(problem, EPOCH_S), []
+
+        def policy(*given: Any) -> Any:
+            seen.append(given[-1].time_s)
+            return OWN[family](*given)  # type: ignore[operator]
+
+        one, other = optgap.run(problem, policy), optgap.run(moved, policy)
+        agree(one, other)
+        assert max(seen) >= EPOCH_S
+        if one.solution is not None:
+            same_schedule(rows(problem, one.solution), rows(moved, other.solution), EPOCH_S)
+
+    check()
+
+
+def brief(family: str, seconds: float) -> dict[str, Any]:
+    """A small problem, as a document, whose first job lasts so long."""
+    document: dict[str, Any] = optgap.generate(family, seed=1, **FAMILIES[family].tiny).to_json()
+    if family == "queueing":
+        document["jobs"]["duration_s"][0] = seconds
+    elif family == "coscheduling":
+        document["applications"][document["jobs"][0]]["modes"][0]["runtime_s"] = seconds
+    elif family == "consolidation":
+        document["tasks"][0]["duration_s"] = seconds
+    else:
+        rate = min(map(min, document["classes"][document["jobs"]["class"][0]]["time_s"]))
+        document["jobs"]["iterations"][0] = seconds / rate
+    return document
+
+
+@pytest.mark.parametrize("family", SMALL)
+def test_what_is_shorter_than_times_can_be_told_apart_is_refused(family: str) -> None:
+    problem_of(brief(family, 1.001e-6))
+    for seconds in (9e-7, 1e-9):
+        with pytest.raises(InputError, match="at least 1e-06"):
+            problem_of(brief(family, seconds))
