@@ -29,8 +29,8 @@ class CoschedulingObjective:
 
     Parameters
     ----------
-    goal: ``energy`` of all GPUs until the last job ends, J; ``makespan``, s; or ``edp``, the
-        product of the two, J·s.
+    goal: ``energy`` of all GPUs from the first release until the last job ends, J; ``makespan``,
+        how long that is, s; or ``edp``, the product of the two, J·s.
     """
 
     goal: Goal = "energy"

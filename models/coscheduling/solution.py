@@ -25,7 +25,7 @@ class Run:
     Parameters
     ----------
     job: its place in the queue.
-    start_s, end_s: s since the window opened.
+    start_s, end_s: s, on the clock of the problem's releases.
     gpu_index: the GPUs it holds, ascending; how many there are is its mode.
     """
 

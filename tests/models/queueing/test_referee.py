@@ -62,6 +62,8 @@ def test_jobs_start_between_arrival_and_the_end_of_their_patience() -> None:
     made = problem((1000, 1000, 1), patience=[50.0])
     for start in (1000.0, 1000 - 9e-7, 1050.0, 1050 + 9e-7):
         assert check(made, (start, [(0, 1)])) == []
+    for never in (math.inf, -math.inf):  # only NaN stands for a job that does not start
+        assert check(made, (never, [(0, 1)]))
     early, late = 1000 - 1.1e-6, 1050 + 1.1e-6
     assert check(made, (early, [(0, 1)])) == [
         Violation("start_s not before arrival", "job a", early, 1000.0)
