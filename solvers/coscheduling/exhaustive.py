@@ -7,6 +7,7 @@ from optgap.models.coscheduling.gpus import placed
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.coscheduling.area import cheapest_j, cost_off_j, energy_j, safe_energy
 
 MOST_JOBS = 6
 
@@ -36,7 +37,8 @@ class Search:
             return
         problem = self.problem
         if not left:
-            energy = cost + problem.idle_w * problem.gpus * makespan
+            modes = [problem.application(job).mode(count) for job, count, _, _ in self.placed]
+            energy = energy_j(problem, [mode for mode in modes if mode is not None], makespan)
             value = problem.value(energy, makespan)
             if self.best is None or value < self.best:
                 self.best = value
@@ -51,7 +53,7 @@ class Search:
             for mode in problem.application(job).modes:
                 start = self._earliest(mode.gpu_count, mode.runtime_s, problem.release_s(job))
                 self.placed.append((job, mode.gpu_count, start, start + mode.runtime_s))
-                more = cost + problem.cost_j(mode)
+                more = cost + problem.cost_j(mode) - cost_off_j(problem, mode)
                 last = max(makespan, start - problem.epoch_s + mode.runtime_s)
                 if not self._hopeless(left - {job}, more, last):
                     self.run(left - {job}, more, last)
@@ -74,9 +76,8 @@ class Search:
         """Whether even the cheapest counts of the jobs left, at once, come to nothing better."""
         if self.best is None:
             return False
-        modes = [self.problem.application(job).modes for job in left]
-        least = cost + sum(min(self.problem.cost_j(m) for m in choice) for choice in modes)
-        energy = least + self.problem.idle_w * self.problem.gpus * makespan
+        costs = [cheapest_j(self.problem, self.problem.application(job)) for job in left]
+        energy = safe_energy(self.problem, [cost, *costs], makespan)
         return self.problem.value(energy, makespan) >= self.best
 
 

@@ -11,6 +11,7 @@ from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution
 from optgap.models.coscheduling.gpus import placed
 from optgap.models.limits import Limits
 from optgap.models.times import slack_s
+from optgap.solvers.coscheduling.area import energy_j
 
 Start = tuple[int, int, float]
 """(job, GPU count, start in s)."""
@@ -81,15 +82,14 @@ def greedy(
 
 def value_of(problem: CoschedulingProblem, starts: Sequence[Start]) -> float:
     """The objective of a schedule."""
-    makespan, cost = 0.0, []
+    makespan, modes = 0.0, []
     for job, count, start in starts:
         mode = problem.application(job).mode(count)
         if mode is None:
             raise ValueError(f"job {job} has no mode on {count} GPUs")
-        cost.append(problem.cost_j(mode))
+        modes.append(mode)
         makespan = max(makespan, start - problem.epoch_s + mode.runtime_s)
-    energy = math.fsum([*cost, problem.idle_w * problem.gpus * makespan])
-    return problem.value(energy, makespan)
+    return problem.value(energy_j(problem, modes, makespan), makespan)
 
 
 def best_of(

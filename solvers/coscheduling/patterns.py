@@ -18,20 +18,22 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from optgap.models.coscheduling import CoschedulingProblem
+from optgap.models.coscheduling import CoschedulingObjective, CoschedulingProblem
+from optgap.models.coscheduling.problem import Goal
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Solved
-from optgap.solvers.coscheduling.area import bound_area, least_makespan
+from optgap.solvers.coscheduling.area import bound_area, cost_off_j, safe_makespan
+from optgap.solvers.coscheduling.modes import one_by_one, promising
 from optgap.solvers.coscheduling.product import least_product
 
 MOST_PATTERNS = 3000
-SAFETY = 1e-7
-"""Relative; taken off what a solver in floating point calls a bound."""
+TOLERANCE = 1e-10
+"""The solver's own, on numbers of about 1: the objective, all jobs of a class, the horizon."""
 MOST_RELEASES = 12
 """Releases from which on the rows are repeated."""
 
@@ -67,11 +69,18 @@ class Relaxation:
     ----------
     model: as above, with `x` and `makespan` as columns.
     x: column by (application, release) and GPU count.
+    horizon_s: the unit of time: no optimal schedule need be longer.
+    unit: of the objective, J or s.
+    off: what the solver's tolerance may add to its bound, in units: that on reduced costs, for
+        as many modes as there are jobs, for C, and for the time in all patterns of each release.
     """
 
     model: LinearModel
     x: dict[tuple[Class, int], int]
     makespan: int
+    horizon_s: float
+    unit: float
+    off: float
 
 
 def classes(problem: CoschedulingProblem) -> list[Class]:
@@ -82,33 +91,37 @@ def classes(problem: CoschedulingProblem) -> list[Class]:
 def relaxation(
     problem: CoschedulingProblem,
     found: list[tuple[int, ...]],
-    goal: str,
+    goal: Goal,
 ) -> Relaxation:
-    """The program for least energy or makespan (`goal`)."""
+    """The program for least energy or makespan (`goal`), in units near 1."""
     builder = LinearBuilder()
     energy = goal == "energy"
-    idle = problem.idle_w * problem.gpus
-    makespan = builder.variable(
-        least_makespan(problem) * (1 - 1e-12), math.inf, idle if energy else 1.0
-    )
+    longest = (max(m.runtime_s for m in problem.applications[a].modes) for a in problem.jobs)
+    latest = max(problem.delay_s(job) for job in range(len(problem)))
+    horizon = math.fsum([latest, *longest])
+    unit = one_by_one(replace(problem, objective=CoschedulingObjective(goal)))
+    idle = problem.idle_w * problem.gpus if energy else 1.0
+    makespan = builder.variable(safe_makespan(problem) / horizon, math.inf, idle * horizon / unit)
     total = Counter(classes(problem))
     x: dict[tuple[Class, int], int] = {}
     for kind, jobs in total.items():
         modes = problem.applications[kind[0]].modes
         for mode in modes:
-            cost = problem.cost_j(mode) if energy else 0.0
+            cost = (problem.cost_j(mode) - cost_off_j(problem, mode)) / unit if energy else 0.0
             x[kind, mode.gpu_count] = builder.variable(0, jobs, cost, integer=True)
         builder.row([(x[kind, m.gpu_count], 1.0) for m in modes], jobs, jobs)
-        mean = [(x[kind, m.gpu_count], -m.runtime_s / jobs) for m in modes]
-        builder.row([(makespan, 1.0), *mean], lower=kind[1] * (1 - 1e-12))
-    for release in _some_releases(problem):
+        mean = [(x[kind, m.gpu_count], -m.runtime_s / horizon / jobs) for m in modes]
+        builder.row([(makespan, 1.0), *mean], lower=kind[1] / horizon * (1 - 1e-12))
+    releases = _some_releases(problem)
+    for release in releases:
         work: dict[int, list[tuple[int, float]]] = {}
         for (kind, g), column in x.items():
             took = problem.applications[kind[0]].mode(g)
             if kind[1] >= release and took is not None:
-                work.setdefault(g, []).append((column, -took.runtime_s))
-        _rows(builder, found, work, makespan, release * (1 - 1e-12))
-    return Relaxation(builder.build(), x, makespan)
+                work.setdefault(g, []).append((column, -took.runtime_s / horizon))
+        _rows(builder, found, work, makespan, release / horizon * (1 - 1e-12))
+    off = TOLERANCE * (len(problem) + 1 + len(releases))
+    return Relaxation(builder.build(), x, makespan, horizon, unit, off)
 
 
 def _rows(
@@ -161,16 +174,25 @@ def prove(
     gap: float = 1e-6,
     seed: int = 0,
 ) -> Proof | None:
-    """Solve the program for the problem's objective; None when time is up before any bound."""
+    """Solve the program for the problem's objective; None when time is up before any bound.
+
+    Also None where the solver's bound is above what a schedule has: its numbers are then too far
+    apart for it.
+    """
     goal = problem.objective.goal
+    problem = promising(problem)
     if goal == "edp":
         return _product(problem, found, limits, gap, seed)
     program = relaxation(problem, found, goal)
-    answer = solve(program.model, backend="highs", limits=limits, gap=gap, seed=seed)
-    if answer.bound is None:
+    answer = solve(
+        program.model, backend="highs", limits=limits, gap=gap, seed=seed, tolerance=TOLERANCE
+    )
+    if answer.bound is None or answer.bound - program.off > 1:
         return None
-    bound = answer.bound - SAFETY * abs(answer.bound)
-    makespan = None if answer.values is None else float(answer.values[program.makespan])
+    bound = (answer.bound - program.off) * program.unit * (1 - 1e-12)
+    makespan = None
+    if answer.values is not None:
+        makespan = float(answer.values[program.makespan]) * program.horizon_s
     counts = _counts(problem, program, answer)
     return Proof(bound, counts, answer.solver, answer.termination, makespan)
 
@@ -200,7 +222,7 @@ def _product(
     if bound is None or best is None:
         return None
     termination = limits.stop or Termination.COMPLETED
-    return Proof(bound - SAFETY * abs(bound), best[1].counts, best[1].solver, termination)
+    return Proof(bound, best[1].counts, best[1].solver, termination)
 
 
 def _energy(problem: CoschedulingProblem, proof: Proof) -> float:
@@ -251,15 +273,16 @@ def bound_patterns(
     if found is None:
         shown = NoQuote(f"more than {MOST_PATTERNS} patterns")
         raise InputError("bound-patterns", "", shown, "fewer GPUs or domains; or bound-area")
+    area = bound_area(problem, limits=limits, seed=seed)
     proof = prove(problem, found, limits, gap, seed)
-    if proof is None:
-        return Outcome(None, Status.NO_SOLUTION, limits.stop or Termination.ERROR)
-    area = bound_area(problem, limits=limits, seed=seed).bound or 0.0
+    termination = limits.stop or Termination.COMPLETED if proof is None else proof.termination
+    if proof is None or proof.bound <= (area.bound or 0.0):
+        return replace(area, termination=termination, info={"patterns": len(found)})
     return Outcome(
         None,
         Status.BOUND_ONLY,
-        proof.termination,
-        bound=max(proof.bound, area),
+        termination,
+        bound=proof.bound,
         bound_by=f"patterns of GPU counts, {proof.solver}",
         info={"patterns": len(found)},
     )

@@ -16,10 +16,11 @@ from itertools import combinations, pairwise
 
 from optgap.models.coscheduling import Application, CoschedulingObjective, CoschedulingProblem, Mode
 from optgap.models.limits import Limits
+from optgap.solvers.backends.safe import EPS
 
 MOST_PRICES = 60
-SLACK = 1e-6
-"""Relative; a crossing this far below another line still counts as a corner."""
+APART = 1e-8
+"""Relative distance of prices that are worth trying: lines of nearer ones cross anywhere."""
 ENOUGH = 1e-7
 """Relative distance of bound and product at which no more prices are tried."""
 
@@ -73,6 +74,17 @@ def priced(problem: CoschedulingProblem, price_w: float) -> CoschedulingProblem:
     )
 
 
+def _priced_off(problem: CoschedulingProblem, price_w: float) -> float:
+    """What rounding in `priced` may add to costs that should not change with the price, J."""
+    return math.fsum(
+        max(
+            4 * EPS * m.gpu_count * m.runtime_s * (m.power_per_gpu_w + problem.idle_w + 2 * price_w)
+            for m in problem.application(job).modes
+        )
+        for job in range(len(problem))
+    )
+
+
 def least_product(problem: CoschedulingProblem, limits: Limits, solve: Solver) -> float | None:
     """A bound on energy times makespan; None when time was up before there was one."""
 
@@ -84,6 +96,7 @@ def least_product(problem: CoschedulingProblem, limits: Limits, solve: Solver) -
         if found is None:
             return None
         level, energy, makespan = found
+        level -= _priced_off(problem, price_w)
         return Support(price_w, level, energy - price_w * makespan, makespan)
 
     ends = (at(0.0), at(math.inf))
@@ -104,22 +117,31 @@ def least_product(problem: CoschedulingProblem, limits: Limits, solve: Solver) -
 
 
 def lowest(known: Sequence[Support]) -> float:
-    """The least product at a corner of what lies above all lines.
+    """The least product above all lines, rounded down.
 
-    Corners are looked for among all crossings, as a line may lie below the crossing of others;
-    one that is kept although it is none makes the bound lower, not wrong.
+    The least energy at a makespan C is f(C), the highest of all lines there: convex, falling, with
+    its corners among the crossings. C·f(C) is concave between corners, so that one of them, or the
+    shortest makespan, is best. Where a crossing is known to ±δ, no point so near has less than
+    (C − δ)·f(C + δ); crossings below other lines are points above all lines as well.
     """
     lines = [s for s in known if math.isfinite(s.price_w)]
     shortest = max(s.level for s in known if math.isinf(s.price_w))
-    found = math.inf
-    for a, b in combinations(known, 2):
-        makespan, energy, product = corner(a, b)
-        slack = SLACK * (abs(energy) + sum(abs(s.level) for s in (a, b) if s in lines))
-        if makespan >= shortest * (1 - SLACK) and all(
-            energy + s.price_w * makespan >= s.level - slack for s in lines
-        ):
-            found = min(found, product)
-    return found - 1e-12 * abs(found)
+
+    def least_energy(makespan: float) -> float:
+        terms = ((s.level, s.price_w * makespan) for s in lines)
+        return max(0.0, *(b - p - 2 * EPS * (abs(b) + abs(p)) for b, p in terms))
+
+    found = shortest * least_energy(shortest)
+    for low, high in combinations(lines, 2):
+        apart = high.price_w - low.price_w
+        if not apart > 0:
+            continue
+        makespan = (high.level - low.level) / apart
+        off = 2 * EPS * ((abs(high.level) + abs(low.level)) / apart + abs(makespan))
+        if makespan + off > shortest:
+            near = max(shortest, makespan - off)
+            found = min(found, near * least_energy(makespan + off))
+    return found * (1 - 4 * EPS)
 
 
 def corner(low: Support, high: Support) -> tuple[float, float, float]:
@@ -145,5 +167,5 @@ def between(low: Support, high: Support) -> float | None:
     if shorter <= 1e-12 * low.makespan_s or dearer <= 0:
         return None
     price = dearer / shorter
-    new = low.price_w * (1 + 1e-9) < price < high.price_w * (1 - 1e-9)
+    new = low.price_w * (1 + APART) < price < high.price_w * (1 - APART)
     return price if new else None

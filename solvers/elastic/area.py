@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -60,12 +59,6 @@ def shortest_first(release_s: Floats, work_s: Floats) -> Floats:
     return ends
 
 
-def since_first(problem: ElasticProblem) -> ElasticProblem:
-    """The same with times from the first submission on: what is lost to rounding depends on it."""
-    submit_s = problem.jobs.submit_s
-    return replace(problem, jobs=replace(problem.jobs, submit_s=submit_s - submit_s[0]))
-
-
 def best_mixture(problem: ElasticProblem) -> tuple[float, float, Floats]:
     """The weight of the best one-machine bound, that bound (mean JCT, s), and its completions."""
     jobs = problem.jobs
@@ -92,7 +85,6 @@ def alone(problem: ElasticProblem) -> float:
 
 def bound_area(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
     """The larger of the one-machine bound and of every job alone at its fastest."""
-    problem = since_first(problem)
     weight, value, _ = best_mixture(problem)
     single = alone(problem)
     bound = max(value, single)

@@ -17,7 +17,7 @@ from optgap.models.elastic import ElasticProblem, ElasticSolution
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
-from optgap.solvers.backends.safe import EPS, outwards
+from optgap.solvers.backends.safe import outwards
 from optgap.solvers.elastic.area import bound_area
 from optgap.solvers.elastic.joint import Step, Tables, completions, listed
 from optgap.solvers.elastic.orders import Node, Orders
@@ -27,6 +27,8 @@ MOST_CONFIGURATIONS = 40
 """Per class: more, and a joint one takes too long to find."""
 GAP = 5e-7
 """Relative to the mean completion time: a schedule proven to so much is called optimal."""
+ROUNDING = 1e-12
+"""Relative: more than rounding makes of rates and sums of times."""
 
 
 def bounds(problem: ElasticProblem) -> bool:
@@ -154,7 +156,7 @@ def apart(problem: ElasticProblem) -> list[list[int]]:
 
 
 def _outcome(problem: ElasticProblem, searches: list[Search], limits: Limits, seed: int) -> Outcome:
-    proof = outwards([part.proven for part in searches]) / len(problem) * (1 - EPS)
+    proof = outwards([part.proven for part in searches]) / len(problem) * (1 - ROUNDING)
     programs = sum(part.orders.programs for part in searches)
     by = "orders of events, LP" if programs else "every job alone"
     stopped = next((part.stopped for part in searches if part.stopped is not None), None)

@@ -22,7 +22,7 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends.safe import outwards
-from optgap.solvers.elastic.area import SAFE, alone, best_mixture, since_first
+from optgap.solvers.elastic.area import SAFE, alone, best_mixture
 
 VALUES = 64
 """Values of an iteration that are tried per class."""
@@ -339,7 +339,6 @@ def bound_prices(
     for name, value in (("pieces", pieces), ("rounds", rounds)):
         if value < 0 or value > 100_000:
             raise InputError("bound-prices", name, value, "0 to 100000")
-    problem = since_first(problem)
     size = len(problem)
     many = pieces or int(min(480, max(160, 8 * size)))
     turns = rounds or (400 if size <= 3000 else 120)

@@ -21,7 +21,7 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearModel, Solved
 from optgap.solvers.backends.safe import outwards, safe_bound, solver_slack
-from optgap.solvers.elastic.area import SAFE, alone, since_first
+from optgap.solvers.elastic.area import SAFE, alone
 
 MOST_VARIABLES = 2_000_000
 FEW_VARIABLES = 20_000
@@ -289,7 +289,6 @@ def _refined(
     """
     if not 0 <= slot_s < 1e12:
         raise InputError("slot_s", "", slot_s, "seconds, or 0 for a share of the horizon")
-    problem = since_first(problem)
     submitted = problem.jobs.submit_s.tolist()
     end = horizon(problem)
     finest = Slots(problem, slot_s or end / many, end)

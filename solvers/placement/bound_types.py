@@ -12,11 +12,10 @@ from optgap.models.placement.cluster import NodeType
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers import backends
 from optgap.solvers.backends.linear import LinearBuilder
+from optgap.solvers.backends.safe import safe_bound
 from optgap.solvers.placement.aggregate import Aggregate
 
 BOUND_BY = "linear program over node types and task classes"
-SLACK = 1e-7
-"""Relative: what the LP solver's tolerances may have added, taken off again."""
 
 
 def bound_types(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
@@ -41,13 +40,14 @@ def bound_types(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outc
             return Outcome(None, Status.INFEASIBLE, message=message)
         demand = float(aggregate.demand[c])
         builder.row(terms, demand, demand)
-    solved = backends.solve(builder.build(), backend="highs", limits=limits)
+    model = builder.build()
+    solved = backends.solve(model, backend="highs", limits=limits)
     if solved.status is Status.INFEASIBLE:
         message = "the cluster's totals of CPU, memory and GPUs do not suffice"
         return Outcome(None, Status.INFEASIBLE, message=message)
-    if solved.bound is None:
+    if solved.duals is None:
         return Outcome(None, Status.NO_SOLUTION, solved.termination)
-    bound = solved.bound - SLACK * (1 + abs(solved.bound))
+    bound = safe_bound(model, solved.duals)
     return Outcome(
         None, Status.BOUND_ONLY, limits.stop or Termination.COMPLETED, None, bound, BOUND_BY
     )
@@ -71,7 +71,9 @@ def _add_type(
     # an idle node with part of a core to its name counts a package as active already
     busy = 0 if power.cpu_rule == "eq1" else power.active_packages(node.cpu_milli, node.cpu_milli)
     step = power.cpu.full_w - power.cpu.idle_w
-    packages = builder.variable(nodes * busy)
+    packages = builder.variable(
+        nodes * busy, nodes * (busy + node.cpu_milli / power.cpu.vcpu_milli)
+    )
     builder.offset -= step * nodes * busy
     builder.add_cost(gpus, float(aggregate.gpu_cost[t]))
     builder.add_cost(packages, step)

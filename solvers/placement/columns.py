@@ -22,6 +22,8 @@ from optgap.solvers.placement.pricing import Pricer
 
 NEGATIVE = 1e-7
 """A reduced cost below minus this, relative to the column's own cost, is worth a column."""
+ROUNDING = 1e-13
+"""Relative: more than a few hundred operations round by."""
 MOST_RAISES = 5
 """Fivefold rises of the price ceiling; a task still left out then is taken for unplaceable."""
 
@@ -217,11 +219,13 @@ class ColumnGeneration:
         priced = np.where(pricer.priceable, prices, 0.0)
         if not self.aggregate.frag_weight:
             priced = np.maximum(priced, 0.0)
-        lower = float(priced @ self.aggregate.priced_demand)
+        terms = (priced * self.aggregate.priced_demand).tolist()
         added = 0
         for offer in pricer.price(priced):
-            lower -= float(self.aggregate.count[offer.type_index]) * max(0.0, offer.value)
+            terms.append(-float(self.aggregate.count[offer.type_index]) * max(0.0, offer.value))
             added += self.add_attractive(offer.type_index, offer.contents)
+        # what tasks are worth cancels against what nodes cost within each value, too
+        lower = math.fsum(terms) - ROUNDING * math.fsum(map(abs, terms))
         if bound and lower > self.lower:
             self.lower = lower
             self.center = priced

@@ -33,7 +33,8 @@ DENOMINATORS = 20_000
 class Integers:
     """A linear model with integer costs: `model`'s objective is scale·(true − offset).
 
-    `exact`: the costs are integers; else they were rounded so that bounds hold.
+    `exact`: the costs are integers; else they were rounded so that bounds hold. `off`: by how much
+    integers that costs are taken for may put the objective too high, in its own unit.
     """
 
     model: LinearModel
@@ -41,6 +42,7 @@ class Integers:
     offset: float
     exact: bool
     step: int = 1
+    off: float = 0.0
 
     def least(self, bound: float) -> int:
         """The least scaled objective that a lower bound on the true one allows."""
@@ -55,7 +57,7 @@ class Integers:
         """A lower bound, raised to the next value that the objective can take."""
         if not self.exact:
             return bound
-        return max(bound, self.least(bound) / self.scale + self.offset)
+        return max(bound, self.least(bound) / self.scale + self.offset - self.off)
 
 
 def common_denominator(values: Iterable[float]) -> int | None:
@@ -81,7 +83,9 @@ def integers(model: LinearModel, denominator: int | None) -> Integers:
         if (np.abs(scaled - np.rint(scaled)) <= 1e-10 * np.abs(scaled)).all():
             whole = replace(model, cost=np.rint(scaled), offset=0.0)
             step = math.gcd(*(int(cost) for cost in whole.cost)) or 1
-            return Integers(whole, scale, model.offset, exact=True, step=step)
+            sizes = np.maximum(np.abs(model.lower), model.upper)
+            off = float(np.abs(scaled - whole.cost) @ sizes) / scale
+            return Integers(whole, scale, model.offset, exact=True, step=step, off=off)
     scale = 10.0 ** math.floor(math.log10(LARGEST / reach))
     rounded = replace(model, cost=np.floor(model.cost * scale), offset=0.0)
     return Integers(rounded, scale, model.offset, exact=False)

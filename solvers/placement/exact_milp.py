@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from dataclasses import replace
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
@@ -23,6 +24,7 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Solved
+from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.placement.exact_code import claim
 from optgap.solvers.placement.exact_fill import Terms
 from optgap.solvers.placement.exact_infeasible import at_most, impossible, together
@@ -31,6 +33,8 @@ from optgap.solvers.placement.exact_tables import Counted, cpu_steps
 CLOSE = 1e-5
 """Relative distance of objective and bound up to which a solver's word for "optimal" is taken:
 its integers are integers up to 1e-6, and 1000 milli-GPU hang on each."""
+TOLERANCE = 1e-10
+"""HiGHS's own, and what is taken off any back end's bound."""
 MOST_NODES = 40
 MOST_TASKS = 300
 
@@ -204,7 +208,11 @@ def milp(
     if reason:
         return Outcome(None, Status.INFEASIBLE, bound_by="capacities", message=reason)
     plain = PlainModel(problem)
-    solved = solve(plain.model, backend=backend, limits=limits, seed=seed)
+    solved = solve(plain.model, backend=backend, limits=limits, seed=seed, tolerance=TOLERANCE)
+    if solved.bound is not None:
+        slack = solver_slack(plain.model, TOLERANCE)
+        bound = solved.bound + slack if accepting else max(0.0, solved.bound - slack)
+        solved = replace(solved, bound=bound)
     by = f"textbook formulation, {solved.solver}"
     info: dict[str, float | int | str] = {
         "variables": plain.model.variables,

@@ -14,6 +14,7 @@ from optgap.models.placement import PlacementProblem
 from optgap.models.result import Outcome, Status
 from optgap.solvers.backends import available, solve
 from optgap.solvers.backends.linear import Solved
+from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.placement.exact_counted import CountedModel, Unit
 from optgap.solvers.placement.exact_infeasible import impossible, together
 from optgap.solvers.placement.exact_integers import Integers, common_denominator, integers
@@ -29,11 +30,15 @@ def scaled(model: CountedModel) -> Integers:
     return integers(model.model, denominator)
 
 
+TOLERANCE = 1e-9
+"""HiGHS's own, and what is taken off its bounds for it."""
+
+
 def valid_bound(model: CountedModel, bound: float) -> float:
-    """A solver's bound moved on to the next value that the objective can take."""
+    """A solver's bound, less its tolerance, moved on to the next value the objective can take."""
     if model.counted.accepting:
         return float(int(bound + 1e-6 * max(1.0, abs(bound))))
-    return scaled(model).lattice(bound)
+    return scaled(model).lattice(bound - solver_slack(model.model, TOLERANCE))
 
 
 def pooled_model(counted: Counted) -> CountedModel:
@@ -47,7 +52,9 @@ def pooled_model(counted: Counted) -> CountedModel:
 def solve_pooled(model: CountedModel, limits: Limits, seed: int, gap: float = 0.0) -> Solved:
     """Solve the pooled model, with HiGHS of one package or the other."""
     backend = "scipy" if available("highs") else "highs"
-    solved = solve(model.model, backend=backend, limits=limits, seed=seed, gap=gap)
+    solved = solve(
+        model.model, backend=backend, limits=limits, seed=seed, gap=gap, tolerance=TOLERANCE
+    )
     if solved.bound is None:
         return solved
     return replace(solved, bound=valid_bound(model, solved.bound))

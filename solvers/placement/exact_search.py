@@ -25,7 +25,13 @@ from optgap.solvers.placement.exact_code import claim, decode, encode
 from optgap.solvers.placement.exact_counted import CountedModel, Unit
 from optgap.solvers.placement.exact_infeasible import at_most, impossible, together
 from optgap.solvers.placement.exact_integers import solve_integers
-from optgap.solvers.placement.exact_pooled import pooled_model, scaled, solve_pooled, valid_bound
+from optgap.solvers.placement.exact_pooled import (
+    TOLERANCE,
+    pooled_model,
+    scaled,
+    solve_pooled,
+    valid_bound,
+)
 from optgap.solvers.placement.exact_race import (
     Engine,
     Race,
@@ -204,6 +210,7 @@ class Search:
                 seed=self.seed,
                 start=start,
                 target=target,
+                tolerance=TOLERANCE,
             )
 
         def cp(limits: Limits) -> Solved:

@@ -127,7 +127,7 @@ def _bound_outcome(
         proof = _too_much(problem, limits)
         if proof is not None:
             return proof
-    if not math.isfinite(generation.lower):
+    if not math.isfinite(generation.bound):
         return Outcome(None, Status.NO_SOLUTION, stop, info=info)
     if not generation.short:
         info["lp_value"] = _in_sense(problem, generation.upper)

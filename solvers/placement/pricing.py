@@ -141,6 +141,8 @@ class Pricer:
         self.rounding = rounding
         exact = aggregate.cpu_milli / cpu_unit
         near = np.floor(exact + 1e-9) if rounding == "down" else np.ceil(exact - 1e-9)
+        if rounding == "down":  # to a whole number only where it is one
+            near = np.where(near * cpu_unit <= aggregate.cpu_milli, near, near - 1)
         self.cpu_units: IntArray = near.astype(np.int64)
         # a task whose rounded need is nothing could be had without end: it gets no price
         self.priceable = (aggregate.num_gpu > 0) | (self.cpu_units > 0)

@@ -21,6 +21,7 @@ from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import FloatArray
 from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.backends.safe import EPS
 from optgap.solvers.queueing.areas import falling_prices, in_unit, makespan, sum_of_waits
 from optgap.solvers.queueing.widths import Width, widths
 
@@ -124,7 +125,8 @@ class _Search:
         lengths = np.diff(edges)
         paid = float((price * lengths).sum())
         value = total - paid
-        value -= SAFE * (abs(total) + paid)
+        # and times late in a long stream have few digits left for waits
+        value -= SAFE * (abs(total) + paid) + 4 * EPS * len(self.release) * float(edges[-1])
         if value > self.best:
             self.best, self.prices = value, price
         return value, usage / lengths - 1
