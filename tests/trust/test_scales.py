@@ -1,0 +1,119 @@
+"""Numbers up to twelve orders of magnitude apart: what a solver's tolerance is nothing beside.
+
+A long run (``HYPOTHESIS_PROFILE=fuzz``) tries hundreds of problems per family.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from trust.agreement import examples
+from trust.clock import arrivals, problem_of
+
+import optgap
+from optgap.models.errors import InputError
+from optgap.models.result import Result, Status
+from optgap.models.times import ROUNDING
+from optgap.registry import FAMILIES
+
+SMALL: dict[str, tuple[str, dict[str, Any]]] = {
+    "placement": ("strategies", {"max_nodes": 3, "max_tasks": 4, "max_gpus": 3}),
+    "coscheduling": ("strategies_coscheduling", {"max_jobs": 3}),
+    "consolidation": ("strategies_consolidation", {"max_tasks": 3}),
+    "elastic": ("strategies_elastic", {"max_jobs": 3, "max_clocks": 2, "free": True}),
+    "queueing": ("strategies_queueing", {"max_jobs": 4}),
+}
+USUAL = {"consolidation": 4, "elastic": 5}
+"""Problems of a short run where each takes long; 12 elsewhere."""
+CLOSE = 1e-9
+"""Relative: what may be between a bound and the least of sums of floats."""
+Place = tuple[Any, Any]
+"""A list or mapping, and where in it a number is."""
+
+
+def numbers(family: str, document: Any) -> Iterator[Place]:
+    """Where a problem says how much or how long."""
+    if family == "placement":
+        power = document["power"]
+        yield from ((power["gpu_idle_w"], model) for model in power["gpu_idle_w"])
+        yield from ((power, name) for name in ("cpu_idle_w", "cpu_full_w"))
+    elif family == "coscheduling":
+        yield document, "idle_w"
+        for app in document["applications"]:
+            for mode in app["modes"]:
+                yield from ((mode, name) for name in ("runtime_s", "avg_power_per_gpu_w"))
+        yield from ((document.get("release_s", []), k) for k in range(len(document["jobs"])))
+    elif family == "consolidation":
+        for item in (*document["kinds"], *document["servers"], *document["tasks"]):
+            yield from ((item, name) for name in ("static_w", "slope_w_per_mhz") if name in item)
+    else:
+        jobs = document["jobs"]
+        times = ("submit_s", "iterations") if family == "elastic" else ("arrival_s", "duration_s")
+        yield from ((jobs[name], k) for name in times for k in range(len(jobs[name])))
+
+
+def stretched(problem: Any, seed: int) -> Any:
+    """The same problem with every such number times 10⁻⁶ to 10⁶."""
+    rng = np.random.default_rng(seed)
+    document = copy.deepcopy(problem.to_json())
+    for holder, key in numbers(problem.family, document):
+        if len(holder):
+            holder[key] *= 10.0 ** rng.uniform(-6, 6)
+    if problem.family == "placement":
+        power = document["power"]
+        power["cpu_full_w"] += power["cpu_idle_w"]
+        for model, idle in power["gpu_idle_w"].items():
+            power["gpu_full_w"][model] = idle + float(10.0 ** rng.uniform(-6, 6))
+    try:
+        return problem_of(document)
+    except InputError:  # too much of a good thing
+        assume(False)
+
+
+def answer(problem: Any, method: str) -> Result | None:
+    try:
+        return optgap.solve(problem, method, time_limit=3)
+    except InputError:
+        return None
+
+
+def bounds_hold(problem: Any) -> None:
+    """Raise unless every method's bound is below the least of all solutions."""
+    best = answer(problem, "exhaustive")
+    assume(best is not None and best.status is Status.OPTIMAL)
+    assert best is not None
+    assert best.objective is not None
+    sign = 1.0 if best.sense == "min" else -1.0
+    slack = CLOSE * abs(best.objective)
+    if problem.family in ("elastic", "queueing"):  # as are times that are late
+        slack += 4 * ROUNDING * max(arrivals(problem.to_json()))
+    for method in FAMILIES[problem.family].methods:
+        found = answer(problem, method)
+        if found is None:
+            continue
+        if found.bound is not None:
+            ahead = sign * (found.bound - best.objective)
+            assert ahead <= slack, f"{method} ({found.bound_by}): {found.bound} {best.objective}"
+        if found.status is Status.OPTIMAL and found.objective is not None:
+            behind = sign * (found.objective - best.objective)
+            assert behind <= 1e-6 * max(1.0, abs(best.objective)), method
+
+
+@pytest.mark.parametrize("family", sorted(SMALL))
+def test_no_bound_is_above_the_optimum_of_numbers_far_apart(family: str) -> None:
+    module, small = SMALL[family]
+    strategy = getattr(import_module(module), f"{family}_problems")(**small)
+
+    @examples(USUAL.get(family, 12))
+    @given(problem=strategy, seed=st.integers(0, 2**32 - 1))
+    def hold(problem: Any, seed: int) -> None:
+        bounds_hold(stretched(problem, seed))
+
+    hold()
