@@ -117,3 +117,54 @@ def test_no_bound_is_above_the_optimum_of_numbers_far_apart(family: str) -> None
         bounds_hold(stretched(problem, seed))
 
     hold()
+
+
+def places(document: Any) -> Iterator[Place]:
+    """Where numbers are, of long lists the first two."""
+    items = document.items() if isinstance(document, dict) else list(enumerate(document))[:2]
+    for key, value in items:
+        if isinstance(value, dict | list):
+            yield from places(value)
+        elif type(value) in (int, float):
+            yield document, key
+
+
+def sample(family: str) -> Any:
+    """A few jobs on a small cluster."""
+    if family == "elastic":
+        return optgap.generate("elastic", "tiny", seed=1, size=2)
+    name = {
+        "placement": "two_nodes_problem",
+        "coscheduling": "three_jobs",
+        "consolidation": "micro",
+        "queueing": "five_jobs",
+    }[family]
+    module = "conftest" if family == "placement" else f"strategies_{family}"
+    return getattr(import_module(module), name)()
+
+
+def read(document: Any) -> tuple[Any, str]:
+    """The problem, or None and why not."""
+    try:
+        return problem_of(copy.deepcopy(document)), ""
+    except InputError as error:
+        return None, str(error)
+
+
+@pytest.mark.parametrize("family", sorted(SMALL))
+def test_an_absurd_number_is_refused_in_a_line_or_computed_with(family: str) -> None:
+    spec = FAMILIES[family]
+    document = sample(family).to_json()
+    for holder, key in list(places(document)):
+        usual = holder[key]
+        for absurd in (9e18, 1e300):
+            holder[key] = int(absurd) if isinstance(usual, int) else absurd
+            problem, refusal = read(document)
+            assert "\n" not in refusal
+            if problem is None:
+                continue
+            for method in (spec.auto(problem), spec.auto_bound(problem)):
+                answer(problem, method)
+            for policy in list(spec.policies)[:3]:
+                optgap.run(problem, policy, seed=1, time_limit=3)
+        holder[key] = usual
