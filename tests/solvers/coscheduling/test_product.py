@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from optgap.models.result import Status
 from optgap.solvers.coscheduling.oracle import oracle
 from optgap.solvers.coscheduling.product import Support, least_product, lowest, priced
 
+SIZES = st.floats(-6, 6).map(lambda power: 10.0**power)
 POINTS = st.lists(st.tuples(st.floats(1, 100), st.floats(1, 100)), min_size=1, max_size=8)  # (E, C)
 
 
@@ -45,6 +47,26 @@ def test_the_best_of_any_points_is_found_with_proof(points: list[tuple[float, fl
     assert bound is not None
     assert bound == pytest.approx(min(e * c for e, c in points), rel=1e-4)
     assert bound <= min(e * c for e, c in points) * (1 + 1e-9)
+
+
+@given(
+    points=st.lists(st.tuples(SIZES, SIZES), min_size=1, max_size=6),
+    prices=st.lists(SIZES, max_size=4),
+    apart=st.sampled_from((1e-15, 1e-12, 1e-9, 1e-6)),
+)
+def test_no_schedule_above_all_lines_is_below_the_bound(
+    points: list[tuple[float, float]], prices: list[float], apart: float
+) -> None:
+    """However near prices are to each other; exactly, in fractions."""
+    exact = [(Fraction(e), Fraction(c)) for e, c in points]
+    known = []
+    for price in sorted({0.0, *prices, *(p * (1 + apart) for p in prices)}):
+        least = min(e + Fraction(price) * c for e, c in exact)
+        level = float(least)
+        level = level if Fraction(level) <= least else math.nextafter(level, 0.0)
+        known.append(Support(price, level, None, None))
+    known.append(Support(math.inf, min(c for _, c in points), None, None))
+    assert Fraction(lowest(known)) <= min(e * c for e, c in exact)
 
 
 def test_a_line_below_the_others_does_not_raise_the_bound() -> None:
