@@ -15,7 +15,7 @@ from typing import Any, Literal
 from optgap.contract import Problem, ProblemClass, SolutionClass
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.quantities import judge, settings_doubted
-from optgap.models.spec import Entry, Parameter
+from optgap.models.spec import Entry, Parameter, meanings
 from optgap.parameters import call_text, split_call, typed
 
 POLICY_GROUP = "optgap.policies"
@@ -133,6 +133,8 @@ class FamilySpec:
 
     def explained(self, role: Role, entry: Entry) -> dict[str, Parameter]:
         """What each parameter of an entry means; `role` is the table that the entry is in."""
+        if entry.options is not None:
+            return meanings(entry.options)
         folder = {"policies": "heuristics", "methods": "solvers", "presets": "models"}[role]
         known: Mapping[str, Parameter]
         known = imported(f"optgap.{folder}.{self.name}.parameters:PARAMETERS")

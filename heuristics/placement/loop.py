@@ -7,35 +7,14 @@ from __future__ import annotations
 
 import math
 
-from optgap.heuristics.placement.tables import (
-    BEST,
-    BESTFIT,
-    DOTPROD,
-    EXACT,
-    FGD,
-    NONE,
-    PACKING,
-    PWR,
-    RANDOM,
-    Run,
-)
+from optgap.heuristics.placement.bestfit import best_fit_gpu
+from optgap.heuristics.placement.rule import BEST, EXACT, NONE, RANDOM
+from optgap.heuristics.placement.scoring import best_move, score
+from optgap.heuristics.placement.tables import Run
 from optgap.models.compiled import compiled
-from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
-from optgap.models.placement.kernels import (
-    Row,
-    buckets,
-    cpu_w,
-    fragment,
-    fragment_increase,
-    gpu_profile,
-    gpu_w,
-)
-
-CPU_SCALE = 128_000.0
-"""The largest node's milli-vCPU, by which BestFit and DotProd scale."""
-GPU_SCALE = 8000.0
-"""The largest node's milli-GPU."""
+from optgap.models.placement.kernels import Row, buckets, cpu_w, fragment, gpu_profile, gpu_w
 
 
 @compiled
@@ -77,156 +56,6 @@ def feasible(request: Row, memory_mib: int, now: Row) -> bool:
     if request["gpu_milli"] == 1000:
         return bool(now["whole"] >= request["num_gpu"])
     return bool(now["most_free"] >= request["gpu_milli"])
-
-
-@compiled
-def fgd_points(steps: FloatArray, decrease: float) -> int:
-    """trunc(100·sigmoid(decrease)): how many of the steps a decrease in GPUs reaches."""
-    low = 0
-    high = len(steps)
-    while low < high:
-        middle = (low + high) // 2
-        if steps[middle] <= decrease:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@compiled
-def move_value(
-    run: Run, kind: int, r: int, n: int, free: int, moved: int, old: int, new: int
-) -> float:
-    """The PWR, FGD or EXACT score of request `r` on node `n`, `moved` GPUs going `old` to `new`.
-
-    `free` and `run.profile` describe the node's GPUs before that.
-    """
-    rule, node, now = run.rule, run.nodes[n], run.state[n]
-    workload = run.workload[node["model"]]
-    before = now["free_cpu"]
-    after = before - run.requests[r]["cpu_milli"]
-    woken = moved if old == 1000 else 0
-    if kind == FGD:
-        left = fragment(buckets(workload, after, free, run.profile, moved, old, new))
-        return float(fgd_points(rule.steps, (now["fragment"] - left) / 1000))
-    if kind == PWR:
-        drawn = gpu_w(node, node["gpus"] - now["whole"] + woken) + cpu_w(node, after)
-        return float(math.trunc(now["power"] - drawn))
-    cost = 0.0
-    if rule.watt_weight != 0:
-        watts = (node["gpu_full_w"] - node["gpu_idle_w"]) * woken
-        watts += cpu_w(node, after) - cpu_w(node, before)
-        cost += rule.watt_weight * watts
-    if rule.fragment_weight != 0:
-        cost += rule.fragment_weight * fragment_increase(
-            workload, before, after, free, run.profile, moved, old, new
-        )
-    return -cost
-
-
-@compiled
-def best_move(run: Run, kind: int, r: int, n: int) -> tuple[float, int]:
-    """The best PWR, FGD or EXACT score on node `n`, and the lowest GPU of a share that has it."""
-    node, gpu_free = run.nodes[n], run.gpu_free[n]
-    count, wanted = run.requests[r]["num_gpu"], run.requests[r]["gpu_milli"]
-    free = 0
-    if kind != PWR:
-        free = gpu_profile(run.workload[node["model"]], gpu_free, node["gpus"], run.profile)
-    if count == 0:
-        return move_value(run, kind, r, n, free, 0, 0, 0), -1
-    if wanted == 1000:
-        return move_value(run, kind, r, n, free, count, 1000, 0), -1
-    best = -math.inf
-    chosen = -1
-    for g in range(node["gpus"]):
-        old = gpu_free[g]
-        if not wanted <= old <= run.rule.share_limit:
-            continue
-        fresh = True  # a GPU like an earlier one cannot score higher
-        for h in range(g):
-            if gpu_free[h] == old:
-                fresh = False
-        if fresh:
-            value = move_value(run, kind, r, n, free, 1, old, old - wanted)
-            if value > best:
-                best = value
-                chosen = g
-    return best, chosen
-
-
-@compiled
-def best_fit_score(request: Row, now: Row) -> int:
-    """BestFit: what is left of CPU and GPU, less is better."""
-    wanted = request["num_gpu"] * request["gpu_milli"]
-    left = (now["free_cpu"] - request["cpu_milli"]) / CPU_SCALE * 0.5
-    left += (now["free_gpu"] - wanted) / GPU_SCALE * 0.5
-    return math.trunc(100 * (1 - left))
-
-
-@compiled
-def dot_product_score(request: Row, now: Row) -> int:
-    """DotProd: the product of what is free and what is requested, less is better."""
-    wanted = request["num_gpu"] * request["gpu_milli"]
-    dot = (now["free_cpu"] / CPU_SCALE) * (request["cpu_milli"] / CPU_SCALE)
-    dot += (now["free_gpu"] / GPU_SCALE) * (wanted / GPU_SCALE)
-    return math.trunc(100 * (1 - dot / 2))
-
-
-@compiled
-def best_fit_gpu(gpu_free: IntArray, gpus: int, wanted: int, limit: int) -> int:
-    """The GPU with the least free amount that suffices, the lowest of equals; -1 for none."""
-    chosen = -1
-    for g in range(gpus):
-        if wanted <= gpu_free[g] <= limit and (chosen < 0 or gpu_free[g] < gpu_free[chosen]):
-            chosen = g
-    return chosen
-
-
-@compiled
-def packing_score(request: Row, now: Row, gpu_free: IntArray, gpus: int) -> int:
-    """GpuPacking: used GPUs before idle GPUs of active nodes before idle nodes."""
-    if request["num_gpu"] == 0:
-        return 0
-    if now["whole"] == gpus:
-        return max(33 - gpus, gpus)
-    if request["gpu_milli"] == 1000:
-        return max(50 - request["num_gpu"], 33)
-    free = gpu_free[best_fit_gpu(gpu_free, gpus, request["gpu_milli"], 1000)]
-    if free == 1000:
-        return 49
-    return max(100 - free // 10 // 10, 50)
-
-
-@compiled
-def clustering_score(request: Row, now: Row) -> int:
-    """GpuClustering: nodes that serve this kind of task, and those with less free GPU."""
-    if request["num_gpu"] == 0:
-        return 0
-    base = math.trunc(25 * (GPU_SCALE - now["free_gpu"]) / GPU_SCALE)
-    if now["kinds"] == request["kind"]:
-        return base + 75
-    if now["kinds"] & request["kind"]:
-        return base + 50
-    if now["kinds"] == 0:
-        return base + 25
-    return base
-
-
-@compiled
-def score(run: Run, kind: int, r: int, n: int) -> float:
-    """The score of request `r` on node `n`, before any normalisation; higher is better."""
-    if kind == NONE:
-        return 0.0
-    if kind <= EXACT:
-        return best_move(run, kind, r, n)[0]
-    request, now = run.requests[r], run.state[n]
-    if kind == BESTFIT:
-        return float(best_fit_score(request, now))
-    if kind == DOTPROD:
-        return float(dot_product_score(request, now))
-    if kind == PACKING:
-        return float(packing_score(request, now, run.gpu_free[n], run.nodes[n]["gpus"]))
-    return float(clustering_score(request, now))
 
 
 @compiled
