@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
@@ -77,6 +78,8 @@ class Entry:
     deterministic: False when the seed matters.
     goals: the objectives it can treat; empty for all of its family.
     options: a dataclass of `parameter` fields, which then gives `params`.
+    exact: for a policy that asks an exact method at its events, that method, ``module:function``:
+        the registry puts it in, as policies know no solvers; the function gets it as `exact`.
     """
 
     name: str
@@ -87,6 +90,7 @@ class Entry:
     deterministic: bool = True
     goals: tuple[str, ...] = ()
     options: type | None = None
+    exact: str = ""
 
     def __post_init__(self) -> None:
         if self.options is not None:
@@ -95,9 +99,14 @@ class Entry:
 
     def load(self) -> Callable[..., Any]:
         """Import the function."""
-        module, _, name = self.target.partition(":")
-        function: Callable[..., Any] = getattr(import_module(module), name)
-        return function
+        function: Callable[..., Any] = imported(self.target)
+        return partial(function, exact=imported(self.exact)) if self.exact else function
+
+
+def imported(target: str) -> Any:
+    """The object that ``module:attribute`` names."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
 
 
 def entries(*items: Entry) -> dict[str, Entry]:

@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
+from optgap.heuristics.elastic.engine import simulate
 from optgap.heuristics.elastic.optimal import configurations, decision
-from optgap.heuristics.elastic.powerflow import Known, PowerFlow
+from optgap.heuristics.elastic.parameters import PowerFlowParams
+from optgap.heuristics.elastic.powerflow import PowerFlow
+from optgap.heuristics.elastic.predictions import Known
+from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.elastic.snapshot import MOST_STATES as ALL_STATES
@@ -54,7 +57,7 @@ class Judge(PowerFlow):
     ) -> None:
         settings = Settings(making="least", switch_off=True)
         limit = problem.power_limit_w
-        super().__init__(problem, settings, Known(problem), limit, "strict", "fixed", "energy")
+        super().__init__(problem, settings, Known(problem), limit, PowerFlowParams())
         self.limits, self.gap, self.slowdown, self.checked = limits, gap, slowdown, checked
         self.choices = Choices.of(problem)
         self.fastest = problem.time_s.min(axis=(1, 2))

@@ -1,75 +1,68 @@
-"""Every event decided optimally with what is known then: the exact optimum of Eq. 18-19."""
+"""Every event decided optimally with what is known then: the exact optimum of Eq. 18-19.
+
+Restarts and the future are left aside. A job that waits counts for twice the longest remaining
+time of any, so that as many as possible run. Profiles are exact and free, as in the paper's
+comparison with pre-profiled data. Σ remaining time, Eq. 18 as printed, gives most to the jobs
+that have longest to go; Σ slowdown has each remaining time over the least that the job could
+have, in which the work left cancels as it does in PowerFlow's priorities.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Literal, get_args
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from optgap.heuristics.elastic.budget import within_budget
-from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
+from optgap.heuristics.elastic.engine import simulate
+from optgap.heuristics.elastic.parameters import OptimalParams, OptimalSlowdownParams
+from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.elastic.snapshot import Choices, Snapshot, Solved, horizon, solve
-from optgap.models.errors import InputError, one_of
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
-
-Weighing = Literal["jct", "slowdown"]
+from optgap.models.spec import chosen
 
 MOST_STATES = 60_000
 """Of one decision; one that needs more is taken as far as it is proven, and counted."""
 
 
 @within_budget
-def optimal(
-    problem: ElasticProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    objective: Weighing = "jct",
-    switch_off: bool = True,
-    gap: float = 1e-4,
-) -> Outcome:
-    """The best decision at each event, restarts and the future aside.
+def optimal(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """The best decision at each event; `given` as in `OptimalParams`.
 
-    A job that waits counts for twice the longest remaining time of any, so that as many as
-    possible run. Profiles are exact and free, as in the paper's comparison with pre-profiled data.
-
-    Parameters
-    ----------
-    objective: ``jct``: Σ remaining time, Eq. 18 as printed, which gives most to the jobs that have
-        longest to go; ``slowdown``: each remaining time over the least that the job could have,
-        in which the work left cancels as it does in PowerFlow's priorities.
-    switch_off: nodes without jobs are switched off.
-    gap: relative gap at which a decision counts as proven.
+    Raises
+    ------
+    InputError: for a parameter out of range.
     """
-    if not 0 <= gap < 1:
-        raise InputError("optimal", "gap", gap, "a number from 0 to 1")
-    if objective not in get_args(Weighing):
-        shown = one_of(get_args(Weighing))
-        raise InputError("optimal", "objective", objective, shown)
-    policy = Optimal(problem, switch_off, gap, objective)
+    options = chosen(OptimalParams, given, "optimal")
+    return _run(problem, limits, options, options.objective)
+
+
+@within_budget
+def optimal_slowdown(
+    problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any
+) -> Outcome:
+    """`optimal` with ``objective=slowdown``; `given` as in `OptimalSlowdownParams`."""
+    return _run(problem, limits, OptimalSlowdownParams(**given), "slowdown")
+
+
+def _run(
+    problem: ElasticProblem,
+    limits: Limits,
+    options: OptimalParams | OptimalSlowdownParams,
+    objective: str,
+) -> Outcome:
+    if not 0 <= options.gap < 1:
+        raise InputError("optimal", "gap", options.gap, "a number from 0 to 1")
+    policy = Optimal(problem, options.switch_off, options.gap, objective)
     outcome = simulate(problem, policy, limits)
     info = {**outcome.info, "unproven_decisions": policy.unproven}
-    return Outcome(
-        outcome.solution, outcome.status, outcome.termination, info=info, message=outcome.message
-    )
-
-
-def optimal_slowdown(
-    problem: ElasticProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    switch_off: bool = True,
-    gap: float = 1e-4,
-) -> Outcome:
-    """`optimal` with ``objective=slowdown``; the same parameters."""
-    return optimal(
-        problem, limits=limits, seed=seed, objective="slowdown", switch_off=switch_off, gap=gap
-    )
+    return replace(outcome, info=info)
 
 
 class Optimal:
@@ -80,7 +73,7 @@ class Optimal:
         problem: ElasticProblem,
         switch_off: bool,
         gap: float,
-        objective: Weighing = "jct",
+        objective: str = "jct",
     ) -> None:
         self.problem, self.gap, self.objective = problem, gap, objective
         self.settings = Settings(making="least", switch_off=switch_off)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module, util
 from importlib.metadata import EntryPoint, entry_points
@@ -15,19 +15,13 @@ from typing import Any, Literal
 from optgap.contract import Problem, ProblemClass, SolutionClass
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.quantities import judge, settings_doubted
-from optgap.models.spec import Entry, Parameter, meanings
+from optgap.models.spec import Entry, Parameter, imported, meanings
 from optgap.parameters import call_text, split_call, typed
 
 POLICY_GROUP = "optgap.policies"
 Role = Literal["policies", "methods", "presets"]
 REPEATABLE = "repeatable"
 """In the text about a file that may be given several times."""
-
-
-def imported(target: str) -> Any:
-    """The object that ``module:attribute`` names."""
-    module, _, name = target.partition(":")
-    return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +40,7 @@ class FamilySpec:
         text`` by the option that asks for them, and their columns.
     view: a function that draws a solution, ``f(problem, solution, by) -> matplotlib Figure``;
         `by` is who made it, for the title.
+    exact: the exact methods that policies ask at their events, by policy.
     per_event: the policy that solves every event exactly with what is known by then.
     regrets: a function that judges a solution's decisions one by one, ``f(problem, solution) ->
         list of Regret``.
@@ -64,6 +59,7 @@ class FamilySpec:
     needed: int = 0
     tables_out: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     view: str = ""
+    exact: Mapping[str, str] = field(default_factory=dict)
     per_event: str = ""
     regrets: str = ""
     refit: str = ""
@@ -123,7 +119,8 @@ class FamilySpec:
     def policies(self) -> Mapping[str, Entry]:
         """Online policies, by name."""
         table: Mapping[str, Entry] = imported(f"optgap.heuristics.{self.name}:POLICIES")
-        return table
+        asking = {name: replace(table[name], exact=exact) for name, exact in self.exact.items()}
+        return {**table, **asking}
 
     @property
     def presets(self) -> Mapping[str, Entry]:
@@ -133,8 +130,8 @@ class FamilySpec:
 
     def explained(self, role: Role, entry: Entry) -> dict[str, Parameter]:
         """What each parameter of an entry means; `role` is the table that the entry is in."""
-        if entry.options is not None:
-            return meanings(entry.options)
+        if entry.options is not None or not entry.params:
+            return meanings(entry.options) if entry.options else {}
         folder = {"policies": "heuristics", "methods": "solvers", "presets": "models"}[role]
         known: Mapping[str, Parameter]
         known = imported(f"optgap.{folder}.{self.name}.parameters:PARAMETERS")
@@ -228,6 +225,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             },
             view="optgap.views.coscheduling:draw",
             doubts="optgap.models.coscheduling.doubts:doubts",
+            exact={"exact-window": "optgap.solvers.coscheduling.oracle:best_schedule"},
             per_event="exact-window",
             regrets="optgap.solvers.coscheduling.regret:regrets",
         ),

@@ -12,7 +12,8 @@ from strategies_elastic import FREE, jobs_of, table
 
 import optgap
 from optgap.heuristics.elastic import POLICIES
-from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
+from optgap.heuristics.elastic.engine import simulate
+from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.models.elastic import ElasticProblem, JobClass, Overhead
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits

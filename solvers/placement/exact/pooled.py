@@ -15,10 +15,10 @@ from optgap.models.result import Outcome, Status
 from optgap.solvers.backends import available, solve
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.backends.safe import solver_slack
-from optgap.solvers.placement.exact_counted import CountedModel, Unit
-from optgap.solvers.placement.exact_infeasible import impossible, together
-from optgap.solvers.placement.exact_integers import Integers, common_denominator, integers
-from optgap.solvers.placement.exact_tables import Counted
+from optgap.solvers.placement.exact.counted import CountedModel, Unit
+from optgap.solvers.placement.exact.infeasible import impossible, together
+from optgap.solvers.placement.exact.integers import Integers, common_denominator, integers
+from optgap.solvers.placement.exact.tables import Counted
 
 
 def scaled(model: CountedModel) -> Integers:

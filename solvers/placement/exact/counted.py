@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel
-from optgap.solvers.placement.exact_fill import Filling, Terms, fill_for
-from optgap.solvers.placement.exact_tables import Counted, cpu_steps, fragment, is_share
+from optgap.solvers.placement.exact.fill import Filling, Terms, fill_for
+from optgap.solvers.placement.exact.tables import Counted, cpu_steps, fragment, is_share
 
 
 @dataclass(frozen=True, slots=True)

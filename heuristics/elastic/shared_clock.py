@@ -1,4 +1,4 @@
-"""What the schedulers without an energy knob share: a common clock, and the power limit."""
+"""The clock of jobs whose scheduler chooses none, under the power limit; or Zeus's."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.elastic import kernels
-from optgap.heuristics.elastic.engine import State
+from optgap.heuristics.elastic.protocol import State
+from optgap.heuristics.elastic.zeus import SWEEP_ITERATIONS, zeus_clocks
+from optgap.models.compiled import compiled
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.errors import InputError
-
-SWEEP_ITERATIONS = 50.0
-"""At each clock while Zeus profiles a job: 10 to warm up, 40 measured."""
 
 
 class Clock:
@@ -68,9 +66,7 @@ class Clock:
             clock = np.where(passed <= last, last - passed, clock)
         if math.isfinite(self.limit_w):
             asked, held = count.copy(), np.full(len(jobs), -1.0)
-            kernels.govern(
-                of_class, count, clock, order, self.counted_w, held, self.fewer, self.limit_w
-            )
+            govern(of_class, count, clock, order, self.counted_w, held, self.fewer, self.limit_w)
             if (count < 0).all() and (asked >= 0).any():
                 self._alone(state, asked, order, count, clock)
         return clock
@@ -121,40 +117,38 @@ class Clock:
         return np.asarray(k, dtype=np.int64)
 
 
-def zeus_clocks(problem: ElasticProblem, zeus_eta: float) -> Ints:
-    """(J,) argmin over F of (η_z·P + (1 − η_z)·P_max)·T_iter at the GPUs requested.
+@compiled
+def govern(
+    of_class: Any, chosen: Any, wanted: Any, order: Any, watts: Any, locked: Any, fewer: Any,
+    limit: float,
+) -> Any:  # fmt: skip
+    """Clocks of at most a common ceiling, the highest under which the limit is kept.
 
-    MAXPOWER is the job's power at the highest clock; the higher clock of equals.
+    Where the lowest ceiling is not enough, jobs get fewer GPUs, the last of `order` first, and
+    in the end none. `fewer`: (C, K) the next smaller count index, −1 for none. `locked`: (A,)
+    power of jobs that keep theirs, −1 for the others. Changes `chosen` and `wanted` in place.
     """
-    jobs = problem.jobs
-    k = np.searchsorted(problem.counts, jobs.requested)
-    power = problem.power_w[jobs.of_class, k]
-    cost = (zeus_eta * power + (1 - zeus_eta) * power[:, -1:]) * problem.time_s[jobs.of_class, k]
-    last = cost.shape[1] - 1 - cost[:, ::-1].argmin(axis=1)
-    return np.asarray(last, dtype=np.int64)
-
-
-def previous_count(problem: ElasticProblem) -> Ints:
-    """(C, K) the next smaller count index of each class, −1 for none."""
-    allowed = np.isfinite(problem.time_s[:, :, 0])
-    fewer = np.full(allowed.shape, -1, dtype=np.int64)
-    for c, row in enumerate(allowed):
-        index = np.flatnonzero(row)
-        fewer[c, index[1:]] = index[:-1]
-    return fewer
-
-
-def next_count(problem: ElasticProblem) -> tuple[Ints, Ints]:
-    """(C,) first and (C, K) following count index of each class, −1 for none."""
-    allowed = np.isfinite(problem.time_s[:, :, 0])
-    following = np.full(allowed.shape, -1, dtype=np.int64)
-    for c, row in enumerate(allowed):
-        index = np.flatnonzero(row)
-        following[c, index[:-1]] = index[1:]
-    return allowed.argmax(axis=1), following
-
-
-def require(owner: str, name: str, value: Any, holds: bool, expected: str) -> None:
-    """Raise InputError unless `holds`."""
-    if not holds:
-        raise InputError(owner, name, value, expected)
+    size = len(of_class)
+    for ceiling in range(watts.shape[2] - 1, -1, -1):
+        power = 0.0
+        for a in range(size):
+            if chosen[a] >= 0:
+                if locked[a] >= 0:
+                    power += locked[a]
+                else:
+                    power += watts[of_class[a], chosen[a], min(wanted[a], ceiling)]
+        if power <= limit:
+            break
+    for a in range(size):
+        wanted[a] = min(wanted[a], ceiling)
+    place = size - 1
+    while power > limit and place >= 0:
+        a = order[place]
+        place -= 1
+        while power > limit and chosen[a] >= 0 and locked[a] < 0:
+            c = of_class[a]
+            power -= watts[c, chosen[a], wanted[a]]
+            chosen[a] = fewer[c, chosen[a]]
+            if chosen[a] >= 0:
+                power += watts[c, chosen[a], wanted[a]]
+    return power

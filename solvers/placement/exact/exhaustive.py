@@ -10,7 +10,7 @@ from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.models.result import Outcome, Status, Termination
-from optgap.solvers.placement.exact_infeasible import at_most, impossible
+from optgap.solvers.placement.exact.infeasible import at_most, impossible
 
 MOST_TASKS = 6
 MOST_NODES = 4

@@ -1,49 +1,58 @@
-"""A policy that solves its window exactly whenever it learns of a job it had not planned."""
+"""A policy that solves its window exactly whenever it learns of a job it had not planned.
+
+A plan for the same jobs stays optimal as time passes, so that it is made anew only when a job
+comes into the window. Run times are known, unlike to ``ecosched``; jobs outside the window, or
+not there yet, are not.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
+from optgap.heuristics.coscheduling.engine import Action, State, replay
+from optgap.heuristics.coscheduling.parameters import ExactWindowParams
 from optgap.models.coscheduling import CoschedulingProblem
-from optgap.models.coscheduling.events import Action, State, replay
+from optgap.models.coscheduling.remaining import remaining
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.times import slack_s
-from optgap.solvers.coscheduling.oracle import best_schedule
-from optgap.solvers.coscheduling.remaining import remaining
+
+
+class Planned(Protocol):
+    """A schedule: whether it is proven optimal, and its (job, GPU count, start in s)."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether no schedule is better."""
+
+    @property
+    def starts(self) -> Sequence[tuple[int, int, float]]:
+        """Of every job."""
+
+
+Exact = Callable[[CoschedulingProblem, Limits, int, int, Sequence[int]], Planned]
+"""The best schedule of a problem: limits, seed, threads, and the jobs that run already."""
 
 
 def exact_window(
-    problem: CoschedulingProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    window: int = 0,
-    seconds: float = 10.0,
-    workers: int = 0,
+    problem: CoschedulingProblem, *, limits: Limits, seed: int, exact: Exact, **given: Any
 ) -> Outcome:
-    """At each event, the optimal schedule of the waiting jobs beside those that run.
-
-    A plan for the same jobs stays optimal as time passes, so that it is made anew only when a
-    job comes into the window. Run times are known, unlike to ``ecosched``; jobs outside the
-    window, or not there yet, are not.
-
-    Parameters
-    ----------
-    window: how many waiting jobs are planned, in queue order; 0 for all.
-    seconds: time for one plan; the metrics tell how many were not proven optimal in it.
-    workers: CP-SAT's threads, as in ``oracle``.
+    """The optimum of the window at each event; `given` as in `ExactWindowParams`.
 
     Raises
     ------
     InputError: for a parameter out of range.
     """
+    options = ExactWindowParams(**given)
+    window = options.window
     if window < 0:
         raise InputError("exact-window", "window", window, "a number of jobs, or 0 for all")
-    if not seconds > 0:
-        raise InputError("exact-window", "seconds", seconds, "a positive time in s")
-    planner = _Planner(problem, limits, seed, seconds, workers)
+    if not options.seconds > 0:
+        raise InputError("exact-window", "seconds", options.seconds, "a positive time in s")
+    planner = _Planner(problem, limits, seed, options, exact)
 
     def choose(state: State) -> Action:
         jobs = state.waiting[:window] if window else state.waiting
@@ -62,14 +71,14 @@ class _Planner:
         problem: CoschedulingProblem,
         limits: Limits,
         seed: int,
-        seconds: float,
-        workers: int,
+        options: ExactWindowParams,
+        exact: Exact,
     ) -> None:
         self.problem = problem
         self.limits = limits
         self.seed = seed
-        self.seconds = seconds
-        self.workers = workers
+        self.options = options
+        self.exact = exact
         self.plan: dict[int, tuple[float, int]] = {}
         self.plans = self.unproven = 0
 
@@ -88,12 +97,12 @@ class _Planner:
         return action
 
     def _make(self, jobs: tuple[int, ...], state: State) -> None:
-        limits = self.limits.within(self.seconds)
+        limits = self.limits.within(self.options.seconds)
         begun = zip(state.running, state.started, strict=True)
         running = [(job, count, start) for job, (start, count) in begun]
         rest = remaining(self.problem, jobs, running, state.time_s)
         first = range(len(state.running))
-        found = best_schedule(rest, limits, self.seed, self.workers, first)
+        found = self.exact(rest, limits, self.seed, self.options.workers, first)
         self.plans += 1
         self.unproven += not found.proven
         self.plan = {

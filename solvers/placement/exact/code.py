@@ -9,8 +9,8 @@ import numpy as np
 
 from optgap.models.placement import PlacementSolution
 from optgap.models.placement.arrays import FloatArray
-from optgap.solvers.placement.exact_counted import CountedModel, UnitColumns
-from optgap.solvers.placement.exact_tables import Counted, cpu_steps, fragment, is_share
+from optgap.solvers.placement.exact.counted import CountedModel, UnitColumns
+from optgap.solvers.placement.exact.tables import Counted, cpu_steps, fragment, is_share
 
 
 @dataclass(frozen=True, slots=True)

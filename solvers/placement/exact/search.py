@@ -1,7 +1,7 @@
 """Exact placement of small clusters: a bound from pooled nodes, then a search node by node.
 
 1. A greedy placement.
-2. *Pooling*: nodes of one type taken together (``exact_counted.py``). The relaxation is small
+2. *Pooling*: nodes of one type taken together (``counted.py``). The relaxation is small
    and has no symmetry; its optimum is a bound, and on most problems one that can be reached.
 3. *Placing*: the same formulation with one unit per node, handed to CP-SAT and to HiGHS side
    by side (`exact`), or to CP-SAT alone (`cpsat`). The search ends when a solution meets the
@@ -21,26 +21,26 @@ from optgap.models.result import Outcome, Sense, Status, Termination
 from optgap.solvers.backends import available, solve
 from optgap.solvers.backends.cpsat import cores
 from optgap.solvers.backends.linear import Solved
-from optgap.solvers.placement.exact_code import claim, decode, encode
-from optgap.solvers.placement.exact_counted import CountedModel, Unit
-from optgap.solvers.placement.exact_infeasible import at_most, impossible, together
-from optgap.solvers.placement.exact_integers import solve_integers
-from optgap.solvers.placement.exact_pooled import (
+from optgap.solvers.placement.exact.code import claim, decode, encode
+from optgap.solvers.placement.exact.counted import CountedModel, Unit
+from optgap.solvers.placement.exact.infeasible import at_most, impossible, together
+from optgap.solvers.placement.exact.integers import solve_integers
+from optgap.solvers.placement.exact.pooled import (
     TOLERANCE,
     pooled_model,
     scaled,
     solve_pooled,
     valid_bound,
 )
-from optgap.solvers.placement.exact_race import (
+from optgap.solvers.placement.exact.race import (
     Engine,
     Race,
     best_bound,
     best_found,
     meets,
 )
-from optgap.solvers.placement.exact_start import first_solution
-from optgap.solvers.placement.exact_tables import Counted
+from optgap.solvers.placement.exact.start import first_solution
+from optgap.solvers.placement.exact.tables import Counted
 
 POOLING_SHARE = 0.4
 """Of the time limit, for the bound from pooled nodes."""

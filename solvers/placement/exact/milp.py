@@ -25,10 +25,10 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Solved
 from optgap.solvers.backends.safe import solver_slack
-from optgap.solvers.placement.exact_code import claim
-from optgap.solvers.placement.exact_fill import Terms
-from optgap.solvers.placement.exact_infeasible import at_most, impossible, together
-from optgap.solvers.placement.exact_tables import Counted, cpu_steps
+from optgap.solvers.placement.exact.code import claim
+from optgap.solvers.placement.exact.fill import Terms
+from optgap.solvers.placement.exact.infeasible import at_most, impossible, together
+from optgap.solvers.placement.exact.tables import Counted, cpu_steps
 
 CLOSE = 1e-5
 """Relative distance of objective and bound up to which a solver's word for "optimal" is taken:

@@ -9,8 +9,8 @@ from optgap.models.placement import PlacementSolution
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.models.placement.tasks import TaskClass
-from optgap.solvers.placement.exact_code import claim
-from optgap.solvers.placement.exact_tables import Counted
+from optgap.solvers.placement.exact.code import claim
+from optgap.solvers.placement.exact.tables import Counted
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from optgap.models.placement import PlacementProblem, PowerModel, TargetWorkload
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.cluster import NodeType
 from optgap.models.placement.tasks import TaskClass
-from optgap.solvers.placement.exact_fill import Sizes
+from optgap.solvers.placement.exact.fill import Sizes
 
 
 @dataclass(frozen=True, slots=True)
