@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,8 @@ API = {
 }  # fmt: skip
 """Pages made from docstrings; each family's problem, policies and methods are added."""
 
+POLICY = re.compile(r"\{HERE\}\.([\w.]+):")
+"""The module of a policy, in its family's table."""
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)]+)\)")
 TOKENS = re.compile(
     r"^```(?P<language>\w*)[^\n]*\n(?P<fenced>.*?)^```[^\S\n]*$|`[^`\n]+`|\$\$(?P<block>.+?)\$\$"
@@ -125,9 +127,11 @@ def api_pages(root: Path) -> dict[str, str]:
 
 def _modules(root: Path, name: str) -> list[str]:
     """The modules of a family that its users meet."""
-    wanted = [
+    table = root / "heuristics" / name / "__init__.py"
+    policies = POLICY.findall(table.read_text(encoding="utf-8")) if table.is_file() else []
+    wanted: list[tuple[str, Sequence[str]]] = [
         ("models", ("problem", "solution", "presets")),
-        ("heuristics", ("policies", "custom", "regret")),
+        ("heuristics", ("parameters", *dict.fromkeys(policies), "regret")),
         ("solvers", ()),
     ]
     found = []

@@ -19,7 +19,7 @@ from optgap.heuristics.elastic.protocol import State
 from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.compiled import compiled, inner
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Ints
+from optgap.models.elastic.arrays import Ints
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 

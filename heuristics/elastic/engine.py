@@ -16,7 +16,7 @@ from optgap.heuristics.elastic.cluster import Cluster
 from optgap.heuristics.elastic.protocol import Decision, Policy, State
 from optgap.models.compiled import interpreted
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
-from optgap.models.elastic.problem import Ints
+from optgap.models.elastic.arrays import Ints
 from optgap.models.elastic.referee import profile_of_power, within_limit
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination

@@ -9,7 +9,7 @@ import numpy as np
 from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Ints
+from optgap.models.elastic.arrays import Ints
 
 
 class Elastic(ABC):

@@ -9,7 +9,6 @@ have, in which the work left cancels as it does in PowerFlow's priorities.
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -20,8 +19,7 @@ from optgap.heuristics.elastic.engine import simulate
 from optgap.heuristics.elastic.parameters import OptimalParams, OptimalSlowdownParams
 from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Floats, Ints
-from optgap.models.elastic.snapshot import Choices, Snapshot, Solved, horizon, solve
+from optgap.models.elastic.snapshot import Choices, Snapshot, Solve
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
@@ -32,7 +30,9 @@ MOST_STATES = 60_000
 
 
 @within_budget
-def optimal(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+def optimal(
+    problem: ElasticProblem, *, limits: Limits, seed: int, exact: Solve, **given: Any
+) -> Outcome:
     """The best decision at each event; `given` as in `OptimalParams`.
 
     Raises
@@ -40,26 +40,27 @@ def optimal(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     InputError: for a parameter out of range.
     """
     options = chosen(OptimalParams, given, "optimal")
-    return _run(problem, limits, options, options.objective)
+    return _run(problem, limits, exact, options, options.objective)
 
 
 @within_budget
 def optimal_slowdown(
-    problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any
+    problem: ElasticProblem, *, limits: Limits, seed: int, exact: Solve, **given: Any
 ) -> Outcome:
     """`optimal` with ``objective=slowdown``; `given` as in `OptimalSlowdownParams`."""
-    return _run(problem, limits, OptimalSlowdownParams(**given), "slowdown")
+    return _run(problem, limits, exact, OptimalSlowdownParams(**given), "slowdown")
 
 
 def _run(
     problem: ElasticProblem,
     limits: Limits,
+    exact: Solve,
     options: OptimalParams | OptimalSlowdownParams,
     objective: str,
 ) -> Outcome:
     if not 0 <= options.gap < 1:
         raise InputError("optimal", "gap", options.gap, "a number from 0 to 1")
-    policy = Optimal(problem, options.switch_off, options.gap, objective)
+    policy = Optimal(problem, exact, options.switch_off, options.gap, objective)
     outcome = simulate(problem, policy, limits)
     info = {**outcome.info, "unproven_decisions": policy.unproven}
     return replace(outcome, info=info)
@@ -71,11 +72,12 @@ class Optimal:
     def __init__(
         self,
         problem: ElasticProblem,
+        exact: Solve,
         switch_off: bool,
         gap: float,
         objective: str = "jct",
     ) -> None:
-        self.problem, self.gap, self.objective = problem, gap, objective
+        self.problem, self.exact, self.gap, self.objective = problem, exact, gap, objective
         self.settings = Settings(making="least", switch_off=switch_off)
         self.choices = Choices.of(problem)
         self.limit_w = problem.power_allowed_w
@@ -90,36 +92,9 @@ class Optimal:
         weight = state.remaining
         if self.objective == "slowdown":
             weight = 1 / self.fastest[state.of_class]
-        solved = decision(
-            self.choices, state.problem, state.of_class, weight, self.limit_w, self.gap
-        )
+        snapshot = Snapshot.of(self.choices, state.problem, state.of_class, weight, self.limit_w)
+        solved = self.exact(snapshot, self.gap, MOST_STATES)
         self.unproven += not solved.proven
         if solved.chosen is None:
             raise ValueError(f"no decision at {state.time_s} s")
-        return Decision(*configurations(self.choices, solved.chosen))
-
-
-def decision(
-    choices: Choices,
-    problem: ElasticProblem,
-    of_class: Ints,
-    remaining: Floats,
-    limit_w: float,
-    gap: float,
-    most_states: int = MOST_STATES,
-) -> Solved:
-    """The optimum of one decision, jobs that wait at the horizon."""
-    wait = horizon(problem, of_class, remaining)
-    limit = limit_w if math.isfinite(limit_w) else math.inf
-    snapshot = Snapshot(choices, of_class, remaining, problem.gpus, limit, wait)
-    return solve(snapshot, gap, most_states)
-
-
-def configurations(choices: Choices, chosen: Ints) -> tuple[Ints, Ints]:
-    """(A,) count and clock indices of a choice, −1 and 0 for jobs that wait."""
-    runs = chosen >= 0
-    count = np.where(runs, choices.count[chosen], -1)
-    return count, np.where(runs, choices.clock[chosen], 0)
-
-
-__all__ = ["Optimal", "configurations", "decision", "optimal", "optimal_slowdown"]
+        return Decision(*self.choices.configurations(solved.chosen))

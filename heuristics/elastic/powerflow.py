@@ -21,7 +21,8 @@ from optgap.heuristics.elastic.predictions import Known, Predicted
 from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.heuristics.elastic.shared_clock import govern
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import POWER_SLACK, Floats, Ints
+from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.problem import POWER_SLACK
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome

@@ -7,7 +7,7 @@ import numpy as np
 from optgap.heuristics.elastic.powerflow_kernels import FINITE, FREE, NO_STEP, Steps
 from optgap.heuristics.elastic.protocol import State
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.elastic.arrays import Floats, Ints
 
 
 def steps_of(

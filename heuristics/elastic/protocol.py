@@ -11,7 +11,7 @@ import numpy as np
 
 from optgap.heuristics.elastic.parameters import Making
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.elastic.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from optgap.heuristics.elastic.parameters import TiresiasParams, TiresiasZeusPar
 from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome

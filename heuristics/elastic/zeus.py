@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Ints
+from optgap.models.elastic.arrays import Ints
 
 SWEEP_ITERATIONS = 50.0
 """At each clock while Zeus profiles a job: 10 to warm up, 40 measured."""

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.models.elastic.problem import Floats, JobClass
+from optgap.models.elastic.arrays import Floats
+from optgap.models.elastic.jobs import JobClass
 from optgap.models.elastic.tables import Trained, job_class
 from optgap.models.errors import InputError, one_of
 from optgap.models.performance.energy import EnergyModel

@@ -10,16 +10,11 @@ from typing import Any
 import numpy as np
 
 from optgap.models.elastic import pools, workload
+from optgap.models.elastic.arrays import Floats
+from optgap.models.elastic.checks import MOST_JOBS
+from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
 from optgap.models.elastic.modelfile import Maker, read_models
-from optgap.models.elastic.problem import (
-    MOST_JOBS,
-    Cap,
-    ElasticProblem,
-    Floats,
-    JobClass,
-    Jobs,
-    Overhead,
-)
+from optgap.models.elastic.problem import Cap, ElasticProblem
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table

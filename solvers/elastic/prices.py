@@ -16,7 +16,7 @@ import numpy as np
 
 from optgap.models.compiled import compiled
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.snapshot import undominated
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits

@@ -277,8 +277,11 @@ FAMILIES: Mapping[str, FamilySpec] = {
             },
             view="optgap.views.elastic:draw",
             doubts="optgap.models.elastic.doubts:doubts",
+            exact=dict.fromkeys(
+                ("optimal", "optimal-slowdown"), "optgap.solvers.elastic.snapshot:solve"
+            ),
             per_event="optimal",
-            regrets="optgap.heuristics.elastic.regret:regrets",
+            regrets="optgap.solvers.elastic.regret:regrets",
         ),
     )
 }

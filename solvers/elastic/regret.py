@@ -6,16 +6,18 @@ import math
 
 import numpy as np
 
-from optgap.heuristics.elastic.optimal import configurations, decision
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
-from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.referee import rates
-from optgap.models.elastic.snapshot import Choices, horizon
+from optgap.models.elastic.snapshot import Choices, Snapshot
 from optgap.models.regret import Regret
 from optgap.models.times import slack_s
+from optgap.solvers.elastic.snapshot import solve
 
 MOST_EVENTS = 400
 """Events that are judged: at most so many, spread evenly over the schedule."""
+MOST_STATES = 60_000
+"""Of one optimum; one that needs more is taken as far as it is proven."""
 
 
 def regrets(
@@ -60,14 +62,15 @@ def _regret(
     if not len(jobs):
         return None
     of_class, left = problem.jobs.of_class[jobs], remaining[jobs]
-    wait = horizon(problem, of_class, left)
+    snapshot = Snapshot.of(choices, problem, of_class, left, problem.power_allowed_w)
+    wait = snapshot.wait_s
     count, clock = _taken(problem, solution, jobs, t)
     times = np.where(count >= 0, left * problem.time_s[of_class, count, clock], wait)
     value = float(np.minimum(times, wait).sum())
-    solved = decision(choices, problem, of_class, left, problem.power_allowed_w, 1e-4)
+    solved = solve(snapshot, 1e-4, MOST_STATES)
     if solved.chosen is None:
         return None
-    best_count, best_clock = configurations(choices, solved.chosen)
+    best_count, best_clock = choices.configurations(solved.chosen)
     gain = times - np.where(
         best_count >= 0, left * problem.time_s[of_class, best_count, best_clock], wait
     )

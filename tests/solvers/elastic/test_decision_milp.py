@@ -11,8 +11,9 @@ from strategies_elastic import elastic_problems, two_jobs
 
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.presets import day
-from optgap.models.elastic.snapshot import Choices, Snapshot, horizon, solve
-from optgap.solvers.elastic.snapshot import Relaxation, milp
+from optgap.models.elastic.snapshot import Choices, Snapshot, horizon
+from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot_milp import Relaxation, milp
 
 
 def snapshot_of(problem: ElasticProblem, wait: bool = True) -> Snapshot:

@@ -10,15 +10,16 @@ import pytest
 from scipy.optimize import linprog
 from strategies_elastic import FREE, jobs_of, table
 
-from optgap.models.elastic import ElasticProblem, knapsack
+from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.snapshot import (
     Choices,
     Snapshot,
     Solved,
     horizon,
-    solve,
     undominated,
 )
+from optgap.solvers.elastic import knapsack
+from optgap.solvers.elastic.snapshot import solve
 
 NO_LIMIT = knapsack.NO_LIMIT
 
