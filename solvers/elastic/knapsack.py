@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from optgap.models.compiled import compiled
+from optgap.solvers.elastic.pareto import pareto
 
 MOST_CUTS = 160
 """Of the region of prices; half as many are the rule."""
@@ -224,6 +225,96 @@ def _rest(least: Any, order: Any, prices: Any, capacity: int, limit: float) -> A
 
 
 @compiled
+def _options(
+    of_class: Any, remaining: Any, first: Any, time_s: Any, priced: Any, least: Any, room: float,
+    wait_s: float,
+) -> Any:  # fmt: skip
+    """(A,) how many choices of each job have a reduced cost within the room."""
+    options = np.zeros(len(of_class), np.int64)
+    for j in range(len(of_class)):
+        options[j] = wait_s - least[j] <= room
+        for z in range(first[of_class[j]], first[of_class[j] + 1]):
+            options[j] += remaining[j] * time_s[z] + priced[z] - least[j] <= room
+    return options
+
+
+@compiled
+def _expanded(
+    configurations: Any, costs: Any, gpus: Any, watts: Any, wait: float, used: Any, power: Any,
+    extra: Any, total: int, prices: Any, rest: Any, passed: float, room: float, ceiling: float,
+    capacity: int, limit: float, test: int,
+) -> Any:  # fmt: skip
+    """Every state with every choice of the next job, as far as it may end within the room.
+
+    Parameters
+    ----------
+    configurations, costs: those of the job and their reduced costs; wait: that of waiting.
+    used, power, extra: (S,) GPUs, power and reduced costs of the states; total: room for new ones.
+    rest: (1 + Q,) what the jobs after this one add at least, see `_rest`.
+    passed: Σ least of the jobs dealt with.
+    test: the prices at which a state is tried first.
+
+    Returns
+    -------
+    The new states' GPUs, power, reduced costs, parents, choices and least values; (R + 1,) the runs
+    of one choice each in which they come; and where to try first next.
+    """
+    wide = len(prices)
+    new_used = np.empty(total, np.int64)
+    new_power, new_extra, promise = np.empty(total), np.empty(total), np.empty(total)
+    parent, pick = np.empty(total, np.int64), np.empty(total, np.int64)
+    starts = np.empty(len(configurations) + 2, np.int64)
+    m, runs = 0, 0
+    for x in range(-1, len(configurations)):
+        n, w, choice, more = 0, 0.0, -1, wait
+        if x >= 0:
+            choice, more = configurations[x], costs[x]
+            n, w = gpus[choice], watts[choice]
+        if not more <= room:
+            continue
+        starts[runs] = m
+        runs += 1
+        for s in range(len(used)):
+            if extra[s] + more > room or used[s] + n > capacity or power[s] + w > limit:
+                continue
+            all_n, all_w = used[s] + n, power[s] + w
+            spent = passed + extra[s] + more - prices[0, 0] * all_n - prices[0, 1] * all_w
+            highest = -np.inf
+            for q in range(wide):
+                p = (test + q) % wide  # that which failed last fails most
+                total_cost = spent + prices[p, 0] * all_n + prices[p, 1] * all_w
+                total_cost += rest[p]
+                highest = max(highest, total_cost)
+                if total_cost > ceiling:
+                    test = p
+                    break
+            if highest > ceiling:
+                continue
+            new_used[m], new_power[m], new_extra[m] = all_n, all_w, extra[s] + more
+            parent[m], pick[m], promise[m] = s, choice, highest
+            m += 1
+    starts[runs] = m
+    states = (new_used[:m], new_power[:m], new_extra[:m], parent[:m], pick[:m], promise[:m])
+    return states, starts[: runs + 1], test
+
+
+@compiled
+def _cheapest(
+    used: Any, power: Any, extra: Any, gpu_price: float, power_price: float, capacity: int,
+    limit: float,
+) -> Any:  # fmt: skip
+    """The least reduced cost with the price of what is left unused, and the state that has it."""
+    top, where = np.inf, -1
+    for s in range(len(used)):
+        full = extra[s] + gpu_price * (capacity - used[s])
+        if limit < NO_LIMIT:
+            full += power_price * (limit - power[s])
+        if full < top:
+            top, where = full, s
+    return top, where
+
+
+@compiled
 def core(
     of_class: Any, remaining: Any, first: Any, time_s: Any, gpus: Any, watts: Any, prices: Any,
     least: Any, bound: float, room: float, slack: float, capacity: int, limit: float,
@@ -246,14 +337,10 @@ def core(
     -------
     The best choice, whether there is one, whether all were looked at, the most states at a time.
     """
-    size, wide = len(of_class), len(prices)
+    size = len(of_class)
     gpu_price, power_price = prices[0, 0], prices[0, 1]
     priced = gpu_price * gpus + power_price * watts
-    options = np.zeros(size, np.int64)
-    for j in range(size):
-        options[j] = wait_s - least[0, j] <= room
-        for z in range(first[of_class[j]], first[of_class[j] + 1]):
-            options[j] += remaining[j] * time_s[z] + priced[z] - least[0, j] <= room
+    options = _options(of_class, remaining, first, time_s, priced, least[0], room, wait_s)
     order = np.argsort(options, kind="mergesort")
     rest = _rest(least, order, prices, capacity, limit)
     ceiling = bound + room + 1e-9 * (abs(bound) + room)
@@ -269,45 +356,17 @@ def core(
         total = len(used) * options[j]
         if total > 8 * most and not narrow:
             return best, False, False, widest
-        new_used = np.empty(total, np.int64)
-        new_power, new_extra, promise = np.empty(total), np.empty(total), np.empty(total)
-        parent, pick = np.empty(total, np.int64), np.empty(total, np.int64)
-        starts = np.empty(options[j] + 2, np.int64)
-        m, runs = 0, 0
-        for z in range(first[of_class[j]] - 1, first[of_class[j] + 1]):
-            if z < first[of_class[j]]:
-                n, w, choice, more = 0, 0.0, -1, wait_s - least[0, j]
-            else:
-                n, w, choice = gpus[z], watts[z], z
-                more = remaining[j] * time_s[z] + priced[z] - least[0, j]
-            if not more <= room:
-                continue
-            starts[runs] = m
-            runs += 1
-            for s in range(len(used)):
-                if extra[s] + more > room or used[s] + n > capacity or power[s] + w > limit:
-                    continue
-                all_n, all_w = used[s] + n, power[s] + w
-                spent = passed + extra[s] + more - gpu_price * all_n - power_price * all_w
-                highest = -np.inf
-                for q in range(wide):
-                    p = (test + q) % wide  # that which failed last fails most
-                    total_cost = spent + prices[p, 0] * all_n + prices[p, 1] * all_w
-                    total_cost += rest[i + 1, p]
-                    highest = max(highest, total_cost)
-                    if total_cost > ceiling:
-                        test = p
-                        break
-                if highest > ceiling:
-                    continue
-                new_used[m], new_power[m], new_extra[m] = all_n, all_w, extra[s] + more
-                parent[m], pick[m], promise[m] = s, choice, highest
-                m += 1
-        starts[runs] = m
-        if m == 0:
+        own = np.arange(first[of_class[j]], first[of_class[j] + 1])
+        costs = remaining[j] * time_s[own] + priced[own] - least[0, j]
+        states, starts, test = _expanded(
+            own, costs, gpus, watts, wait_s - least[0, j], used, power, extra, total, prices,
+            rest[i + 1], passed, room, ceiling, capacity, limit, test,
+        )  # fmt: skip
+        new_used, new_power, new_extra, parent, pick, promise = states
+        if len(new_used) == 0:
             return best, False, complete, widest
-        cost = new_extra[:m] - gpu_price * new_used[:m] - power_price * new_power[:m]
-        keep = pareto(new_used[:m], new_power[:m], cost, starts[: runs + 1], slack)
+        cost = new_extra - gpu_price * new_used - power_price * new_power
+        keep = pareto(new_used, new_power, cost, starts, slack)
         if len(keep) > most:
             if not narrow:
                 return best, False, False, widest
@@ -317,83 +376,10 @@ def core(
         parents.append(parent[keep])
         picks.append(pick[keep])
         widest = max(widest, len(used))
-    top, where = np.inf, -1
-    for s in range(len(used)):
-        full = extra[s] + gpu_price * (capacity - used[s])
-        if limit < NO_LIMIT:
-            full += power_price * (limit - power[s])
-        if full < top:
-            top, where = full, s
+    top, where = _cheapest(used, power, extra, gpu_price, power_price, capacity, limit)
     if top > room:
         return best, False, complete, widest
     for i in range(size - 1, -1, -1):
         best[order[i]] = picks[i][where]
         where = parents[i][where]
     return best, True, complete, widest
-
-
-@compiled
-def merged(used: Any, power: Any, starts: Any) -> Any:
-    """Indices by (GPUs, power) of runs that are in that order, each from one start to the next."""
-    order, other = np.arange(len(used)), np.empty(len(used), np.int64)
-    ends = starts.copy()
-    runs = len(ends) - 1
-    while runs > 1:
-        kept = 0
-        for r in range(0, runs, 2):
-            a, middle = ends[r], ends[r + 1]
-            end = ends[r + 2] if r + 1 < runs else middle
-            b = middle
-            for place in range(a, end):
-                take = b >= end
-                if not take and a < middle:
-                    s, t = order[a], order[b]
-                    take = used[s] < used[t] or (used[s] == used[t] and power[s] <= power[t])
-                if take:
-                    other[place] = order[a]
-                    a += 1
-                else:
-                    other[place] = order[b]
-                    b += 1
-            ends[kept] = ends[r]
-            kept += 1
-        ends[kept] = ends[runs]
-        runs = kept
-        order, other = other, order
-    return order
-
-
-@compiled
-def pareto(used: Any, power: Any, cost: Any, starts: Any, slack: float) -> Any:
-    """Indices of states, by (GPUs, power), to which no other is as good in all three.
-
-    starts: (R + 1,) the runs in which the states come in that order already. A state also goes
-    where another is at most `slack` dearer, and as good in GPUs and power.
-    """
-    order = merged(used, power, starts)
-    # least cost so far at each power, over fewer or as many GPUs: a staircase
-    stairs_w, stairs_c = np.empty(len(order) + 1), np.empty(len(order) + 1)
-    height, kept = 0, 0
-    for s in order:
-        spot = np.searchsorted(stairs_w[:height], power[s], side="right")
-        if spot > 0 and stairs_c[spot - 1] <= cost[s] + slack:
-            continue
-        order[kept] = s
-        kept += 1
-        last = spot
-        while last < height and stairs_c[last] >= cost[s]:
-            last += 1
-        if last == spot:
-            for x in range(height, spot, -1):
-                stairs_w[x], stairs_c[x] = stairs_w[x - 1], stairs_c[x - 1]
-            height += 1
-        elif last > spot + 1:
-            shift = last - spot - 1
-            for x in range(spot + 1, height - shift):
-                stairs_w[x], stairs_c[x] = stairs_w[x + shift], stairs_c[x + shift]
-            height -= shift
-        stairs_w[spot], stairs_c[spot] = power[s], cost[s]
-    return order[:kept].copy()
-
-
-__all__ = ["NO_LIMIT", "best_prices", "core", "improve", "least_costs", "other_prices", "pareto"]

@@ -18,7 +18,7 @@ from optgap.models.elastic.snapshot import (
     horizon,
     undominated,
 )
-from optgap.solvers.elastic import knapsack
+from optgap.solvers.elastic import knapsack, pareto
 from optgap.solvers.elastic.snapshot import solve
 
 NO_LIMIT = knapsack.NO_LIMIT
@@ -266,7 +266,7 @@ def test_states_go_where_another_is_as_good_in_all(seed: int) -> None:
     used = np.array([r[0] for r in rows], np.int64)
     power = np.array([r[1] for r in rows], float)
     cost = rng.integers(0, most, len(rows)).astype(float)
-    order = knapsack.merged(used, power, starts)
+    order = pareto.merged(used, power, starts)
     assert sorted(order.tolist()) == list(range(len(rows)))
     pairs = [rows[k] for k in order]
     assert pairs == sorted(rows)
@@ -275,7 +275,7 @@ def test_states_go_where_another_is_as_good_in_all(seed: int) -> None:
         return bool(used[a] <= used[b] and power[a] <= power[b] and cost[a] <= cost[b] + slack)
 
     for slack in (0.0, 1.0):
-        kept = knapsack.pareto(used, power, cost, starts, slack).tolist()
+        kept = pareto.pareto(used, power, cost, starts, slack).tolist()
         for a in range(len(rows)):
             assert a in kept or any(beats(k, a, slack) for k in kept)
         assert [rows[k] for k in kept] == sorted(rows[k] for k in kept)
