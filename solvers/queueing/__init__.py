@@ -58,6 +58,15 @@ METHODS = entries(
     ),
 )
 
+FORMULATIONS = entries(
+    Entry(
+        "assignment",
+        f"{HERE}.formulation:formulation",
+        "jobs to nodes and times: starts, and who hands its GPUs to whom",
+        kind="exact",
+    ),
+)
+
 
 def auto(problem: QueueingProblem) -> str:
     """The method for a problem of this size."""

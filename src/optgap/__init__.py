@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from optgap.conflicts import Conflict, conflict
     from optgap.contract import Problem
     from optgap.documents import load, save
+    from optgap.exchange import export, formulation, read_solution
     from optgap.explaining import Explanation, explain
     from optgap.gaps import compare, sweep
     from optgap.making import generate, problem
@@ -58,13 +59,16 @@ __all__ = [
     "compare_uncertain",
     "conflict",
     "explain",
+    "export",
     "families",
+    "formulation",
     "generate",
     "load",
     "plot_explanation",
     "plot_gaps",
     "plot_solution",
     "problem",
+    "read_solution",
     "report",
     "run",
     "save",
@@ -95,13 +99,16 @@ _HOME = {
     "compare_uncertain": "uncertain",
     "conflict": "conflicts",
     "explain": "explaining",
+    "export": "exchange",
     "families": "registry",
+    "formulation": "exchange",
     "generate": "making",
     "load": "documents",
     "plot_explanation": "waterfall",
     "plot_gaps": "plotting",
     "plot_solution": "views",
     "problem": "making",
+    "read_solution": "exchange",
     "report": "reporting",
     "run": "api",
     "save": "documents",

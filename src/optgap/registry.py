@@ -19,7 +19,7 @@ from optgap.models.spec import Entry, Parameter
 from optgap.parameters import call_text, split_call, typed
 
 POLICY_GROUP = "optgap.policies"
-Role = Literal["policies", "methods", "presets"]
+Role = Literal["policies", "methods", "presets", "formulations"]
 REPEATABLE = "repeatable"
 """In the text about a file that may be given several times."""
 
@@ -120,6 +120,12 @@ class FamilySpec:
         return table
 
     @property
+    def formulations(self) -> Mapping[str, Entry]:
+        """What `optgap export` writes, by name; the first is the default."""
+        table: Mapping[str, Entry] = imported(f"optgap.solvers.{self.name}:FORMULATIONS")
+        return table
+
+    @property
     def policies(self) -> Mapping[str, Entry]:
         """Online policies, by name."""
         table: Mapping[str, Entry] = imported(f"optgap.heuristics.{self.name}:POLICIES")
@@ -133,7 +139,7 @@ class FamilySpec:
 
     def explained(self, role: Role, entry: Entry) -> dict[str, Parameter]:
         """What each parameter of an entry means; `role` is the table that the entry is in."""
-        folder = {"policies": "heuristics", "methods": "solvers", "presets": "models"}[role]
+        folder = {"policies": "heuristics", "presets": "models"}.get(role, "solvers")
         known: Mapping[str, Parameter]
         known = imported(f"optgap.{folder}.{self.name}.parameters:PARAMETERS")
         return {name: known.get(f"{entry.name}.{name}") or known[name] for name in entry.params}
@@ -355,6 +361,13 @@ def method(
     InputError: for an unknown name or parameter, or a value of the wrong type.
     """
     return _from_table(spec, spec.methods, text, given, source)
+
+
+def formulation(
+    spec: FamilySpec, text: str, given: Mapping[str, Any] | None = None, source: str = "--method"
+) -> Runnable:
+    """The formulation that ``name(key=value, …)`` names; parameters and errors as for `method`."""
+    return _from_table(spec, spec.formulations, text, given, source)
 
 
 def policy(

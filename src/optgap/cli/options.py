@@ -68,6 +68,15 @@ Method = Annotated[
         autocompletion=completing.methods("auto"),
     ),
 ]
+Formulation = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        metavar="M",
+        help="the formulation, see `optgap families`; auto is the family's first",
+        autocompletion=completing.formulations("auto"),
+    ),
+]
 Methods = Annotated[
     str,
     typer.Option(
