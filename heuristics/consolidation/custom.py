@@ -33,9 +33,9 @@ from typing import Any
 
 import numpy as np
 
+from optgap.heuristics.consolidation.clocks import highest
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.clocks import highest, lowest
-from optgap.models.consolidation.engine import Choice, Engine, State
+from optgap.models.consolidation.engine import Choice, Engine, State, lowest
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome

@@ -14,7 +14,7 @@ from optgap.registry import FAMILIES
 
 THRESHOLDS = {
     "placement": ("optgap.heuristics.placement.engine", "INTERPRETED_CELLS"),
-    "consolidation": ("optgap.heuristics.consolidation.choosing", "INTERPRETED_CELLS"),
+    "consolidation": ("optgap.heuristics.consolidation.selection", "INTERPRETED_CELLS"),
     "elastic": ("optgap.heuristics.elastic.engine", "INTERPRETED_JOBS"),
     "queueing": ("optgap.heuristics.queueing.engine", "INTERPRETED_JOBS"),
 }

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from optgap.heuristics.consolidation.clocks import adaptation, highest
 from optgap.models.compiled import interpreted
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.clocks import adaptation, highest
 from optgap.models.consolidation.engine import Choice, ClockRule, Engine, State
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.errors import InputError
