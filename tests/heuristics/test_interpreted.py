@@ -14,7 +14,7 @@ from optgap.registry import FAMILIES
 
 ENGINES = {
     "placement": "optgap.heuristics.placement.engine",
-    "consolidation": "optgap.heuristics.consolidation.choosing",
+    "consolidation": "optgap.heuristics.consolidation.selection",
     "elastic": "optgap.heuristics.elastic.engine",
     "queueing": "optgap.heuristics.queueing.engine",
 }
