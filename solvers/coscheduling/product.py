@@ -64,7 +64,7 @@ def priced(problem: CoschedulingProblem, price_w: float) -> CoschedulingProblem:
             Application(
                 app.name,
                 tuple(
-                    Mode(m.gpu_count, m.runtime_s, m.power_per_gpu_w + more, m.dram_util_sum)
+                    replace(m, power_per_gpu_w=m.power_per_gpu_w + more)
                     for m in app.modes
                 ),
             )

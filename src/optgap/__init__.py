@@ -19,7 +19,10 @@ if TYPE_CHECKING:
     from optgap.contract import Problem
     from optgap.documents import load, save
     from optgap.explaining import Explanation, explain
-    from optgap.gaps import compare, sweep
+    from optgap.fitting.readers import read_profile
+    from optgap.fitting.report import FitReport
+    from optgap.fitting.workflow import fit
+    from optgap.gaps import sweep
     from optgap.making import generate, problem
     from optgap.models.errors import InputError, RefereeError
     from optgap.models.limits import Limits
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from optgap.plotting import plot_gaps
     from optgap.registry import families
     from optgap.reporting import report
-    from optgap.uncertain import UncertainComparison, compare_uncertain
+    from optgap.uncertain import UncertainComparison, compare, compare_uncertain
     from optgap.versions import show_versions
     from optgap.views import plot_solution
     from optgap.waterfall import plot_explanation
@@ -40,6 +43,7 @@ __all__ = [
     "ComparisonSet",
     "Conflict",
     "Explanation",
+    "FitReport",
     "InputError",
     "Limits",
     "Overview",
@@ -59,12 +63,14 @@ __all__ = [
     "conflict",
     "explain",
     "families",
+    "fit",
     "generate",
     "load",
     "plot_explanation",
     "plot_gaps",
     "plot_solution",
     "problem",
+    "read_profile",
     "report",
     "run",
     "save",
@@ -78,6 +84,7 @@ _HOME = {
     "ComparisonSet": "comparison",
     "Conflict": "conflicts",
     "Explanation": "explaining",
+    "FitReport": "fitting.report",
     "InputError": "models.errors",
     "Limits": "models.limits",
     "Overview": "overview",
@@ -90,18 +97,20 @@ _HOME = {
     "Verdict": "api",
     "bound": "api",
     "check": "api",
-    "compare": "gaps",
+    "compare": "uncertain",
     "compare_all": "overview",
     "compare_uncertain": "uncertain",
     "conflict": "conflicts",
     "explain": "explaining",
     "families": "registry",
+    "fit": "fitting.workflow",
     "generate": "making",
     "load": "documents",
     "plot_explanation": "waterfall",
     "plot_gaps": "plotting",
     "plot_solution": "views",
     "problem": "making",
+    "read_profile": "fitting.readers",
     "report": "reporting",
     "run": "api",
     "save": "documents",
