@@ -88,7 +88,10 @@ class Profile:
             return self.published[name]
         if name not in self.columns:
             raise InputError(
-                self.source, "columns", NoQuote(", ".join(self.columns) or "nothing"), _missing(name)
+                self.source,
+                "columns",
+                NoQuote(", ".join(self.columns) or "nothing"),
+                _missing(name),
             )
         return self.columns[name]
 

@@ -101,9 +101,7 @@ def read_profile(
     return profile
 
 
-def _named(
-    raw: RawTable, columns: Mapping[str, str]
-) -> tuple[RawTable, Source, dict[str, Wanted]]:
+def _named(raw: RawTable, columns: Mapping[str, str]) -> tuple[RawTable, Source, dict[str, Wanted]]:
     """The table under our names, what it is, and what was taken for what.
 
     Raises
@@ -127,9 +125,7 @@ def _named(
     return raw, found, wanted
 
 
-def _scaled(
-    profile: Profile, wanted: Mapping[str, Wanted], units: Mapping[str, str]
-) -> Profile:
+def _scaled(profile: Profile, wanted: Mapping[str, Wanted], units: Mapping[str, str]) -> Profile:
     """Columns in our units, where their names say another; what `units` names is left to it."""
     changed = {
         want.name: profile.numbers(want.name) * want.factor

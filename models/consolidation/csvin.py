@@ -133,7 +133,7 @@ def from_csv(
         source=str(tasks),
     )
     fits = read_fits(model)
-    return refit(problem, fits, clocks=not own_clocks) if fits else problem
+    return refit(problem, fits, clocks=not own_clocks, deal=False) if fits else problem
 
 
 def _known(task: Task) -> Task:

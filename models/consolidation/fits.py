@@ -14,6 +14,7 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.contention import contention_factor
 from optgap.models.performance.power import linear_power, power_law_power
 from optgap.models.performance.saved import FittedParameters, told
+from optgap.models.quantities import warn
 
 if TYPE_CHECKING:
     from optgap.models.consolidation.problem import ConsolidationProblem
@@ -45,13 +46,14 @@ def refit(
     fits: Sequence[FittedParameters],
     seed: int = 0,
     clocks: bool = True,
+    deal: bool = True,
 ) -> ConsolidationProblem:
     """The problem with what was fitted for its GPUs, or for its tasks by application.
 
     A fit without groups, or with one of a GPU's name, is the GPU's; otherwise its groups are
-    applications. Where no task is of one of them, tasks take them in turn. A problem without fits
-    takes over the clocks that the fits were made on, unless `clocks` says that it has its own.
-    `seed` is not used.
+    applications. Where no task is of one of them, tasks take them in turn if they may be dealt
+    out (`deal`). A problem without fits takes over the clocks that the fits were made on, unless
+    `clocks` says that it has its own. `seed` is not used.
 
     Raises
     ------
@@ -62,7 +64,9 @@ def refit(
     for fit in fits:
         _require(fit)
     apps = tuple(task.app or task.name for task in problem.tasks)
-    hosts, dealt = _dealt(fits, Hosts(problem.kinds, problem.tasks, apps))
+    hosts, dealt = Hosts(problem.kinds, problem.tasks, apps), ""
+    if deal:
+        hosts, dealt = _dealt(fits, _named(fits, hosts))
     hosts, used = apply(fits, hosts, clocks=clocks and not problem.fits)
     rules = problem.rules
     for fit in fits:
@@ -85,6 +89,7 @@ def refit(
     kept = tuple(fit.using(text) for fit, text in zip(fits, used, strict=True))
     if not problem.fits:
         told(kept)
+        _warn(fits, hosts)
     return replace(made, fits=kept)
 
 
@@ -110,6 +115,30 @@ def _dealt(fits: Sequence[FittedParameters], hosts: Hosts) -> tuple[Hosts, str]:
     return Hosts(hosts.kinds, tasks, apps), what
 
 
+def _named(fits: Sequence[FittedParameters], hosts: Hosts) -> Hosts:
+    """The only kind of GPU under the name of the one that was fitted by GPU model."""
+    names = {g for fit in fits if fit.document.get("by") == "gpu_model" for g in fit.groups}
+    if len(names) != 1 or len(hosts.kinds) != 1:
+        return hosts
+    return replace(hosts, kinds=(replace(hosts.kinds[0], name=names.pop()),))
+
+
+def _warn(fits: Sequence[FittedParameters], hosts: Hosts) -> None:
+    """Say where clocks that the tasks need lie outside those that a model was fitted on."""
+    low = min(kind.floor_mhz(t.kappa, t.beta) for kind in hosts.kinds for t in hosts.tasks)
+    high = max(kind.f_max_mhz for kind in hosts.kinds)
+    known = {"", *(kind.name for kind in hosts.kinds), *hosts.apps}
+    for fit in fits:
+        spans = [fit.span(g, "frequency_mhz") for g in fit.groups if g in known]
+        ends = [span for span in spans if span]
+        if not ends:
+            continue
+        first, last = max(a for a, _ in ends), min(b for _, b in ends)
+        if low < first - 1e-9 or high > last + 1e-9:
+            fitted = f"{fit.model} fitted on {first:g} to {last:g} MHz"
+            warn(f"{fit.source}: {fitted}, used from {low:g} to {high:g} MHz")
+
+
 def _by_task(fit: FittedParameters, hosts: Hosts) -> bool:
     """Whether a fit's groups are applications."""
     return fit.model != SHARED and set(fit.groups) != {""} and not any(
@@ -117,9 +146,7 @@ def _by_task(fit: FittedParameters, hosts: Hosts) -> bool:
     )  # fmt: skip
 
 
-def apply(
-    fits: Sequence[FittedParameters], hosts: Hosts, clocks: bool
-) -> tuple[Hosts, list[str]]:
+def apply(fits: Sequence[FittedParameters], hosts: Hosts, clocks: bool) -> tuple[Hosts, list[str]]:
     """GPUs and tasks with what was fitted for them, and what became of each fit in words.
 
     Raises
@@ -161,9 +188,7 @@ def _said(fit: FittedParameters, kinds: Sequence[GpuKind], worst: float) -> str:
     return f"{what} on {span}"
 
 
-def _lines(
-    fit: FittedParameters, low: float, high: float
-) -> tuple[dict[str, PowerLine], float]:
+def _lines(fit: FittedParameters, low: float, high: float) -> tuple[dict[str, PowerLine], float]:
     """The power line of each group, and by how much a power law is off at most."""
     if fit.model == LINE:
         return {g: PowerLine(p["P_gs"], p["alpha"]) for g, p in fit.groups.items()}, 0.0

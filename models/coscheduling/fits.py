@@ -18,13 +18,17 @@ USED = "a policy decides on these run times, the referee counts those measured"
 
 
 def refit(
-    problem: CoschedulingProblem, fits: Sequence[FittedParameters], seed: int = 0
+    problem: CoschedulingProblem,
+    fits: Sequence[FittedParameters],
+    seed: int = 0,
+    deal: bool = True,
 ) -> CoschedulingProblem:
     """The problem with fitted run times beside the measured ones.
 
     The fit's groups are applications. Where the problem has none of them, its applications become
-    those that were fitted, with the run times and powers measured, and as many jobs as before are
-    drawn from `seed`, each application once before any comes again.
+    those that were fitted, if it may be dealt others (`deal`), with the run times and powers
+    measured, and as many jobs as before are drawn from `seed`, each application once before any
+    comes again.
 
     Raises
     ------
@@ -40,6 +44,10 @@ def refit(
     fit.require(())
     used = USED
     if not any(app.name in fit.groups for app in problem.applications):
+        if not deal:
+            found = NoQuote("a model of " + ", ".join(fit.groups))
+            names = ", ".join(app.name for app in problem.applications)
+            raise InputError(fit.source, "field groups", found, f"one fitted on {names}, by app")
         problem = _of_fit(problem, fit, seed)
         used += "; applications are those of the fit"
     apps = tuple(_fitted(app, fit) for app in problem.applications)
@@ -62,9 +70,7 @@ def _fitted(app: Application, fit: FittedParameters) -> Application:
     return Application(app.name, tuple(modes))
 
 
-def _of_fit(
-    problem: CoschedulingProblem, fit: FittedParameters, seed: int
-) -> CoschedulingProblem:
+def _of_fit(problem: CoschedulingProblem, fit: FittedParameters, seed: int) -> CoschedulingProblem:
     """The same node and as many jobs, of the applications that were fitted."""
     apps = [_measured(name or "application", fit.facts(name), fit) for name in fit.groups]
     fitting = [app for app in apps if any(m.gpu_count <= problem.gpus for m in app.modes)]
@@ -72,7 +78,7 @@ def _of_fit(
     queue: list[int] = []
     while fitting and len(queue) < len(problem):
         queue += rng.permutation(len(fitting)).tolist()
-    made = CoschedulingProblem.of(
+    return CoschedulingProblem.of(
         fitting,
         queue[: len(problem)],
         gpus=problem.gpus,
@@ -84,7 +90,6 @@ def _of_fit(
         releases=problem.releases or None,
         source=fit.source,
     )
-    return made
 
 
 def _measured(name: str, facts: Mapping[str, object], fit: FittedParameters) -> Application:

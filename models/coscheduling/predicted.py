@@ -68,9 +68,7 @@ def filled(app: Application, missing: set[int], fit: FittedParameters, source: s
     return Application(
         app.name,
         tuple(
-            replace(m, runtime_s=t)
-            if m.gpu_count in missing
-            else m
+            replace(m, runtime_s=t) if m.gpu_count in missing else m
             for m, t in zip(app.modes, times, strict=True)
         ),
     )

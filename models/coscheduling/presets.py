@@ -200,7 +200,7 @@ def from_csv(
         releases=releases,
         source=source,
     )
-    return refit(problem, fits) if fits else problem
+    return refit(problem, fits, deal=False) if fits else problem
 
 
 def within(

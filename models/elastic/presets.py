@@ -246,8 +246,8 @@ def from_csv(
     Parameters
     ----------
     jobs: ``job,submit_s,model,batch,iterations[,gpus]``.
-    models: JSON, see ``docs/elastic.md``, or fits of powerflow-energy, or of powerflow-throughput and
-        of power; the models of `pool` without it.
+    models: JSON, see ``docs/elastic.md``, or fits of powerflow-energy, or of powerflow-throughput
+        and of power; the models of `pool` without it.
     trace: instead of `jobs`, a Philly, Gavel, ElasticFlow, Pollux (adaptdl) or Sia trace, whose
         models are mapped to those of `pool`.
     frequencies: clocks in MHz; by default the file's own, or the board's.

@@ -48,16 +48,12 @@ class Iterations:
         low, high = self.local_batch
         return self.gpus[0] <= gpus <= self.gpus[1] and low <= batch / gpus <= high
 
-    def seconds(
-        self, gpus: Any, batch: float, clock_mhz: Any | None, gpus_per_node: int
-    ) -> Floats:
+    def seconds(self, gpus: Any, batch: float, clock_mhz: Any | None, gpus_per_node: int) -> Floats:
         """T_iter in s of a global batch, packed on as few nodes as possible."""
         n = np.asarray(gpus, dtype=float)
         on_node = np.minimum(n, gpus_per_node)
         clock = clock_mhz if self.clocked else None
-        return self.model.iteration_time(
-            n, batch / n, clock, np.ceil(n / gpus_per_node), on_node
-        )
+        return self.model.iteration_time(n, batch / n, clock, np.ceil(n / gpus_per_node), on_node)
 
 
 def iterations(fit: FittedParameters) -> dict[str, Iterations]:

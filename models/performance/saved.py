@@ -12,8 +12,8 @@ from optgap.models.jsonio import Fields, finite, load_json
 from optgap.models.quantities import warn
 
 SCHEMA = "optgap.fit/1"
-FitLike = "FittedParameters | Mapping[str, Any] | str | os.PathLike[str] | Any"
-"""A fit: read already, a report of one, its JSON form, or the path of a file with that."""
+SHOWN = 3
+"""Files that one line names."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,9 @@ class FittedParameters:
         for key, words in (("mape", "mean error"), ("cv_mape", "held out")):
             if isinstance(overall.get(key), (int, float)):
                 parts.append(f"{words} {100 * overall[key]:.1f} %")
-        origin = self.document.get("source") or self.source
+        paths = str(self.document.get("source") or self.source).split(", ")
+        names = [os.path.basename(path) for path in paths]
+        origin = ", ".join(names) if len(names) <= SHOWN else f"{names[0]} … ({len(names)} files)"
         text = f"{self.model} fitted to {origin} ({', '.join(parts)})" if parts else self.model
         return f"{text}: {self.used}" if self.used else text
 
@@ -129,6 +131,8 @@ def read_fit(path: Any) -> FittedParameters:
     if not isinstance(document, Mapping):
         found = NoQuote(f"a {type(document).__name__}")
         raise InputError("models", "", found, "fits: reports of optgap.fit, or files of them")
+    if source == "model":  # in memory: what it was fitted to stands for it
+        source = str(document.get("source") or source)
     return _of(Fields(document, source))
 
 

@@ -18,14 +18,17 @@ CPU = "cpu"
 
 
 def refit(
-    problem: PlacementProblem, fits: Sequence[FittedParameters], seed: int = 0
+    problem: PlacementProblem,
+    fits: Sequence[FittedParameters],
+    seed: int = 0,
+    deal: bool = True,
 ) -> PlacementProblem:
     """The problem with measured idle and full power.
 
     A group goes to the GPU models whose names it has in it (``NVIDIA A100-SXM4-40GB`` to ``A100``);
     one whose name begins with CPU is the CPU package. Where no model of the cluster is named,
-    the node types take the groups in turn, and tasks that ask for a model take any. `seed` is not
-    used.
+    the node types take the groups in turn, if they may be dealt out (`deal`), and tasks that ask
+    for a model take any. `seed` is not used.
 
     Raises
     ------
@@ -41,6 +44,10 @@ def refit(
     boards = {name: w for name, w in table.items() if name not in chips}
     cluster, tasks, taken = problem.cluster, problem.tasks, matches(boards, problem.cluster)
     words = "P_idle and P_full of Eq. 2 for " + ", ".join(taken)
+    if boards and not taken and not deal:
+        found = NoQuote("power of " + ", ".join(boards))
+        expected = f"that of one of {', '.join(sorted(set(cluster.models) - {''}))}"
+        raise InputError(fits[0].source, "field groups", found, expected)
     if boards and not taken:
         cluster, taken = _dealt(cluster, list(boards))
         tasks = replace(tasks, gpu_specs=("",) * len(tasks))

@@ -190,7 +190,7 @@ def from_csv(
         stem,
         f"{os.path.basename(os.fspath(nodes))}, {os.path.basename(os.fspath(tasks))}",
     )
-    return refit(problem, fits) if fits else problem
+    return refit(problem, fits, deal=False) if fits else problem
 
 
 def _with_fits(

@@ -141,7 +141,9 @@ def _timed(
             per_iteration = item.seconds(table["gpus"][k], batch, item.top_mhz, gpus_per_node)
             found[k] = count * float(per_iteration)
         elif found[k] == UNKNOWN:
-            expected = f"{LONG_ENOUGH}; or family, batch, iterations and a fit of powerflow-throughput"
+            expected = (
+                f"{LONG_ENOUGH}; or family, batch, iterations and a fit of powerflow-throughput"
+            )
             raise InputError(source, f"{place}, column duration_s", NoQuote("nothing"), expected)
     return found
 

@@ -22,7 +22,6 @@ from optgap.models.tables import read_header
 from optgap.parameters import split_call, typed
 from optgap.registry import FAMILIES, REPEATABLE, FamilySpec, family, imported
 
-
 MODELS = ("models", "model")
 """What fits are given as; which of the two a family's tables say is no matter."""
 
@@ -129,9 +128,9 @@ def problem(
     columns: our names for the tables' own, with the unit where that is another:
         ``{"submitted": "arrival_s", "walltime": "duration_s:h"}``; one line says what was mapped.
     tables_and_settings: tables are paths, DataFrames or mappings of columns (a named index
-        counts as a column; messages number their rows from 0); ``models`` are fits: what `fit` gave,
-        paths, or their JSON form; everything else is a setting. ``strict=False`` goes on with
-        values that look like another unit (kW for W), with a warning.
+        counts as a column; messages number their rows from 0); ``models`` are fits: what `fit`
+        gave, paths, or their JSON form; everything else is a setting. ``strict=False`` goes on
+        with values that look like another unit (kW for W), with a warning.
 
     Raises
     ------
@@ -150,7 +149,7 @@ def problem(
         raise InputError(f"problem({family_name!r})", "", found, f"{expected}, of: {wanted}")
     files = {name: _file(spec, name, table) for name, table in given.items()}
     files = with_columns(spec, files, columns or {})
-    _require_models(spec, files)
+    require_models(spec, files)
     settings = {k: v for k, v in tables_and_settings.items() if k not in spec.files}
     return spec.from_tables(files, settings, seed)
 
@@ -217,8 +216,8 @@ def columns_in(text: str) -> list[str]:
     return re.findall(r"\w+", text.partition(";")[0])
 
 
-def _require_models(spec: FamilySpec, files: Mapping[str, Any]) -> None:
-    """Refuse fits that the family has no use for before any table is read."""
+def require_models(spec: FamilySpec, files: Mapping[str, Any]) -> None:
+    """Raise InputError for fits that the family has no use for, before any table is read."""
     for name in MODELS:
         given = files.get(name, [])
         several = list(given) if isinstance(given, (list, tuple)) else [given]
@@ -227,9 +226,8 @@ def _require_models(spec: FamilySpec, files: Mapping[str, Any]) -> None:
 
 def _as_fit(item: Any) -> FittedParameters | None:
     """A fit; None for another document, which its reader knows."""
-    if isinstance(item, (str, os.PathLike)):
-        if load_json(item).get("schema") != FIT:
-            return None
+    if isinstance(item, (str, os.PathLike)) and load_json(item).get("schema") != FIT:
+        return None
     return read_fit(item)
 
 
@@ -250,6 +248,10 @@ def _held(name: str, table: Any, columns: str) -> str | os.PathLike[str] | Fitte
         return table
     if hasattr(table, "to_json") or isinstance(table, Mapping):
         document = finite(table if isinstance(table, Mapping) else table.to_json())
-        return read_fit(document) if document.get("schema") == FIT else Held(name, json.dumps(document))
+        return (
+            read_fit(document)
+            if document.get("schema") == FIT
+            else Held(name, json.dumps(document))
+        )
     found = NoQuote(f"a {type(table).__name__}")
     raise InputError(name, "", found, f"a path, or a table: {columns}")

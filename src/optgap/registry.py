@@ -197,8 +197,8 @@ FAMILIES: Mapping[str, FamilySpec] = {
             files={
                 "tasks": "task,memory_gb[,submit_s,gpus,duration_s,kappa,util_percent,app]",
                 "series": "task,t_s,util_percent",
-                "models": "fits of linear-power, power-law-power, power-law-jct, contention (JSON); "
-                f"{REPEATABLE}",
+                "model": "fits of linear-power, power-law-power, power-law-jct, contention "
+                f"(JSON); {REPEATABLE}",
             },
             needed=1,
             tables_out={
@@ -223,8 +223,8 @@ FAMILIES: Mapping[str, FamilySpec] = {
             files={
                 "profiles": "app,gpu_count,runtime_s,avg_power_per_gpu_w[,dram_util_sum]",
                 "jobs": "app,count[,release_s]",
-                "model": "a fit of dram-runtime (JSON): policies decide on it, and it fills in run times "
-                f"left empty; {REPEATABLE}",
+                "model": "a fit of dram-runtime (JSON): policies decide on it, and it fills in run "
+                f"times left empty; {REPEATABLE}",
             },
             needed=1,
             tables_out={
@@ -249,8 +249,8 @@ FAMILIES: Mapping[str, FamilySpec] = {
             files={
                 "jobs": "job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,"
                 "patience_s,batch]; or a .swf log",
-                "model": "a fit of powerflow-throughput (JSON), for jobs that tell family, batch and "
-                f"iterations; {REPEATABLE}",
+                "model": "a fit of powerflow-throughput (JSON), for jobs that tell family, batch "
+                f"and iterations; {REPEATABLE}",
             },
             needed=1,
             tables_out={

@@ -13,8 +13,8 @@ from optgap import gaps
 from optgap.comparison import Comparison
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
-from optgap.models.errors import InputError, NoQuote
 from optgap.making import fitted
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
 from optgap.registry import family, imported
@@ -269,9 +269,7 @@ def _require_numbers(samples: int, level: float) -> None:
         raise InputError("--level", "", level, "a share between 0 and 1")
 
 
-def draws(
-    fits: Sequence[FittedParameters], count: int, seed: int
-) -> list[list[FittedParameters]]:
+def draws(fits: Sequence[FittedParameters], count: int, seed: int) -> list[list[FittedParameters]]:
     """Parameters drawn from the covariance of each group of each fit, independently.
 
     Raises
