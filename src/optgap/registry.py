@@ -49,8 +49,8 @@ class FamilySpec:
     per_event: the policy that solves every event exactly with what is known by then.
     regrets: a function that judges a solution's decisions one by one, ``f(problem, solution) ->
         list of Regret``.
-    refit: a function that puts saved fits into a problem, ``f(problem, paths, drawn=None)``;
-        `drawn` are parameters by path, group and name instead of the files' own.
+    refit: a function that puts fits into a problem, ``f(problem, fits, seed=0)``; `SERVES` beside
+        it names the models that it takes.
     doubts: a function that names what looks like another unit, ``f(problem) -> list of Doubt``.
     tiny: parameters of `generate` for a problem on which everything is done in a moment.
     """
@@ -97,6 +97,11 @@ class FamilySpec:
         """
         if self.doubts:
             judge(imported(self.doubts)(problem), source, strict)
+
+    @property
+    def serves(self) -> tuple[str, ...]:
+        """The fitted models that its problems take."""
+        return tuple(imported(f"{self.refit.partition(':')[0]}:SERVES"))
 
     def export(self, name: str, problem: Problem, solution: Any) -> str:
         """One of `tables_out` for a solution, as CSV text."""
@@ -169,6 +174,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
                 "order": "seq,task",
                 "ranks": "rank,node",
                 "devices": "model,idle_w,full_w",
+                "model": f"a fit of device-power (JSON); {REPEATABLE}",
             },
             needed=2,
             tables_out={
@@ -185,6 +191,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             doubts="optgap.models.placement.doubts:doubts",
             per_event="greedy-exact",
             regrets="optgap.heuristics.placement.regret:regrets",
+            refit="optgap.models.placement.fits:refit",
         ),
         FamilySpec(
             "consolidation",
@@ -196,7 +203,8 @@ FAMILIES: Mapping[str, FamilySpec] = {
             files={
                 "tasks": "task,memory_gb[,submit_s,gpus,duration_s,kappa,util_percent,app]",
                 "series": "task,t_s,util_percent",
-                "model": "linear-power and power-law-jct fits (JSON); repeatable",
+                "model": "fits of linear-power, power-law-power, power-law-jct, contention "
+                f"(JSON); {REPEATABLE}",
             },
             needed=1,
             tables_out={
@@ -221,7 +229,8 @@ FAMILIES: Mapping[str, FamilySpec] = {
             files={
                 "profiles": "app,gpu_count,runtime_s,avg_power_per_gpu_w[,dram_util_sum]",
                 "jobs": "app,count[,release_s]",
-                "model": "a dram-runtime fit (JSON), for run times left empty in PROFILES",
+                "model": "a fit of dram-runtime (JSON): policies decide on it, and it fills in run "
+                f"times left empty; {REPEATABLE}",
             },
             needed=1,
             tables_out={
@@ -234,6 +243,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             doubts="optgap.models.coscheduling.doubts:doubts",
             per_event="exact-window",
             regrets="optgap.solvers.coscheduling.regret:regrets",
+            refit="optgap.models.coscheduling.fits:refit",
         ),
         FamilySpec(
             "queueing",
@@ -244,7 +254,9 @@ FAMILIES: Mapping[str, FamilySpec] = {
             tiny={"preset": "small", "size": 6},
             files={
                 "jobs": "job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,"
-                "patience_s]; or a .swf log",
+                "patience_s,batch]; or a .swf log",
+                "model": "a fit of powerflow-throughput (JSON), for jobs that tell family, batch "
+                f"and iterations; {REPEATABLE}",
             },
             needed=1,
             tables_out={
@@ -257,6 +269,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             doubts="optgap.models.queueing.doubts:doubts",
             per_event="rolling",
             regrets="optgap.heuristics.queueing.regret:regrets",
+            refit="optgap.models.queueing.fits:refit",
         ),
         FamilySpec(
             "elastic",
@@ -267,7 +280,8 @@ FAMILIES: Mapping[str, FamilySpec] = {
             tiny={"preset": "tiny", "size": 4},
             files={
                 "jobs": "job,submit_s,model,batch,iterations[,gpus]",
-                "models": "JSON of tables or parameters, or a fit of powerflow-energy",
+                "models": "JSON of tables or parameters; or a fit of powerflow-energy, or fits of "
+                f"powerflow-throughput and of power; {REPEATABLE}",
                 "trace": "a Philly, Gavel, ElasticFlow, Pollux or Sia trace, instead of --jobs",
             },
             needed=0,
@@ -285,6 +299,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             doubts="optgap.models.elastic.doubts:doubts",
             per_event="optimal",
             regrets="optgap.heuristics.elastic.regret:regrets",
+            refit="optgap.models.elastic.fits:refit",
         ),
     )
 }

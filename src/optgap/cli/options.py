@@ -116,6 +116,14 @@ Settings = Annotated[
         autocompletion=completing.settings,
     ),
 ]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="THEIRS=OURS[:UNIT]",
+        help="what a column is called and measured in, as watts=power_w:kW; repeatable",
+    ),
+]
 Strict = Annotated[
     bool,
     typer.Option(
