@@ -37,6 +37,14 @@ METHODS = entries(
         params={"moves": 100_000},
     ),
     Entry(
+        "time-indexed",
+        f"{HERE}.time_indexed:time_indexed",
+        "integer program on cells of time, refined; 200 jobs within a few per cent, any number",
+        kind="bound",
+        params={"seconds": 60.0, "jobs": 200},
+        deterministic=False,
+    ),
+    Entry(
         "bound-relaxed",
         f"{HERE}.exact:bound_relaxed",
         "CP-SAT with nodes ignored; some dozens of jobs, tight",
