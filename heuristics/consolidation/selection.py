@@ -6,12 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-<<<<<<< HEAD:heuristics/consolidation/choosing.py
-from optgap.models.compiled import UP_TO, interpreted
-=======
 from optgap.heuristics.consolidation.clocks import adaptation, highest
-from optgap.models.compiled import interpreted
->>>>>>> conso:heuristics/consolidation/selection.py
+from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.engine import Choice, ClockRule, Engine, State
 from optgap.models.consolidation.tasks import FloatArray

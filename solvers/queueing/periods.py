@@ -81,7 +81,9 @@ def _quiet(problem: QueueingProblem, start: FloatArray, size: int) -> list[float
             if now <= arrival[k - 1]:
                 continue
             waiting = int((start[:k] > now).sum())
-            busy = int(jobs.gpus[:k][(start[:k] <= now) & (start[:k] + jobs.duration_s[:k] > now)].sum())
+            busy = int(
+                jobs.gpus[:k][(start[:k] <= now) & (start[:k] + jobs.duration_s[:k] > now)].sum()
+            )
             best = min(best, (waiting, busy, k))
         if not best[2]:  # all at once
             break

@@ -206,7 +206,11 @@ class StepProgram:
         for step in self.steps:
             time = start[step.job]
             cell = self.cell(time) if time < self.period.end else self.count
-            k = 0 if time < self.period.begin else int(np.searchsorted(step.first, cell, "right")) - 1
+            k = (
+                0
+                if time < self.period.begin
+                else int(np.searchsorted(step.first, cell, "right")) - 1
+            )
             k = len(step.first) if cell >= step.stop else max(0, k)
             values[step.column + k : step.columns.stop] = 1.0
             delays.append(step.delay[k] + self._due(step))
@@ -273,7 +277,12 @@ class _Rows:
         self.upper += [0.0] * (count - 1)
 
     def model(
-        self, cost: FloatArray, lower: FloatArray, upper: FloatArray, integer: np.ndarray, offset: float
+        self,
+        cost: FloatArray,
+        lower: FloatArray,
+        upper: FloatArray,
+        integer: np.ndarray,
+        offset: float,
     ) -> LinearModel:
         return LinearModel(
             cost,

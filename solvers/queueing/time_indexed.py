@@ -99,7 +99,9 @@ class _Search:
         problem, share = self.problem, self.tuning.searching
         counted = replace(problem, placement="count")
         for each in {problem.placement: problem, "count": counted}.values():
-            found = known_schedule(each, self.limits.within(share * self.limits.remaining), self.seed)
+            found = known_schedule(
+                each, self.limits.within(share * self.limits.remaining), self.seed
+            )
             if found is not None:
                 start = found.start_s
                 if each is problem or problem.placement == "count":
