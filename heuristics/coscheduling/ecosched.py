@@ -19,7 +19,7 @@ from optgap.heuristics.coscheduling.engine import Action, State, replay
 from optgap.heuristics.coscheduling.parameters import EcoSchedParams
 from optgap.models.coscheduling import Application, CoschedulingProblem
 from optgap.models.coscheduling.predicted import dram_fit, predicted_s
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
@@ -35,7 +35,7 @@ def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given
 
     Raises
     ------
-    InputError: for a parameter out of range.
+    InputError: for a parameter out of range, or a signal that the problem lacks.
     """
     options = chosen(EcoSchedParams, given, "ecosched")
     for name, holds, expected in (
@@ -43,17 +43,15 @@ def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given
         ("window", options.window >= 0, "a number of jobs, or 0 for all"),
         ("sigma", 0 <= options.sigma <= 10, "a standard deviation from 0 to 10"),
         ("profiling_s", 0 <= options.profiling_s < 1e9, "a time in s of at least 0"),
-        (
-            "model",
-            bool(options.model) == (options.signal == "fitted"),
-            "the file of a fit with signal=fitted, and only then",
-        ),
+        ("model", not options.model or options.signal == "fitted", "none unless signal=fitted"),
     ):
         _require(name, getattr(options, name), holds, expected)
+    _require_signal(problem, options.signal, options.model)
     weight = weight_of(problem, options.idle_weight)
     rng = np.random.default_rng(seed)
     queued = sorted(set(problem.jobs))
     times = phase_one(problem, options.signal, options.sigma, rng, options.model)
+    blind = [a.name for a, t in zip(problem.applications, times, strict=True) if _alike(a, t)]
     only = options.normalise == "kept"
     kept = [
         regrets(app, options.tau, t, only)
@@ -72,7 +70,28 @@ def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given
     if options.count_profiling and outcome.solution is not None:
         energy_j = problem.evaluate(outcome.solution).metrics["energy_j"]
         info["energy_with_profiling_j"] = energy_j + profiling_j
-    return dataclasses.replace(outcome, info=info)
+    message = outcome.message
+    if blind and options.signal == "dram":
+        message = f"no DRAM activity of {', '.join(blind)} on some GPU count: all taken as alike"
+    return dataclasses.replace(outcome, info=info, message=message)
+
+
+def _alike(app: Application, times: Sequence[float]) -> bool:
+    return len(app.modes) > 1 and set(times) == {1.0}
+
+
+def _require_signal(problem: CoschedulingProblem, signal: str, model: str) -> None:
+    """Raise InputError for a signal of which the problem has nothing at all."""
+    several = [app for app in problem.applications if len(app.modes) > 1]
+    lacks = {
+        "dram": not any(m.dram_util_sum for app in several for m in app.modes),
+        "fitted": not model and any(m.fitted_s is None for app in several for m in app.modes),
+    }
+    if several and lacks.get(signal):
+        what = {"dram": "DRAM activity (dram_util_sum)", "fitted": "fitted run times"}[signal]
+        more = "model=FILE, or models=[fit of dram-runtime] where the problem is made"
+        expected = "a problem with it, such as preset measured" if signal == "dram" else more
+        raise InputError("ecosched", "signal", NoQuote(f"a problem without {what}"), expected)
 
 
 def weight_of(problem: CoschedulingProblem, given: float | None) -> float:
@@ -98,7 +117,7 @@ def phase_one(
     model: str = "",
 ) -> list[list[float]]:
     """Phase I: per application, run times of its modes up to a factor."""
-    fit = dram_fit(model) if signal == "fitted" else None
+    fit = dram_fit(model) if model else None
     found = []
     for app in problem.applications:
         times: list[float] | None = [mode.runtime_s for mode in app.modes]
@@ -110,6 +129,10 @@ def phase_one(
             times = [1 / x for x in activity if x]
         elif fit is not None:
             times = predicted_s(app, fit, model)
+        elif signal in ("auto", "fitted"):
+            fitted = [mode.fitted_s for mode in app.modes]
+            known = [t for t in fitted if t is not None]
+            times = known if len(known) == len(fitted) else times
         alike = times is None or len(times) < len(app.modes)
         found.append([1.0] * len(app.modes) if alike or times is None else times)
     return found

@@ -31,19 +31,20 @@ def _window(default: int) -> Any:
 class EcoSchedParams:
     """EcoSched.
 
-    Without samples or traffic on some GPU count, ``dram`` and ``fitted`` take an application to be
-    as fast on every count; profiling takes no time here, as it is done on other nodes. The paper
-    leaves open over which modes energy is normalised.
+    ``auto``: fitted run times where the problem has them, else the true ones. Without samples or
+    traffic on some GPU count, ``dram`` takes an application to be as fast on every count, which the
+    message says. Profiling takes no time here, as it is done on other nodes. The paper leaves open
+    over which modes energy is normalised.
     """
 
     tau: float = _tau(0.14)
     idle_weight: float | None = _idle_weight()
     window: int = _window(0)
     signal: str = parameter(
-        "perfect",
-        "relative run times: true, from DRAM activity, by a fit to it, or with an error",
+        "auto",
+        "relative run times: fitted where there are (auto), true, from DRAM, fitted, with an error",
         source="EcoSched, Phase I",
-        choices=("perfect", "dram", "fitted", "noisy"),
+        choices=("auto", "perfect", "dram", "fitted", "noisy"),
     )
     sigma: float = parameter(
         0.05, "standard deviation of the logarithm of run times' error (signal=noisy)"

@@ -14,7 +14,7 @@ import numpy as np
 
 from optgap.heuristics.elastic.cluster import Cluster
 from optgap.heuristics.elastic.protocol import Decision, Policy, State
-from optgap.models.compiled import interpreted
+from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.arrays import Ints
 from optgap.models.elastic.referee import profile_of_power, within_limit
@@ -22,8 +22,6 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
 
-INTERPRETED_JOBS = 500
-"""Up to so many jobs Python runs a policy's rules in half a second; compiling takes 14."""
 MOST_IDLE = 10_000
 """Events in a row at which nothing was done since the last and nobody came or went: an error."""
 PAUSE_S = 1.0
@@ -82,7 +80,7 @@ class Simulation:
 
     def run(self) -> Outcome:
         """To the last completion, or until the limits say stop."""
-        with interpreted(len(self.problem) <= INTERPRETED_JOBS):
+        with interpreted(len(self.problem) <= UP_TO.elastic_jobs):
             return self._run()
 
     def _run(self) -> Outcome:

@@ -9,6 +9,7 @@ import numpy as np
 from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
 from optgap.models.errors import NoQuote
 from optgap.models.jsonio import Fields
+from optgap.models.performance import saved
 
 if TYPE_CHECKING:
     from optgap.models.elastic.problem import ElasticProblem
@@ -55,6 +56,7 @@ def document(problem: ElasticProblem) -> dict[str, Any]:
             "iterations": jobs.iterations.tolist(),
             "gpus": jobs.requested.tolist(),
         },
+        **saved.written(problem.fits),
     }
 
 

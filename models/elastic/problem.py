@@ -25,6 +25,8 @@ from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
 from optgap.models.elastic.solution import ElasticSolution
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
+from optgap.models.performance import saved
+from optgap.models.performance.saved import FittedParameters
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
 
@@ -61,6 +63,7 @@ class ElasticProblem:
         `energy_budget_j` for everything together; ``none``: neither.
     overhead: what (re)starts cost.
     name, origin, notes: how tables call it, where it comes from, what was changed on the way in.
+    fits: the fitted models in it, with what became of each.
     """
 
     family: ClassVar[str] = "elastic"
@@ -79,6 +82,7 @@ class ElasticProblem:
     name: str = "elastic"
     origin: str = ""
     notes: tuple[str, ...] = ()
+    fits: tuple[FittedParameters, ...] = ()
 
     @classmethod
     def of(
@@ -310,4 +314,4 @@ class ElasticProblem:
         ------
         InputError: naming the field that is missing or not what it should be.
         """
-        return cls.of(**arguments(fields))
+        return replace(cls.of(**arguments(fields)), fits=saved.restored(fields))

@@ -8,5 +8,6 @@ PARAMETERS = {
     ),
     "moves": Parameter("lists that are tried"),
     "seconds": Parameter("time for the search at most", "s"),
+    "jobs": Parameter("arrivals of a period at most", "jobs"),
     "steps": Parameter("subgradient steps of a round; fewer with many jobs"),
 }
