@@ -16,7 +16,8 @@ from optgap.models.jsonio import Fields
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.regret import Regret
 from optgap.models.result import Result, Sense, Termination, relative_gap
-from optgap.registry import FamilySpec, Runnable, family, imported
+from optgap.models.spec import imported
+from optgap.registry import FamilySpec, Runnable, family
 from optgap.render import Row, html_table, number, percent, text_table
 from optgap.versions import versions
 

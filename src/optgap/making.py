@@ -17,10 +17,10 @@ from optgap.models.performance.saved import SCHEMA as FIT
 from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
 from optgap.models.quantities import judge, settings_doubted, warn
 from optgap.models.reading import Held, held_table, read_text
-from optgap.models.spec import Entry
+from optgap.models.spec import Entry, imported
 from optgap.models.tables import read_header
 from optgap.parameters import split_call, typed
-from optgap.registry import FAMILIES, REPEATABLE, FamilySpec, family, imported
+from optgap.registry import FAMILIES, REPEATABLE, FamilySpec, family
 
 MODELS = ("models", "model")
 """What fits are given as; which of the two a family's tables say is no matter."""

@@ -17,7 +17,8 @@ from optgap.making import fitted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
-from optgap.registry import family, imported
+from optgap.models.spec import imported
+from optgap.registry import family
 from optgap.render import Row, html_table, percent, text_table
 
 if TYPE_CHECKING:

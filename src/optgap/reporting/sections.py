@@ -19,8 +19,9 @@ from optgap.models.jsonio import Fields
 from optgap.models.performance.saved import SCHEMA as FIT
 from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import Result
+from optgap.models.spec import imported
 from optgap.overview import SCHEMA as OVERVIEW
-from optgap.registry import FAMILIES, family, imported
+from optgap.registry import FAMILIES, family
 from optgap.render import duration, number, percent
 from optgap.reporting import charts, others, runs, section
 from optgap.reporting.grid import Grid, constants, grid

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.models.errors import InputError, NoQuote
-from optgap.registry import family, imported
+from optgap.models.spec import imported
+from optgap.registry import family
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
