@@ -259,7 +259,7 @@ def _expanded(
     The new states' GPUs, power, reduced costs, parents, choices and least values; (R + 1,) the runs
     of one choice each in which they come; and where to try first next.
     """
-    wide = len(prices)
+    wide, gpu_price, power_price = len(prices), prices[0, 0], prices[0, 1]
     new_used = np.empty(total, np.int64)
     new_power, new_extra, promise = np.empty(total), np.empty(total), np.empty(total)
     parent, pick = np.empty(total, np.int64), np.empty(total, np.int64)
@@ -278,7 +278,7 @@ def _expanded(
             if extra[s] + more > room or used[s] + n > capacity or power[s] + w > limit:
                 continue
             all_n, all_w = used[s] + n, power[s] + w
-            spent = passed + extra[s] + more - prices[0, 0] * all_n - prices[0, 1] * all_w
+            spent = passed + extra[s] + more - gpu_price * all_n - power_price * all_w
             highest = -np.inf
             for q in range(wide):
                 p = (test + q) % wide  # that which failed last fails most
