@@ -85,7 +85,7 @@ class Rules:
         if not 0 <= self.contention <= 10:
             raise InputError(source, "field contention", self.contention, "a number from 0 to 10")
         if not 0 <= self.wake_s < 1e6:
-            raise InputError(source, "field wake_s", self.wake_s, "a time in s of at least 0")
+            raise InputError(source, "field wake_s", self.wake_s, "0 to below 1e6 s")
         if goal == "energy" and self.capacity == "slot":
             why = "none, mean or peak: over time, residents are not aligned"
             raise InputError(source, "field capacity", "slot", why)
@@ -411,7 +411,7 @@ def _check_cluster(kinds: Sequence[GpuKind], servers: Sequence[Server], source: 
     for i, server in enumerate(servers):
         where = f"field servers[{i}]"
         if not 0 <= server.static_w < 1e6:
-            raise InputError(source, f"{where}.static_w", server.static_w, "a power of at least 0")
+            raise InputError(source, f"{where}.static_w", server.static_w, "0 to below 1e6 W")
         if not server.gpus:
             raise InputError(source, f"{where}.gpus", NoQuote("no GPUs"), "at least one")
         for kind_number in server.gpus:

@@ -366,7 +366,7 @@ def _releases(times: Sequence[float] | None, jobs: int, source: str) -> tuple[fl
         raise InputError(source, "field release_s", NoQuote(f"{len(times)} times"), f"{jobs}")
     for k, time in enumerate(times):
         if not 0 <= time < 1e12:
-            raise InputError(source, f"field release_s[{k}]", time, "a time in s of at least 0")
+            raise InputError(source, f"field release_s[{k}]", time, "0 to below 1e12 s")
     return tuple(map(float, times)) if any(times) else ()
 
 
@@ -382,7 +382,8 @@ def _fitting(app: Application, gpus: int, source: str, k: int) -> Application:
             expected = f"a time of at least {SHORTEST_S:g} s"
             raise InputError(source, f"{where}, runtime_s", mode.runtime_s, expected)
         if not 0 < mode.power_per_gpu_w < 1e12:
-            raise InputError(source, f"{where}, power", mode.power_per_gpu_w, "a positive number")
+            given = mode.power_per_gpu_w
+            raise InputError(source, f"{where}, power", given, "above 0, below 1e12 W")
         if mode.dram_util_sum is not None and not 0 <= mode.dram_util_sum < math.inf:
             shown = mode.dram_util_sum
             raise InputError(source, f"{where}, dram_util_sum", shown, "a number of at least 0")

@@ -218,13 +218,13 @@ class ElasticProblem:
             ("energy_budget_j", energy_budget_j, 1e-9 if cap == "energy" else 0.0),
         ):
             if not least <= value < LARGEST:
-                raise InputError(source, f"field {key}", value, "a positive number")
+                raise InputError(source, f"field {key}", value, "a positive number, below 1e15")
         ordered, more = _jobs(source, jobs, kept)
         overhead = Overhead.of_cluster(gpus) if overhead is None else overhead
         for key in ("base_s", "per_doubling_s", "forced_s"):
             value = getattr(overhead, key)
             if not 0 <= value < LARGEST:
-                raise InputError(source, f"field overhead.{key}", value, "seconds, at least 0")
+                raise InputError(source, f"field overhead.{key}", value, "0 to below 1e15 s")
         problem = cls(
             gpus,
             gpus_per_node,
@@ -570,8 +570,8 @@ def _jobs(source: str, jobs: Jobs, classes: tuple[JobClass, ...]) -> tuple[Jobs,
         twice = next(n for k, n in enumerate(jobs.names) if n in jobs.names[:k])
         raise InputError(source, "field jobs.name", twice, "a name of its own for each job")
     tests = (
-        ("submit_s", (jobs.submit_s >= 0) & (jobs.submit_s < LARGEST), "seconds, at least 0"),
-        ("iterations", (jobs.iterations > 0) & (jobs.iterations < LARGEST), "a positive number"),
+        ("submit_s", (jobs.submit_s >= 0) & (jobs.submit_s < LARGEST), "0 to below 1e15 s"),
+        ("iterations", (jobs.iterations > 0) & (jobs.iterations < LARGEST), "above 0, below 1e15"),
         ("class", (jobs.of_class >= 0) & (jobs.of_class < len(classes)), "one of the classes"),
     )
     for key, good, expected in tests:

@@ -419,7 +419,7 @@ def until(condition: Callable[[], Any], seconds: float = 300) -> Any:
 
 
 SLOW = """
-seeds = 12
+seeds = 8
 [[grid]]
 family = "placement"
 presets = ["small"]
@@ -455,7 +455,7 @@ def test_a_driver_that_is_killed_loses_nothing_and_doubles_nothing() -> None:
     again = sweep_process("--jobs", "2", "--resume")
     out, err = again.communicate(timeout=300)
     assert (again.returncode, err) == (0, "")
-    assert f"{kept} there before, {24 - kept} now" in out
+    assert f"{kept} there before, {16 - kept} now" in out
     sweeping.run(sweeping.load_spec("s.toml"), "whole.parquet", engine=sweeping.Engine("serial"))
     assert lasting("s.parquet") == lasting("whole.parquet")
 
@@ -499,7 +499,7 @@ def test_a_cluster_loses_a_worker_and_a_driver_and_no_row(
     again = sweep_process("--engine", "dask", "--scheduler", address, "--resume")
     out, err = again.communicate(timeout=300)
     assert (again.returncode, err) == (0, ""), err
-    assert f"{kept} there before, {24 - kept} now" in out
+    assert f"{kept} there before, {16 - kept} now" in out
     sweeping.run(sweeping.load_spec("s.toml"), "whole.parquet", engine=sweeping.Engine("serial"))
     assert lasting("s.parquet") == lasting("whole.parquet")
     workers = {row["worker"].split(":")[1] for row in sweeping.read_rows("s.parquet")}
@@ -509,7 +509,7 @@ def test_a_cluster_loses_a_worker_and_a_driver_and_no_row(
 def test_ray_loses_processes_and_a_driver_and_no_row() -> None:
     pytest.importorskip("ray", reason="comes with the extra ray")
     deadly = '"own.py:kills_once", "own.py:kills(when=1)"'
-    text = SLOW.replace('"fgd"', deadly).replace("seeds = 12", "seeds = 4")
+    text = SLOW.replace('"fgd"', deadly).replace("seeds = 8", "seeds = 4")
     Path("s.toml").write_text(text)
     process = sweep_process("--engine", "ray", "--jobs", "2")
     until_rows(3, process)
