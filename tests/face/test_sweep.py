@@ -562,16 +562,16 @@ def test_a_scheduler_that_does_not_answer_is_bad_input(monkeypatch: pytest.Monke
 def test_the_command_writes_the_table_and_the_counts(cli: Cli) -> None:
     Path("s.toml").write_text(SLOW.replace("slow", "first"))
     answer = cli("sweep", "s.toml", "--dry-run")
-    assert "24 runs" in answer.out
+    assert "16 runs" in answer.out
     assert not Path("s.parquet").exists()
     answer = cli("sweep", "s.toml", "--engine", "serial", "--json", "d.json")
     assert (answer.code, answer.err) == (0, "")
-    assert "24 of 24 runs in s.parquet: 0 there before, 24 now" in answer.out
+    assert "16 of 16 runs in s.parquet: 0 there before, 16 now" in answer.out
     document = json.loads(Path("d.json").read_text())
-    assert (document["schema"], document["ran"]) == ("optgap.sweep/1", 24)
+    assert (document["schema"], document["ran"]) == ("optgap.sweep/1", 16)
     assert cli("sweep", "s.toml", "--engine", "serial").code == 2
     assert cli("sweep", "s.toml", "--retry-failed").code == 2
-    assert "24 there before" in cli("sweep", "s.toml", "--resume").out
+    assert "16 there before" in cli("sweep", "s.toml", "--resume").out
 
 
 def test_failed_runs_are_named_and_make_the_command_fail(cli: Cli) -> None:
@@ -589,7 +589,7 @@ def test_a_time_limit_for_the_whole_sweep_gives_a_table_to_resume(cli: Cli) -> N
     Path("s.toml").write_text(SLOW)
     answer = cli("sweep", "s.toml", "--engine", "serial", "--time-limit", "0.5")
     assert answer.code == 3
-    assert 0 < len(sweeping.read_rows("s.parquet")) < 24
+    assert 0 < len(sweeping.read_rows("s.parquet")) < 16
 
 
 @pytest.mark.parametrize(
@@ -621,7 +621,7 @@ def test_one_interrupt_stops_a_sweep_cleanly() -> None:
     _, err = process.communicate(timeout=60)
     assert process.returncode == 3
     assert "Traceback" not in err
-    assert 0 < len(sweeping.read_rows("s.parquet")) < 24
+    assert 0 < len(sweeping.read_rows("s.parquet")) < 16
     assert not Path("s.parquet.journal").exists()
 
 
