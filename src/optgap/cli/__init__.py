@@ -39,6 +39,7 @@ COMMANDS = {
 """Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""
 
 SMALL = "optgap generate placement --preset small --size 20 -o problem.json"
+IMPORTED = r"printf 'Optimal - objective value 0\n 0 s_0 0 0\n' > model.sol"
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "info": ("optgap info",),
     "families": ("optgap families placement",),
@@ -57,10 +58,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "optgap export problem.json -o model.mps --json -",
     ),
     "import": (
-        "optgap generate coscheduling --size 2 -o problem.json",
+        "optgap generate coscheduling --size 1 -o problem.json",
         "optgap export problem.json -o model.lp",
-        "highs model.lp --solution_file model.sol",
-        "optgap import problem.json model.sol -o solution.json",
+        IMPORTED,
+        "optgap import problem.json model.sol",
     ),
     "compare": (
         "optgap compare placement --preset small --size 20 --plot gaps.png",
