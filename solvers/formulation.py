@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optgap.models.errors import InputError, NoQuote
@@ -126,6 +127,8 @@ class Program:
         constant = float(expression.constant)
         if constant:
             expression = expression - constant + constant * self.one
+        if not expression.items():  # files need one, and would get a variable of PuLP's own
+            expression = expression + self.continuous("nothing", 0, 0)
         self.problem += expression, name
 
     def sequence(
@@ -218,11 +221,14 @@ class Formulation:
 
     def write(self, path: str | os.PathLike[str], mps: bool = False) -> None:
         """Write an LP or MPS file; integers and the constant part are in both."""
-        if mps:
-            sense = self.linear.sense
-            self.model.writeMPS(os.fspath(path), with_objsense=sense == "max")
-        else:
+        if not mps:
             self.model.writeLP(os.fspath(path))
+            return
+        self.model.writeMPS(os.fspath(path), with_objsense=self.linear.sense == "max")
+        if self.linear.sense == "max":  # PuLP begins with the sense; CBC wants it behind the name
+            lines = Path(path).read_text().splitlines()
+            lines[:3] = [lines[2], lines[0], "    MAX"]
+            Path(path).write_text("\n".join(lines) + "\n")
 
 
 def chosen(values: Mapping[str, float], variables: Mapping[Any, Any]) -> list[Any]:

@@ -61,6 +61,8 @@ def answers(problem: Any, **params: Any) -> Iterator[tuple[str, float | None]]:
     with tempfile.TemporaryDirectory() as name:
         for k, (solver, run) in enumerate(SOLVERS.items()):
             ending = (".lp", ".mps")[(k + len(str(problem))) % 2]
+            if problem.objective.described.sense == "max" and solver == "cbc":
+                ending = ".lp"  # PuLP's CBC minimises whatever an MPS file says
             model, solution = Path(name, f"{solver}{ending}"), Path(name, f"{solver}.sol")
             optgap.export(problem, model, **params)
             run(model, solution)
