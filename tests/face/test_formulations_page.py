@@ -9,7 +9,7 @@ from functools import reduce
 from importlib import import_module
 from pathlib import Path
 
-MARK = re.compile(r"<!-- code: (\S+):(\S+) -->\n\n```python\n(.*?)```\n", re.DOTALL)
+MARK = re.compile(r"<!-- code: (\S+):(\S+) -->\n\n```py\n(.*?)```\n", re.DOTALL)
 PAGE = Path("docs/formulations.md")
 
 
@@ -29,10 +29,10 @@ def test_the_page_of_formulations_shows_what_is_exported(root: Path) -> None:
 
 
 if __name__ == "__main__":  # pragma: no cover - `python tests/face/test_formulations_page.py`
-    text = re.sub(r"(<!-- code: \S+ -->\n)\n(```python\n.*?```\n)?", r"\1\n```python\n```\n",
+    text = re.sub(r"(<!-- code: \S+ -->\n)\n(```py\n.*?```\n)?", r"\1\n```py\n```\n",
                   PAGE.read_text(), flags=re.DOTALL)  # fmt: skip
     PAGE.write_text(
         MARK.sub(
-            lambda m: f"<!-- code: {m[1]}:{m[2]} -->\n\n```python\n{source(m[1], m[2])}```\n", text
+            lambda m: f"<!-- code: {m[1]}:{m[2]} -->\n\n```py\n{source(m[1], m[2])}```\n", text
         )
     )

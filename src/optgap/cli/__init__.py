@@ -39,7 +39,6 @@ COMMANDS = {
 """Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""
 
 SMALL = "optgap generate placement --preset small --size 20 -o problem.json"
-IMPORTED = r"printf 'Optimal - objective value 0\n 0 s_0 0 0\n' > model.sol"
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "info": ("optgap info",),
     "families": ("optgap families placement",),
@@ -58,9 +57,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "optgap export problem.json -o model.mps --json -",
     ),
     "import": (
-        "optgap generate coscheduling --size 1 -o problem.json",
+        "optgap generate queueing --preset small --size 1 -o problem.json",
         "optgap export problem.json -o model.lp",
-        IMPORTED,
+        r"printf 'objective value: 0\nq_0_0 1\ngpus_0_start_0 1\n' > model.sol",
         "optgap import problem.json model.sol",
     ),
     "compare": (
