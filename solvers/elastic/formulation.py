@@ -28,8 +28,8 @@ def formulation(
 
     Parameters
     ----------
-    at_s: the moment, on the problem's own clock: jobs submitted by then have done nothing yet, and
-        later ones are left out; −1 for the last submission.
+    at_s: the moment, s after the first submission: jobs submitted by then have done nothing yet,
+        and later ones are left out; −1 for the last submission.
 
     Raises
     ------
@@ -38,11 +38,10 @@ def formulation(
     Stopped: at a limit.
     """
     submitted = problem.jobs.submit_s
-    moment = float(submitted.max()) if at_s == -1 else at_s
+    moment = float(submitted.max()) if at_s == -1 else problem.epoch_s + at_s
     jobs = np.flatnonzero(submitted <= moment).tolist()
     if not jobs:
-        expected = f"-1, or a moment from {submitted.min():g} s on"
-        raise InputError("Eq. 18-19", "at_s", at_s, expected)
+        raise InputError("Eq. 18-19", "at_s", at_s, "-1, or s after the first submission")
     fewest = sum(min(problem.classes[problem.jobs.of_class[j]].counts) for j in jobs)
     if fewest > problem.gpus:
         found = NoQuote(f"{len(jobs)} jobs that take {fewest} GPUs or more")
@@ -102,7 +101,7 @@ def decision(
             m.row(f"makespan_{j}", C_max >= ends)
         E = {c: P_run[c] * run[c] + P_idle * c[1] * start[c] for c in x}
         busy = m.sum((E[c] - P_idle * c[1] * held[c]) * x[c] for c in x)
-        m.row("energy_budget", busy + P_idle * G * C_max <= problem.energy_budget_j)
+        m.row("budget_of_energy", busy + P_idle * G * C_max <= problem.energy_budget_j)
     m.objective("mean_jct_18", (1 / len(jobs)) * total)
     return m, x
 

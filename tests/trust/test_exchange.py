@@ -107,7 +107,7 @@ def test_queueings_assignment_has_the_proven_optimum(problem: Any) -> None:
 def test_powerflows_decision_is_the_best_of_all_choices(
     problem: ElasticProblem, late: bool
 ) -> None:
-    at_s = -1.0 if late else float(problem.jobs.submit_s[0])
+    at_s = -1.0 if late else 0.0
     try:
         optgap.formulation(problem, at_s=at_s)
     except InputError as error:
@@ -118,7 +118,7 @@ def test_powerflows_decision_is_the_best_of_all_choices(
 
 def best_choice(problem: ElasticProblem, at_s: float) -> float | None:
     """The least mean JCT of one configuration a job, by trying them all."""
-    moment = problem.jobs.submit_s.max() if at_s == -1 else at_s
+    moment = float(problem.jobs.submit_s.max() if at_s == -1 else problem.epoch_s + at_s)
     jobs = np.flatnonzero(problem.jobs.submit_s <= moment).tolist()
     options = []
     for j in jobs:
