@@ -26,7 +26,7 @@ from optgap.models.elastic import ElasticProblem
 from optgap.models.errors import InputError
 
 CLOSE = 2e-6
-USUAL = 6
+USUAL = 8
 
 
 def highs(model: Path, solution: Path) -> None:
