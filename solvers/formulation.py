@@ -194,6 +194,11 @@ class Formulation:
     program: Program
     decode: Callable[[Mapping[str, float]], Any]
 
+    def __repr__(self) -> str:
+        linear = self.linear
+        size = f"{linear.variables} variables ({int(linear.integer.sum())} whole)"
+        return f"<Formulation {self.program.name}: {size}, {linear.rows} rows>"
+
     @property
     def model(self) -> Any:
         """The `pulp.LpProblem`."""
