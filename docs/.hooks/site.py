@@ -22,7 +22,7 @@ API = {
     "api/face.md": ("Solve, compare, explain, report", [
         "optgap.api", "optgap.making", "optgap.gaps", "optgap.comparison", "optgap.explaining",
         "optgap.waterfall", "optgap.overview", "optgap.plotting", "optgap.reporting.page",
-        "optgap.documents", "optgap.registry",
+        "optgap.documents", "optgap.registry", "optgap.exchange", "optgap.solutionfiles",
     ]),
     "api/work.md": ("Reproduce, sweep, tune, data", [
         "optgap.reproduce", "optgap.reproduce.report", "optgap.reproduce.cache",

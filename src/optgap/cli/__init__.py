@@ -57,10 +57,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "optgap export problem.json -o model.mps --json -",
     ),
     "import": (
-        "optgap generate coscheduling --size 2 -o problem.json",
+        "optgap generate queueing --preset small --size 1 -o problem.json",
         "optgap export problem.json -o model.lp",
-        "highs model.lp --solution_file model.sol",
-        "optgap import problem.json model.sol -o solution.json",
+        r"printf 'objective value: 0\nq_0_0 1\ngpus_0_start_0 1\n' > model.sol",
+        "optgap import problem.json model.sol",
     ),
     "compare": (
         "optgap compare placement --preset small --size 20 --plot gaps.png",
