@@ -221,7 +221,8 @@ def settle(stream: Stream, machine: Machine, node: IntArray, j: int, rule: int, 
 def cost_of(stream: Stream, j: int, now: float) -> float:
     """What a start of job j now costs, apart from the last end."""
     wait: float = (now - stream.arrival[j]) * (1e-3 if stream.makespan else 1.0)
-    return wait + LATE * max(0.0, now - stream.latest[j] - slack(now))
+    late: float = max(0.0, now - stream.latest[j] - slack(now))
+    return wait + LATE * late
 
 
 @inner
