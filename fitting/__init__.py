@@ -63,6 +63,7 @@ ESTIMATORS: Mapping[str, ModelEntry] = {
         ),
         ("dram-runtime", "dram:DramRuntime", "run time from DRAM activity (EcoSched)"),
         ("contention", "contention:Contention", "speed against summed utilisation"),
+        ("device-power", "devices:DevicePower", "idle and full power by GPU model (PWR, Eq. 1-2)"),
     )
 }
 """Models by name, in the order of tables."""

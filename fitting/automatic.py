@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from optgap.fitting import ESTIMATORS, make_estimator
+from optgap.fitting.devices import NAME as DEVICES
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import HeldOut, cross_validate
 from optgap.fitting.profile import Profile
@@ -51,10 +52,12 @@ def rank(
 ) -> list[Candidate]:
     """Candidates by held-out MAPE; those that do not apply come last.
 
+    ``device-power`` is none: two levels are no curve to rank.
+
     Errors of models of different responses stand side by side, but say little about one another.
     """
     found: list[Candidate] = []
-    for name in models or ESTIMATORS:
+    for name in models or (known for known in ESTIMATORS if known != DEVICES):
         for settings in VARIANTS.get(name, ({},)):
             estimator = make_estimator(name, **settings)
             try:

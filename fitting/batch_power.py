@@ -30,6 +30,7 @@ class BatchPower(Estimator):
     response: ClassVar[str] = "power_w"
     needs: ClassVar[tuple[str, ...]] = ("local_batch",)
     varies: ClassVar[tuple[str, ...]] = ("local_batch",)
+    uses: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
 
     def __init__(
         self,

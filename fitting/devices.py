@@ -3,93 +3,132 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from optgap.fitting.estimator import Design, Estimator, Parameter
+from optgap.fitting.groups import GroupedFit
+from optgap.fitting.optimise import Floats, Loss, Spread
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.performance.saved import SCHEMA
 
 NAME = "device-power"
+IDLE_PERCENT = 1.0
+"""Up to this utilisation a row counts as idle."""
+DRAWS = 200
+"""Resamples behind a standard error."""
 
 
-def device_power(profile: Profile) -> dict[str, dict[str, float]]:
-    """``gpu_idle_w`` and ``gpu_full_w`` in W by GPU model, from runs of raw samples.
+class DevicePower(Estimator):
+    """P = P_idle of a device at rest, P_full of one that is used at all (PWR, Eq. 1 and 2), in W.
 
-    Idle is the median power of idle samples, full the power limit where it was sampled and
-    otherwise the 99th percentile of the runs' mean power. The two dictionaries have the form
-    of ``PowerModel.to_json`` of the placement family.
+    Idle is the median power of idle rows; full the power limit where it was sampled, else the
+    99th percentile of busy rows. Errors are by resampling rows; a limit has none.
 
-    Raises
-    ------
-    InputError: when the profile has no idle samples (columns ``idle_w``, ``power_w``).
+    A table needs ``power_w``, and says what is idle by ``idle_w`` (runs cut from raw samples have
+    it) or by rows at 0 in ``util_percent``. Groups are by ``gpu_model``; one named CPU is the
+    CPU package.
     """
-    if "idle_w" not in profile:
-        found = NoQuote(", ".join(profile.columns))
-        raise InputError(profile.source, "columns", found, "runs with a column idle_w")
-    by = "gpu_model" if "gpu_model" in profile else None
-    idle: dict[str, float] = {}
-    full: dict[str, float] = {}
-    for title, rows in profile.groups(by):
-        name = title or "GPU"
-        known = profile.numbers("idle_w")[rows]
-        known = known[np.isfinite(known)]
-        if not len(known):
-            where = profile.where(int(rows[0]), "idle_w")
-            raise InputError(profile.source, where, NoQuote("never idle"), "some idle samples")
-        idle[name] = float(np.median(known))
-        source = "power_limit_w" if "power_limit_w" in profile else "power_w"
-        values = profile.numbers(source)[rows]
-        full[name] = float(
-            np.max(values) if source == "power_limit_w" else np.percentile(values, 99)
+
+    name: ClassVar[str] = NAME
+    summary: ClassVar[str] = "idle and full power by GPU model (PWR, Eq. 1-2)"
+    response: ClassVar[str] = "power_w"
+    needs: ClassVar[tuple[str, ...]] = ("busy",)
+    varies: ClassVar[tuple[str, ...]] = ("busy",)
+    uses: ClassVar[tuple[str, ...]] = ("power_limit_w", "idle_w", "util_percent")
+
+    def __init__(
+        self, *, loss: Loss = "linear", loss_scale: float = 0.05, starts: int = 1, seed: int = 0
+    ) -> None:
+        super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
+
+    def prepare(self, table: object, y: object = None) -> Profile:
+        """Rows that are busy (1) or idle (0)."""
+        profile = self.table(table, y)
+        if "busy" not in profile:
+            profile = _marked(profile)
+        return super().prepare(profile)
+
+    def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
+        return (
+            Parameter("idle_w", "W", 0.0, np.inf, "power at rest", "rows of an idle device"),
+            Parameter("full_w", "W", 0.0, np.inf, "power in use", "rows of a busy device"),
         )
-    return {"gpu_idle_w": idle, "gpu_full_w": full}
+
+    def guess(self, table: Profile, facts: Design) -> Floats:
+        busy, power = table.numbers("busy") > 0, table.numbers("power_w")
+        limit = table.numbers("power_limit_w") if "power_limit_w" in table else np.zeros(0)
+        known = limit[np.isfinite(limit)]
+        full = np.max(known) if known.size else np.percentile(power[busy], 99)
+        return np.array([np.median(power[~busy]), full])
+
+    def design(self, table: Profile, facts: Design) -> Design:
+        return {"busy": table.numbers("busy")}
+
+    def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
+        busy = design["busy"] > 0
+        power = np.maximum(np.where(busy, theta[1], theta[0]), 1e-300)
+        return np.log(power), np.stack([~busy / power, busy / power], axis=1)
+
+    def _solve(
+        self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
+    ) -> Self:
+        theta = self.guess(profile, facts)
+        rng = np.random.default_rng(self.seed)
+        busy = profile.numbers("busy") > 0
+        parts = [np.flatnonzero(~busy), np.flatnonzero(busy)]
+        draws = [
+            self.guess(profile.take(np.concatenate([rng.choice(p, len(p)) for p in parts])), facts)
+            for _ in range(DRAWS)
+        ]
+        covariance = np.diag(np.var(draws, axis=0))
+        log, _ = self.curve(theta, self.design(profile, facts))
+        self.start_, self.residuals_ = theta, log - self.target(profile)
+        scatter = Spread(covariance, np.sqrt(np.diag(covariance)), ())
+        at_bound: NDArray[np.bool_] = np.zeros(2, dtype=bool)
+        return self._found(profile, facts, params, theta, at_bound, scatter)
+
+    def remarks(self, table: Profile) -> list[str]:
+        busy, power = table.numbers("busy") > 0, table.numbers("power_w")
+        mean, full = float(np.mean(power[busy])), self.params_["full_w"]
+        if mean < 0.85 * full:
+            return [f"busy rows draw {mean:.0f} W on average: Eq. 2 counts {full:.0f} W for them"]
+        return []
+
+    def _warnings(self, profile: Profile) -> list[str]:
+        # that a mean is not reached is Eq. 2's own: `remarks` says by how much
+        return [note for note in super()._warnings(profile) if not note.startswith("mean error")]
 
 
-def device_csv(table: dict[str, dict[str, float]]) -> str:
+def _marked(profile: Profile) -> Profile:
+    """The profile with a column ``busy``; what is idle stands in rows of its own."""
+    power = profile.numbers("power_w")
+    if "idle_w" in profile:
+        idle = profile.numbers("idle_w")
+        rows = np.flatnonzero(np.isfinite(idle))
+        if not len(rows):
+            where = profile.where(0, "idle_w")
+            raise InputError(profile.source, where, NoQuote("never idle"), "some idle samples")
+        busy = np.concatenate([np.ones(len(profile)), np.zeros(len(rows))])
+        both = profile.take(np.concatenate([np.arange(len(profile)), rows]))
+        return both.with_columns(power_w=np.concatenate([power, idle[rows]]), busy=busy)
+    if "util_percent" in profile:
+        util = profile.numbers("util_percent")
+        return profile.take(np.isfinite(util)).with_columns(
+            busy=(util[np.isfinite(util)] > IDLE_PERCENT).astype(float)
+        )
+    found = NoQuote(", ".join(profile.columns))
+    expected = "a column idle_w, or util_percent with rows at 0; measure the device at rest, too"
+    raise InputError(profile.source, "columns", found, expected)
+
+
+def device_csv(fit: GroupedFit[Any]) -> str:
     """The table as the CSV that placement problems read: ``model,idle_w,full_w``."""
-    idle, full = table["gpu_idle_w"], table["gpu_full_w"]
     rows = [
-        f"{json.dumps(name) if ',' in name else name},{idle[name]:g},{full[name]:g}"
-        for name in idle
+        f"{json.dumps(name) if ',' in name else name or 'GPU'},{idle:g},{full:g}"
+        for name, (idle, full) in ((name, one.theta_) for name, one in fit.fits.items())
     ]
     return "\n".join(["model,idle_w,full_w", *rows]) + "\n"
-
-
-def device_document(profile: Profile) -> dict[str, Any]:
-    """The table in the form of ``optgap.fit/1``, one group per GPU model."""
-    table = device_power(profile)
-    groups = []
-    for name, idle in table["gpu_idle_w"].items():
-        values = {"idle_w": idle, "full_w": table["gpu_full_w"][name]}
-        params = {
-            key: {"value": value, "stderr": None, "lower": 0.0, "upper": None, "at_bound": False}
-            for key, value in values.items()
-        }
-        rows = (
-            len(profile)
-            if "gpu_model" not in profile
-            else int(np.sum(profile["gpu_model"] == name))
-        )
-        groups.append(
-            {
-                "group": name,
-                "n": rows,
-                "params": params,
-                "r2": None,
-                "mape": None,
-                "cv_mape": None,
-                "validity": {},
-                "warnings": list(profile.notes),
-            }
-        )
-    return {
-        "schema": SCHEMA,
-        "model": NAME,
-        "source": profile.source,
-        "by": "gpu_model" if "gpu_model" in profile else None,
-        "settings": {},
-        "overall": {"n": len(profile), "r2": None, "mape": None, "cv_mape": None},
-        "groups": groups,
-    }

@@ -41,6 +41,7 @@ class DramRuntime(Estimator):
     summary: ClassVar[str] = "run time from the summed DRAM-active share (EcoSched, Phase I)"
     response: ClassVar[str] = "time_s"
     needs: ClassVar[tuple[str, ...]] = ("dram_sum",)
+    uses: ClassVar[tuple[str, ...]] = ("gpus", "power_w", *FALLBACKS)
 
     def __init__(
         self,
@@ -61,11 +62,11 @@ class DramRuntime(Estimator):
         counter = "dram_sum"
         if np.any(table.numbers("dram_sum") <= 0):
             counter = _fallback(table)
+        facts: Design = {"counter": counter, "form": self.form, **_measured(table, counter)}
         if self.form != "blend":
-            return {"counter": counter, "form": self.form}
-        signal, time = _signal(table, counter), table.numbers("time_s")
-        c, k = _power_law(signal, time)
-        return {"counter": counter, "form": "blend", "c": c, "k": k}
+            return facts
+        c, k = _power_law(_signal(table, counter), table.numbers("time_s"))
+        return {**facts, "c": c, "k": k}
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         more = "the run time and the signal on one more GPU count"
@@ -118,6 +119,24 @@ class DramRuntime(Estimator):
         if np.ptp(signal) < 0.05 * float(np.mean(signal)):
             found.append("the signal hardly moves: it cannot tell the GPU counts apart")
         return found
+
+
+def _measured(table: Profile, counter: str) -> Design:
+    """The rows by GPU count, so that a problem can count what was measured beside what is fitted.
+
+    Empty where a GPU count stands in several rows, or none is given.
+    """
+    if "gpus" not in table or len(np.unique(table["gpus"])) < len(table):
+        return {}
+    order = np.argsort(table.numbers("gpus"))
+    columns = {
+        "gpus": table.numbers("gpus"),
+        "signal": _signal(table, counter),
+        "time_s": table.numbers("time_s"),
+    }
+    if "power_w" in table and np.isfinite(table.numbers("power_w")).all():
+        columns["power_w"] = table.numbers("power_w")
+    return {f"measured_{name}": values[order].tolist() for name, values in columns.items()}
 
 
 def _fallback(table: Profile) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting import metrics
-from optgap.fitting.optimise import Floats, Loss, Residuals, multi_start, spread
+from optgap.fitting.optimise import Floats, Loss, Residuals, Spread, multi_start, spread
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.models.errors import InputError, NoQuote, one_of
 
@@ -42,6 +42,9 @@ class Parameter:
         return self.lower == self.upper
 
 
+MOST_LEVELS = 200
+"""An input with more distinct values than this is taken to be continuous."""
+
 NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent", "util_sum_percent")
 """Inputs that may be 0; the others are above."""
 
@@ -62,7 +65,8 @@ class Estimator(ABC):
 
     After `fit`: ``params_`` by name, ``theta_``, ``stderr_`` and ``covariance_`` in the order of
     ``parameters_``, ``starts_`` (the start that won), ``residuals_`` (relative, log),
-    ``validity_`` (range of every input), ``warnings_``, ``r2_``, ``mape_``, ``aicc_``.
+    ``validity_`` (range of every input), ``levels_`` (its values, where they are few),
+    ``warnings_``, ``r2_``, ``mape_``, ``aicc_``.
     """
 
     name: ClassVar[str]
@@ -71,6 +75,8 @@ class Estimator(ABC):
     needs: ClassVar[tuple[str, ...]]
     varies: ClassVar[tuple[str, ...]] = ()
     """Columns that must take more than one value."""
+    uses: ClassVar[tuple[str, ...]] = ()
+    """Columns that it reads where they are there."""
 
     def __init__(
         self, *, loss: Loss = "soft_l1", loss_scale: float = 0.02, starts: int = 4, seed: int = 0
@@ -79,6 +85,11 @@ class Estimator(ABC):
         self.loss_scale = loss_scale
         self.starts = starts
         self.seed = seed
+
+    @classmethod
+    def reads(cls) -> tuple[str, ...]:
+        """Every column that it looks at: a missing value elsewhere is none of its business."""
+        return (*cls.needs, cls.response, *cls.uses)
 
     # --- what a model says about itself -------------------------------------------------
 
@@ -249,24 +260,35 @@ class Estimator(ABC):
             scale=self.loss_scale,
             hop=(lambda theta: self.hops(theta, profile, facts)) if len(starts) > 1 else None,
         )
-        self.facts_ = facts
-        self.parameters_ = params
-        self.theta_ = fit.theta
-        self.start_ = np.clip(fit.start, lower, upper)
         edge = 1e-9 * np.maximum(np.abs(fit.theta), 1e-12)
-        self.at_bound_ = ((fit.theta <= lower + edge) & np.isfinite(lower)) | (
+        at_bound = ((fit.theta <= lower + edge) & np.isfinite(lower)) | (
             (fit.theta >= upper - edge) & np.isfinite(upper)
         )
-        scatter = spread(fit, self.at_bound_, len(target))
+        scatter = spread(fit, at_bound, len(target))
+        self.start_ = np.clip(fit.start, lower, upper)
+        self.residuals_ = fit.residuals[: len(target)]
+        return self._found(profile, facts, params, fit.theta, at_bound, scatter)
+
+    def _found(
+        self,
+        profile: Profile,
+        facts: Design,
+        params: tuple[Parameter, ...],
+        theta: Floats,
+        at_bound: NDArray[np.bool_],
+        scatter: Spread,
+    ) -> Self:
+        """Keep what was found, and judge it; `start_` and `residuals_` are there already."""
+        self.facts_, self.parameters_ = facts, params
+        self.theta_, self.at_bound_ = theta, at_bound
         self.covariance_, self.stderr_, self.loose_ = (
             scatter.covariance,
             scatter.stderr,
             scatter.loose,
         )
-        self.params_ = {p.name: float(v) for p, v in zip(params, fit.theta, strict=True)}
-        self.residuals_ = fit.residuals[: len(target)]
-        self.n_ = len(target)
-        self.validity_ = self._validity(profile)
+        self.params_ = {p.name: float(v) for p, v in zip(params, theta, strict=True)}
+        self.n_ = len(self.residuals_)
+        self.validity_, self.levels_ = self._validity(profile), self._levels(profile)
         measured, predicted = profile.numbers(self.response), self.predict(profile)
         self.r2_ = metrics.r2(measured, predicted)
         self.mape_ = metrics.mape(measured, predicted)
@@ -343,29 +365,36 @@ class Estimator(ABC):
             values = np.unique(profile.numbers(name))
             if len(values) < 2:
                 found = NoQuote(f"only {values[0]:g}" if len(values) else "no rows")
-                raise InputError(
-                    profile.source, f"column {name}", found, f"at least two values for {self.name}"
-                )
+                expected = f"at least two values for {self.name}"
+                more = next((f"; measure {p.measure}" for p in free if p.measure), "")
+                raise InputError(profile.source, f"column {name}", found, expected + more)
         if len(profile) < len(free):
             names = ", ".join(p.name for p in free)
-            raise InputError(
-                profile.source,
-                "",
-                NoQuote(f"{len(profile)} rows"),
-                f"at least {len(free)} for the parameters of {self.name} ({names})",
-            )
+            more = next((f"; measure {p.measure}" for p in free if p.measure), "")
+            expected = f"at least {len(free)} for the parameters of {self.name} ({names}){more}"
+            raise InputError(profile.source, "", NoQuote(f"{len(profile)} rows"), expected)
         values = profile.numbers(self.response)
         if len(values) > 1 and np.ptp(values) <= 1e-12 * abs(values[0]):
             found = NoQuote(f"{values[0]:g} in every row")
             expected = "a response that changes with the inputs"
             raise InputError(profile.source, f"column {self.response}", found, expected)
 
-    def _validity(self, profile: Profile) -> dict[str, tuple[float, float]]:
-        return {
-            name: (float(profile.numbers(name).min()), float(profile.numbers(name).max()))
-            for name in self.needs
-            if name in profile and profile[name].dtype.kind == "f"
+    def _inputs(self, profile: Profile) -> dict[str, Floats]:
+        """The numbers that it goes by, complete columns only."""
+        found = {
+            name: profile.numbers(name)
+            for name in (*self.needs, *self.uses)
+            if name in profile and name != self.response and profile[name].dtype.kind == "f"
         }
+        return {name: values for name, values in found.items() if np.isfinite(values).all()}
+
+    def _validity(self, profile: Profile) -> dict[str, tuple[float, float]]:
+        found = self._inputs(profile).items()
+        return {name: (float(values.min()), float(values.max())) for name, values in found}
+
+    def _levels(self, profile: Profile) -> dict[str, list[float]]:
+        found = {name: np.unique(values) for name, values in self._inputs(profile).items()}
+        return {name: v.tolist() for name, v in found.items() if len(v) <= MOST_LEVELS}
 
     def _warnings(self, profile: Profile) -> list[str]:
         found = self.remarks(profile)

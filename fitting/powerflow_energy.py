@@ -50,6 +50,9 @@ class PowerFlowEnergy(Estimator):
     response: ClassVar[str] = "energy_j"
     needs: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
     varies: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
+    uses: ClassVar[tuple[str, ...]] = (
+        "gpus", "local_batch", "nodes", "gpus_on_node", "time_s", "power_w",
+    )  # fmt: skip
 
     def __init__(
         self,

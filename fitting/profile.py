@@ -18,6 +18,8 @@ Column = NDArray[Any]
 QUANTITIES = MEASURED
 """Canonical columns by name."""
 
+NO_LINE = -1
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -28,7 +30,7 @@ class Profile:
     columns: by name; canonical names as in `QUANTITIES`, others are carried along.
     source: the file or what stands for it.
     kind: which reader gave it.
-    lines: line number of each row in the source (0 where there is none).
+    lines: line number of each row in the source (`NO_LINE` where there is none).
     notes: what the reader changed or left out, one line each.
     published: the source's own columns, by the names they have there, where the reader gave them
         another name or folded them into one. They can be asked for, to group by for instance,
@@ -89,7 +91,7 @@ class Profile:
                 self.source,
                 "columns",
                 NoQuote(", ".join(self.columns) or "nothing"),
-                f"a column {name}",
+                _missing(name),
             )
         return self.columns[name]
 
@@ -102,8 +104,8 @@ class Profile:
 
     def where(self, row: int, name: str) -> str:
         """The place of a cell, for messages."""
-        line = int(self.lines[row]) if len(self.lines) else 0
-        return f"row {line or row + 1}, column {name}"
+        line = int(self.lines[row]) if len(self.lines) else NO_LINE
+        return f"row {row + 1 if line == NO_LINE else line}, column {name}"
 
     def take(self, rows: NDArray[Any]) -> Profile:
         """The rows of an index or mask."""
@@ -139,6 +141,15 @@ class Profile:
         import pandas as pd
 
         return pd.DataFrame(dict(self.columns))
+
+
+def _missing(name: str) -> str:
+    """What a column that is not there would hold, and how to name one that is."""
+    quantity = QUANTITIES.get(name)
+    if quantity is None:
+        return f"a column {name}"
+    unit = f" in {quantity.unit}" if quantity.units else ""
+    return f"a column {name}: {quantity.meaning}{unit}; where it is called x, columns x={name}"
 
 
 def as_column(values: Any) -> Column:

@@ -87,6 +87,7 @@ class FitReport(Generic[E]):
                     "cv_mape": self._cv(title),
                     "aicc": estimator.aicc_,
                     "validity": {k: list(v) for k, v in estimator.validity_.items()},
+                    "levels": estimator.levels_,
                     "correlations": [list(item) for item in estimator.correlations()],
                     "not_identifiable": [
                         [estimator.parameters_[k].name for k in members]

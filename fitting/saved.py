@@ -13,6 +13,7 @@ from optgap.fitting import make_estimator
 from optgap.fitting.estimator import Estimator, Parameter
 from optgap.fitting.groups import GroupedFit
 from optgap.fitting.report import FitReport, params_json
+from optgap.fitting.uncertainty import samples
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, dump_json, load_json
 from optgap.models.performance.saved import SCHEMA
@@ -53,6 +54,42 @@ def from_document(document: Mapping[str, Any], source: str) -> GroupedFit[Estima
     return GroupedFit(base, by, fits, fields.text("source", source))
 
 
+def drawn(
+    document: Mapping[str, Any], source: str, count: int, rng: np.random.Generator
+) -> list[dict[str, Any]]:
+    """JSON forms of a fit with parameters drawn from what its covariance leaves open.
+
+    The iteration time inside an energy model is drawn, too.
+
+    Raises
+    ------
+    InputError: for a fit that carries no covariance.
+    """
+    fields = Fields(document, source)
+    for group in fields.objects("groups"):
+        if "state" not in group.document:
+            expected = "a fit as `optgap fit -o` saves it, which gaps' intervals are drawn from"
+            raise group.fail("state", NoQuote("no covariance"), expected)
+    found: list[dict[str, Any]] = [{**document, "groups": []} for _ in range(count)]
+    fits = from_document(document, source).fits
+    for group in fields.array("groups"):
+        for k, one in enumerate(samples(fits[group["group"]], count, rng)):
+            found[k]["groups"].append(_with_values(group, one, rng))
+    return found
+
+
+def _with_values(
+    group: Mapping[str, Any], one: Estimator, rng: np.random.Generator
+) -> dict[str, Any]:
+    """A group, or an estimator inside one, with the values of `one`."""
+    params = {name: {**group["params"][name], "value": v} for name, v in one.params_.items()}
+    facts, nested = group["state"]["facts"], one.facts_.get(NESTED)
+    if nested is not None:
+        time = _with_values(facts[NESTED], samples(nested, 1, rng)[0], rng)
+        facts = {**facts, NESTED: time}
+    return {**group, "params": params, "state": {**group["state"], "facts": facts}}
+
+
 def settings_of(estimator: Estimator) -> dict[str, Any]:
     """The constructor's settings."""
     return estimator.get_params()
@@ -72,6 +109,7 @@ def group_state(estimator: Estimator) -> dict[str, Any]:
                 "mape": value.mape_,
                 "aicc": value.aicc_,
                 "validity": {k: list(v) for k, v in value.validity_.items()},
+                "levels": value.levels_,
                 "warnings": list(value.warnings_),
                 "state": group_state(value),
             }
@@ -124,6 +162,9 @@ def restore(base: Estimator, group: Fields) -> Estimator:
         setattr(estimator, f"{name}_", _number(group, name, math.nan))
     validity = group.object("validity")
     estimator.validity_ = {name: _pair(validity, name) for name in validity.document}
+    levels = group.object("levels") if "levels" in group.document else None
+    names = levels.document if levels is not None else ()
+    estimator.levels_ = {name: levels.numbers(name, minimum=-math.inf) for name in names}  # type: ignore[union-attr]  # no names, then
     estimator.warnings_ = group.texts("warnings")
     _predictable(estimator, group)
     return estimator
@@ -152,6 +193,8 @@ def _facts(facts: Fields) -> dict[str, Any]:
             )
         elif isinstance(value, (bool, int, float, str)):
             found[name] = math.inf if value == "inf" else value
+        elif isinstance(value, list):
+            found[name] = facts.numbers(name, minimum=-math.inf)
         else:
             raise facts.fail(name, value, "a number, text or true/false")
     return found

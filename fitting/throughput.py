@@ -63,6 +63,7 @@ class PowerFlowThroughput(Estimator):
     )
     response: ClassVar[str] = "time_s"
     needs: ClassVar[tuple[str, ...]] = ("gpus", "local_batch")
+    uses: ClassVar[tuple[str, ...]] = ("nodes", "gpus_on_node", "frequency_mhz")
 
     def __init__(
         self,

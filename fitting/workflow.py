@@ -1,16 +1,84 @@
-"""From a table to a report: fit, hold out, and say what the audit found."""
+"""From a table to a report: read, fit, hold out, and say what the audit found."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from typing import Any
 
+from optgap.fitting import make_estimator
 from optgap.fitting.audit import audit
+from optgap.fitting.devices import NAME as DEVICES
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import cross_validate, fit_groups
+from optgap.fitting.prepare import drop_missing
 from optgap.fitting.profile import Profile
+from optgap.fitting.readers import read_profile
 from optgap.fitting.report import FitReport
 from optgap.fitting.splits import Extrapolate, KFold, LeaveOneGroupOut, LeaveOneValueOut, Split
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, NoQuote, one_of
+
+APPLICATION, DEVICE = "application", "gpu_model"
+
+
+def fit(
+    table: str | os.PathLike[str] | Profile | Any,
+    model: str,
+    *,
+    by: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    units: Mapping[str, str] | None = None,
+    cv: int = 10,
+    drop_missing: bool = False,
+    strict: bool = True,
+    seed: int = 0,
+    **settings: Any,
+) -> FitReport[Any]:
+    """Fit one model to a table, as ``optgap fit`` does.
+
+    Parameters
+    ----------
+    table: a path, a DataFrame, a mapping of columns, or what `read_profile` gave.
+    model: a name that ``optgap.fitting.ESTIMATORS`` lists.
+    by: fit each value of this column apart; ``device-power`` goes by ``gpu_model`` anyway.
+    columns, units: what columns are called and measured in, as `read_profile` takes them.
+    cv: folds held out; 0 holds out none.
+    drop_missing: leave out rows in which something that the model reads is missing.
+    strict: refuse magnitudes that suggest another unit than stated, rather than warn of them.
+    settings: the model's own settings.
+
+    Raises
+    ------
+    InputError: for a model or setting that is not there, or a table that cannot be fitted, in
+        one line that says what is missing and what to measure.
+    """
+    estimator = make_estimator(model, **{"seed": seed, **settings})
+    if isinstance(table, Profile):
+        if columns or units:
+            found = NoQuote("columns or units beside a profile")
+            raise InputError("fit", "columns", found, "them where the profile is read")
+        profile = table
+    else:
+        profile = read_profile(table, columns=columns, units=units, strict=strict)
+    if drop_missing:
+        profile = complete(profile, estimator)
+    if by is not None and by not in profile.columns and by not in profile.published:
+        raise InputError(profile.source, "by", by, one_of(profile.columns))
+    by = usual_groups(profile, model, by)
+    split = None if cv == 0 or model == DEVICES else KFold(cv, seed)
+    return report_of(estimator, profile, by, split)
+
+
+def usual_groups(profile: Profile, model: str, by: str | None) -> str | None:
+    """What to fit apart: as asked for, and devices by their model."""
+    if by is None and model == DEVICES and DEVICE in profile:
+        return DEVICE
+    return by
+
+
+def complete(profile: Profile, estimator: Estimator) -> Profile:
+    """The rows in which nothing is missing that `estimator` reads."""
+    return drop_missing(profile, list(estimator.reads()))
 
 
 def report_of(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 
-Tell = Callable[[int], None]
+Tell = Callable[[str], None]
 
 
 class CompileTimer:
@@ -23,19 +23,28 @@ class CompileTimer:
         self._open = 0
         self._since = 0.0
         self._seconds = 0.0
-        self._functions = 0
+        self._begun: set[Hashable] = set()
+        self._needed: set[Hashable] = set()
         self._tell: Tell | None = None
 
-    def begin(self) -> None:
-        """A function begins to be compiled."""
+    def begin(self, function: Hashable = None, calls: Iterable[Hashable] = ()) -> None:
+        """A function begins to be compiled, and with it those that it calls.
+
+        Parameters
+        ----------
+        function: which one, or None for what nobody counts.
+        calls: all that it calls, however deep, and that no earlier run has left compiled.
+        """
         with self._lock:
             if self._open == 0:
                 self._since = time.monotonic()
             self._open += 1
-            self._functions += 1
-            tell, functions = self._tell, self._functions
-        if tell is not None:
-            tell(functions)
+            if function is not None:
+                self._begun.add(function)
+                self._needed.update((function, *calls))
+            tell, begun, needed = self._tell, len(self._begun), len(self._needed)
+        if tell is not None and needed:
+            tell(f"compiling, once: {begun} of {needed} kernels")
 
     def end(self) -> None:
         """It is compiled, or cannot be."""
@@ -52,7 +61,10 @@ class CompileTimer:
 
     @contextmanager
     def telling(self, tell: Tell) -> Iterator[None]:
-        """Call ``tell(functions so far)`` whenever a function begins to be compiled."""
+        """Call ``tell(line of progress)`` whenever a function begins to be compiled.
+
+        The line counts what functions called so far need: another one may need more.
+        """
         before, self._tell = self._tell, tell
         try:
             yield

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
@@ -20,11 +21,36 @@ _INTERPRETED = ContextVar("interpreted", default=False)
 _TWINS: dict[Kernel, Callable[..., Any]] = {}
 
 
+@dataclass(frozen=True)
+class Interpreted:
+    """Sizes up to which Python runs a family's policies: half a second to one second of its time.
+
+    Parameters
+    ----------
+    placement_cells: nodes times tasks; compiling takes 8 s.
+    consolidation_cells: tasks times GPUs; compiling takes 1 s.
+    elastic_jobs: jobs; compiling takes 14 s.
+    queueing_jobs: jobs; compiling takes 26 s.
+    """
+
+    placement_cells: int = 5_000
+    consolidation_cells: int = 10_000
+    elastic_jobs: int = 500
+    queueing_jobs: int = 2_000
+
+
+UP_TO = Interpreted()
+
+
 class _Listener(event.Listener):
-    """Stops the clock of limits while numba compiles."""
+    """Stops the clock of limits while numba compiles, and counts what is compiled."""
 
     def on_start(self, event: Any) -> None:
-        COMPILING.begin()
+        kernel = event.data["dispatcher"]
+        if isinstance(kernel, Kernel):
+            COMPILING.begin(kernel, (k for k in _below(kernel) if not k.overloads))
+        else:  # numba's own
+            COMPILING.begin()
 
     def on_end(self, event: Any) -> None:
         COMPILING.end()
@@ -70,10 +96,26 @@ def python_of(kernel: Kernel) -> Callable[..., Any]:
         names = dict(function.__globals__)
         twin = FunctionType(function.__code__, names, function.__name__, function.__defaults__)
         _TWINS[kernel] = twin
-        for name in function.__code__.co_names:
-            if isinstance(names.get(name), Kernel):
-                names[name] = python_of(names[name])
+        names.update({name: python_of(called) for name, called in _called(kernel).items()})
     return _TWINS[kernel]
+
+
+def _called(kernel: Kernel) -> dict[str, Kernel]:
+    """The kernels that a kernel calls, by the names it has for them."""
+    names = kernel.py_func.__globals__
+    found = {name: names.get(name) for name in kernel.py_func.__code__.co_names}
+    return {name: item for name, item in found.items() if isinstance(item, Kernel)}
+
+
+def _below(kernel: Kernel) -> set[Kernel]:
+    """All kernels that one calls, and those that these call, and so on."""
+    found: set[Kernel] = set()
+    left = [kernel]
+    while left:
+        fresh = set(_called(left.pop()).values()) - found
+        found |= fresh
+        left += fresh
+    return found
 
 
 def compiled(function: F) -> F:

@@ -11,8 +11,8 @@ import stat
 import sys
 import zlib
 from collections import deque
-from collections.abc import Iterator
-from typing import IO, Protocol
+from collections.abc import Iterator, Mapping
+from typing import IO, Any, Protocol
 
 from optgap.models.errors import InputError, NoQuote
 
@@ -63,6 +63,29 @@ class Held(os.PathLike[str]):
 
     def __str__(self) -> str:
         return self.name
+
+
+def held_table(name: str, table: Any) -> Held:
+    """A DataFrame or a mapping of columns as a CSV text; a named index counts as a column.
+
+    Raises
+    ------
+    InputError: for what is neither, or columns of different lengths.
+    """
+    if isinstance(table, Mapping):
+        import pandas as pd
+
+        try:
+            table = pd.DataFrame(table)
+        except ValueError as error:
+            raise InputError(name, "", NoQuote(error), "columns of one length") from None
+    if not hasattr(table, "to_csv"):
+        found = NoQuote(f"a {type(table).__name__}")
+        raise InputError(name, "", found, "a path, a DataFrame, or a mapping of columns")
+    named = any(part is not None for part in table.index.names)
+    frame = table.reset_index() if named else table
+    # a column of integers with gaps has become one of floats
+    return Held(name, frame.convert_dtypes().to_csv(index=False))
 
 
 def read_limit() -> int:

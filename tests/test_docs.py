@@ -4,54 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from pathlib import Path
 
+import pages
 import pytest
 from conftest import Cli
 
 from optgap.cli import COMMANDS
 
-FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def blocks(path: Path, language: str) -> list[str]:
-    return [code for kind, code in FENCE.findall(path.read_text()) if kind == language]
-
-
-def test_the_example_policy_runs_as_the_page_says(
-    root: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    cli: Cli,
-) -> None:
-    page = root / "docs" / "your-own-policy.md"
-    policy, script = blocks(page, "python")
-    assert policy.startswith("# spread.py\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    Path("spread.py").write_text(policy)
-    for line in "".join(blocks(page, "sh")).splitlines():
-        answer = cli(*shlex.split(line)[1:])
-        assert answer.code == 0, answer.err
-        assert "Spread" in answer.out
-    exec(compile(script, str(page), "exec"), {})
-    assert "Spread" in capsys.readouterr().out
-
-
-def test_the_readmes_script_runs(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (script,) = blocks(root / "README.md", "python")
-    exec(compile(script, "README.md", "exec"), {})
-    out = capsys.readouterr().out
-    assert "gap to bound" in out
-    assert len(out.splitlines()) > 15
-
 
 @pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs"])
 def test_links_between_pages_lead_somewhere(root: Path, name: str) -> None:
-    pages = sorted((root / name).glob("*.md")) if (root / name).is_dir() else [root / name]
-    for page in pages:
+    found = sorted((root / name).glob("*.md")) if (root / name).is_dir() else [root / name]
+    for page in found:
         for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
@@ -78,3 +43,27 @@ def test_the_readme_quotes_the_times_that_the_benchmark_measured(root: Path) -> 
     minutes, seconds = divmod(round(found["setup_s"] + found["make_compare_after_setup_s"]), 60)
     assert f"{minutes} min {seconds} s with the setup" in readme
     assert found["largest_difference_points"] <= 0.3
+
+
+@pytest.mark.slow
+def test_the_tutorial_goes_as_it_says(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    """Every line that the page shows beside a command is one that it prints."""
+    pages.solve_once(monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    path = root / "docs" / "tutorial.md"
+    page, out = path.read_text(), ""
+    for item in pages.read(path):
+        if isinstance(item, pages.File):
+            Path(item.name).write_text(item.text)
+        elif isinstance(item, pages.Command) and not item.inline and item.words[0] == "optgap":
+            answer = cli(*item.words[1:])
+            assert answer.code == 0, f"{item.text}: {answer.err}"
+            out += answer.out
+    for kind, shown in pages.FENCE.findall(page):
+        for line in shown.splitlines() if kind == "" else ():
+            if "HiGHS" not in line:  # its version may be another
+                assert line in out
+    assert Path("report.html").stat().st_size > 50_000
+    assert "lowest.py:Lowest" in out

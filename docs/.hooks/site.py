@@ -80,6 +80,7 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
         {
             "Concepts": taken(
                 ("Gap and certificate", "concepts.md"),
+                ("Glossary", "glossary.md"),
                 ("The formulations", "formulations.md"),
                 ("What is checked", "trust.md"),
                 ("Beside the rivals", "benchmarks.md"),

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from optgap.fitting.profile import Profile
+from optgap.fitting.profile import NO_LINE, QUANTITIES, Profile
 from optgap.fitting.readers import ecosched, samples, sweeps, tidy, training, zeus
+from optgap.fitting.readers.naming import recognised, renamed
 from optgap.fitting.readers.text import RawTable, parse_csv
 from optgap.fitting.units import apply_units, check_magnitudes
-from optgap.models.errors import InputError, NoQuote
-from optgap.models.reading import read_text
+from optgap.models.columns import Wanted, mapped, said
+from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.reading import Held, held_table, read_text
 
 __all__ = ["SOURCES", "Source", "read_profile", "read_profiles"]
 
@@ -49,8 +52,9 @@ SOURCES: Sequence[Source] = (
 
 
 def read_profile(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | Any,
     *,
+    columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     interval_s: float = 1.0,
     strict: bool = True,
@@ -59,7 +63,12 @@ def read_profile(
 
     Parameters
     ----------
-    path: the file, plain or gzip.
+    path: the file, plain or gzip; or a DataFrame or a mapping of columns (a named index counts as
+        a column; messages number their rows from 0).
+    columns: our names for the table's own, with the unit where that is another:
+        ``{"sm_clock": "frequency_mhz:GHz"}``. Common names, and units in names such as
+        ``Power (kW)``, are recognised without; one line among the notes says what was taken for
+        what.
     units: units of canonical columns where they are not the canonical ones, such as
         ``{"time_s": "ms"}``.
     interval_s: time between samples of a source that carries no times (``dcgmi dmon``).
@@ -70,36 +79,71 @@ def read_profile(
     InputError: for a file that cannot be read or recognised, a cell that is no number, or
         magnitudes that suggest another unit than stated.
     """
-    source = str(path)
-    text = read_text(path)
+    held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
+    source = str(held)
+    text = read_text(held)
     if text.lstrip()[:1] == "{":
         profile = training.read_gavel_json(text, source)
     elif samples.is_dcgmi(text):
         profile = samples.read_dcgmi(text, source, interval_s)
     else:
         raw = parse_csv(text, source)
+        if isinstance(held, Held):
+            raw = replace(raw, lines=[line - 2 for line in raw.lines])
+        raw, found, wanted = _named(raw, columns or {})
         notes: tuple[str, ...] = ()
-        header = set(raw.header)
-        found = next((item for item in SOURCES if item.matches(header)), None)
-        if found is None:
-            known = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
-            raise InputError(source, "row 1", NoQuote(", ".join(raw.header)), known)
         if found.name != "nvidia-smi":  # equal samples of a steady GPU are no copies
             raw, notes = without_copies(raw)
-        profile = found.read(raw).noting(*notes)
+        profile = found.read(raw).noting(*notes, *filter(None, [said(wanted)]))
+        profile = _scaled(profile, wanted, units or {})
     profile = apply_units(profile, units or {})
     check_magnitudes(profile, strict=strict)
     return profile
 
 
+def _named(raw: RawTable, columns: Mapping[str, str]) -> tuple[RawTable, Source, dict[str, Wanted]]:
+    """The table under our names, what it is, and what was taken for what.
+
+    Raises
+    ------
+    InputError: for a column that is to be renamed and is not there, and a table of no known kind.
+    """
+    wanted = mapped(columns, [*QUANTITIES, *tidy.TEXTS, "idle_w"])
+    for theirs in wanted:
+        if theirs not in raw.header:
+            raise InputError(raw.source, "columns", theirs, one_of(raw.header))
+    raw = renamed(raw, wanted)
+    found = next((item for item in SOURCES if item.matches(set(raw.header))), SOURCES[-1])
+    if found is SOURCES[-1]:  # a user's own table
+        seen = recognised(raw)
+        raw = renamed(raw, seen)
+        wanted |= seen
+    if not found.matches(set(raw.header)):
+        known = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
+        more = "; columns= (--column theirs=ours) names them"
+        raise InputError(raw.source, "row 1", NoQuote(", ".join(raw.header)), known + more)
+    return raw, found, wanted
+
+
+def _scaled(profile: Profile, wanted: Mapping[str, Wanted], units: Mapping[str, str]) -> Profile:
+    """Columns in our units, where their names say another; what `units` names is left to it."""
+    changed = {
+        want.name: profile.numbers(want.name) * want.factor
+        for want in wanted.values()
+        if want.factor != 1 and want.name not in units
+    }
+    return profile.with_columns(**changed) if changed else profile
+
+
 def read_profiles(
     paths: Sequence[str | os.PathLike[str]],
     *,
+    columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     strict: bool = True,
 ) -> Profile:
     """Several files one below the other, with the columns they share and a ``file`` column."""
-    tables = [read_profile(path, units=units, strict=strict) for path in paths]
+    tables = [read_profile(p, columns=columns, units=units, strict=strict) for p in paths]
     if len(tables) == 1:
         return tables[0]
     shared = [name for name in tables[0].columns if all(name in table for table in tables)]
@@ -113,7 +157,7 @@ def read_profiles(
         if all(name in table.published for table in tables)
     }
     lines = np.concatenate(
-        [table.lines if len(table.lines) else np.zeros(len(table), int) for table in tables]
+        [table.lines if len(table.lines) else np.full(len(table), NO_LINE) for table in tables]
     )
     notes = tuple(note for table in tables for note in table.notes)
     source = ", ".join(table.source for table in tables)

@@ -37,7 +37,7 @@ TEXTS = ("application", "gpu_model", "placement", "workload", "gpu")
 
 
 def is_tidy(header: set[str]) -> bool:
-    return any(name in QUANTITIES or name in ALIASES for name in header)
+    return any(name in QUANTITIES or name in ALIASES or name == "idle_w" for name in header)
 
 
 def read_tidy(raw: RawTable) -> Profile:
@@ -54,7 +54,7 @@ def read_tidy(raw: RawTable) -> Profile:
         if ours in origin:
             found = NoQuote(f"{origin[ours]} and {name}")
             raise InputError(raw.source, "row 1", found, f"one column for {ours}")
-        if ours in QUANTITIES:
+        if ours in QUANTITIES or ours == "idle_w":
             columns[ours] = raw.numbers(name)
         elif ours in TEXTS:
             columns[ours] = raw.text(name)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgap.heuristics.consolidation.choosing import awake_first, pick, require, run
+from optgap.heuristics.consolidation.clocks import adaptation, highest
+from optgap.heuristics.consolidation.kernels import correlate
+from optgap.heuristics.consolidation.selection import awake_first, pick, require, run
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.clocks import adaptation, highest
-from optgap.models.consolidation.clockwork import correlate
 from optgap.models.consolidation.engine import Choice, State
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.errors import one_of
@@ -84,11 +84,7 @@ class Cats:
             own = np.clip(own + self.rng.normal(0, self.pred_noise, own.size), 0, 100)
         means, rhos, mean = np.zeros(len(gpus)), np.zeros(len(gpus)), float(own.mean())
         most = np.inf if self.literal_thresholds else self.u_max - mean + 1.0
-        correlate(
-            gpus, own, state.held, state.count, state.series, state.offset, state.length,
-            state.progress, state.since, state.rate, state.time_s, state.problem.period_s,
-            self.from_start, most, means, rhos,
-        )  # fmt: skip
+        correlate(state.tables, gpus, own, state.time_s, self.from_start, most, means, rhos)
         means[state.count[gpus] == 0] = 0.0
         scores = self.lambda1 * rhos - self.lambda2 * np.abs(means - mean) / self.unit
         if not self.literal_thresholds:

@@ -27,16 +27,15 @@ let it wait:
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from optgap.heuristics.consolidation.clocks import highest
+from optgap.heuristics.custom import Own
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.clocks import highest, lowest
-from optgap.models.consolidation.engine import Choice, Engine, State
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.consolidation.engine import Choice, Engine, State, lowest
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
@@ -64,47 +63,37 @@ def run(
     InputError: naming the policy, the task and what was wrong, for an answer that is no GPUs of
         the cluster or does not fit, and for a policy that raises.
     """
-    name = f"policy {getattr(policy, '__name__', type(policy).__name__)}"
-    params = dict(policy_params or {})
-    if inspect.isclass(policy):
-        try:
-            policy, params = policy(**params), {}
-        except Exception as error:
-            found = NoQuote(f"{type(error).__name__}: {error}")
-            raise InputError(name, "constructor", found, "parameters that it takes") from error
-    place = getattr(policy, "place", policy)
-    if not callable(place):
-        expected = "a class with place(task, state), or a function"
-        raise InputError(name, "", NoQuote("no method place"), expected)
+    own = Own(policy, policy_params, "place(task, state)")
 
     def decide(state: State, task: int) -> Choice:
         where = f"task {problem.tasks[task].name}"
-        try:
-            answer = place(task, state, **params)
-            chosen = None if answer is None else [answer] if np.isscalar(answer) else list(answer)
-        except Exception as error:
-            found = NoQuote(f"{type(error).__name__}: {error}")
-            raise InputError(name, where, found, "GPU numbers, or None") from error
-        return None if chosen is None else _checked(chosen, state, task, name, where)
+        chosen = own.ask(where, "GPU numbers, or None", task, state, read=_gpus)
+        return None if chosen is None else _checked(chosen, state, task, own, where)
 
-    rule = lowest if getattr(policy, "clocks", "") == "lowest" else highest
+    rule = lowest if getattr(own.policy, "clocks", "") == "lowest" else highest
     return Engine(problem, decide, rule, limits).run()
 
 
-def _checked(answer: list[Any], state: State, task: int, name: str, where: str) -> Choice:
+def _gpus(answer: Any) -> list[Any] | None:
+    if answer is None:
+        return None
+    return [answer] if np.isscalar(answer) else list(answer)
+
+
+def _checked(answer: list[Any], state: State, task: int, own: Own, where: str) -> Choice:
     """The GPUs, once they are known to be the cluster's, enough and with room."""
     problem = state.problem
     total = len(problem.places)
     whole = all(isinstance(g, (int, np.integer)) and not isinstance(g, bool) for g in answer)
     if not whole or not all(0 <= g < total for g in answer):
-        raise InputError(name, where, answer, f"GPU numbers from 0 to {total - 1}")
+        raise own.wrong(where, answer, f"GPU numbers from 0 to {total - 1}")
     gpus = sorted({int(g) for g in answer})
     if len(gpus) != len(answer) or len(gpus) != problem.tasks[task].gpus:
-        raise InputError(name, where, answer, f"{problem.tasks[task].gpus} different GPUs")
+        raise own.wrong(where, answer, f"{problem.tasks[task].gpus} different GPUs")
     if problem.rules.gang == "server" and len({int(problem.gpu_server[g]) for g in gpus}) > 1:
-        raise InputError(name, where, answer, "GPUs of one server")
+        raise own.wrong(where, answer, "GPUs of one server")
     room = state.fits(task)
     full = [g for g in gpus if not room[g]]
     if full:
-        raise InputError(name, where, full[0], "a GPU with room for the task")
+        raise own.wrong(where, full[0], "a GPU with room for the task")
     return tuple(gpus)

@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from optgap.heuristics.consolidation.choosing import run
-from optgap.heuristics.consolidation.nodes import admitted
+from optgap.heuristics.consolidation.packing import admitted
+from optgap.heuristics.consolidation.selection import run
 from optgap.models.compiled import compiled
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.engine import Choice, State

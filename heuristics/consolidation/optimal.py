@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optgap.heuristics.consolidation.choosing import require, run
+from optgap.heuristics.consolidation.selection import require, run
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.clocks import lowest
-from optgap.models.consolidation.engine import Choice, State
+from optgap.models.consolidation.engine import Choice, State, lowest
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.errors import one_of
 from optgap.models.limits import Limits

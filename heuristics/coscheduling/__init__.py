@@ -13,7 +13,7 @@ POLICIES = entries(
             "tau": 0.14,
             "idle_weight": None,
             "window": 0,
-            "signal": "perfect",
+            "signal": "auto",
             "sigma": 0.05,
             "repeat": False,
             "model": "",

@@ -21,15 +21,15 @@ to start now, as (job, GPU count) pairs:
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from optgap.heuristics.custom import Own, listed
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.coscheduling.events import State, replay
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.times import shown
@@ -56,55 +56,36 @@ def run(
         of pairs or does not fit, for one that starts nothing on an empty node, and for a
         policy that raises.
     """
-    name = f"policy {getattr(policy, '__name__', type(policy).__name__)}"
-    params = dict(policy_params or {})
-    if inspect.isclass(policy):
-        try:
-            policy, params = policy(**params), {}
-        except InputError:
-            raise
-        except Exception as error:
-            found = NoQuote(f"{type(error).__name__}: {error}")
-            raise InputError(name, "constructor", found, "parameters that it takes") from error
-    place = getattr(policy, "place", policy)
-    if not callable(place):
-        expected = "a class with place(state), or a function"
-        raise InputError(name, "", NoQuote("no method place"), expected)
+    own = Own(policy, policy_params, "place(state)")
 
     def choose(state: State) -> list[tuple[int, int]]:
         where = f"at {shown(state.time_s)} s"
-        try:
-            answer = list(place(state, **params) or ())
-        except InputError:
-            raise
-        except Exception as error:
-            found = NoQuote(f"{type(error).__name__}: {error}")
-            raise InputError(name, where, found, "(job, gpu_count) pairs") from error
+        answer = own.ask(where, "(job, gpu_count) pairs", state, read=listed)
         if not answer and not state.running:
-            raise InputError(name, where, NoQuote("nothing"), "a job to start, as none runs")
-        return _checked(answer, state, name, where)
+            raise own.wrong(where, NoQuote("nothing"), "a job to start, as none runs")
+        return _checked(answer, state, own, where)
 
     return replay(problem, choose, limits)
 
 
-def _checked(answer: list[Any], state: State, name: str, where: str) -> list[tuple[int, int]]:
+def _checked(answer: list[Any], state: State, own: Own, where: str) -> list[tuple[int, int]]:
     """The pairs, once each is known to fit beside those before it."""
     action: list[tuple[int, int]] = []
     free = state.free_gpus
     for pair in answer:
         whole = isinstance(pair, (tuple, list)) and len(pair) == 2
         if not whole or not all(isinstance(x, (int, np.integer)) for x in pair):
-            raise InputError(name, where, pair, "(job, gpu_count) pairs")
+            raise own.wrong(where, pair, "(job, gpu_count) pairs")
         job, count = int(pair[0]), int(pair[1])
         if job not in state.waiting or job in (chosen for chosen, _ in action):
-            raise InputError(name, where, job, "a job that waits, once")
+            raise own.wrong(where, job, "a job that waits, once")
         if state.problem.application(job).mode(count) is None:
             counts = ", ".join(str(m.gpu_count) for m in state.problem.application(job).modes)
-            raise InputError(name, f"{where}, job {job}", count, f"one of {counts} GPUs")
+            raise own.wrong(f"{where}, job {job}", count, f"one of {counts} GPUs")
         if count > free or len(action) == state.free_domains:
             found = NoQuote(f"{count} GPUs with {free} free, job {len(action) + 1} to start")
             expected = f"at most {free} GPUs and {state.free_domains} jobs"
-            raise InputError(name, f"{where}, job {job}", found, expected)
+            raise own.wrong(f"{where}, job {job}", found, expected)
         free -= count
         action.append((job, count))
     return action

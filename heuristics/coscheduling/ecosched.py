@@ -12,11 +12,11 @@ import numpy as np
 from optgap.models.coscheduling import Application, CoschedulingProblem
 from optgap.models.coscheduling.events import Action, State, replay
 from optgap.models.coscheduling.predicted import dram_fit, predicted_s
-from optgap.models.errors import InputError, one_of
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
-Signal = Literal["perfect", "dram", "fitted", "noisy"]
+Signal = Literal["auto", "perfect", "dram", "fitted", "noisy"]
 Normalise = Literal["all", "kept"]
 Regrets = tuple[tuple[int, float], ...]
 """(GPU count, normalised energy − 1) of each mode that is kept."""
@@ -32,7 +32,7 @@ def ecosched(
     tau: float = 0.14,
     idle_weight: float | None = None,
     window: int = 0,
-    signal: Signal = "perfect",
+    signal: Signal = "auto",
     sigma: float = 0.05,
     repeat: bool = False,
     model: str = "",
@@ -49,13 +49,15 @@ def ecosched(
     idle_weight: λ, weight of the share of GPUs left idle; as the authors do unless given: idle
         power over mean busy power per GPU, over all modes.
     window: how many waiting jobs are looked at, in queue order; 0 for all.
-    signal: Phase I's relative run times. ``perfect``: the true ones; ``dram``: from the sampled
-        DRAM activity, ∝ 1/(its sum over the GPUs), or alike on every count where some mode
-        was not sampled or has no traffic; ``fitted``: from the same by `model`, with the same
-        exception; ``noisy``: the true ones times a log-normal error.
+    signal: Phase I's relative run times. ``auto``: fitted ones where the problem has them, else
+        the true ones; ``perfect``: the true ones; ``dram``: from the sampled DRAM activity,
+        ∝ 1/(its sum over the GPUs), or alike on every count where some mode was not sampled
+        or has no traffic, which the message says; ``fitted``: those of the problem, or of `model`;
+        ``noisy``: the true ones times a log-normal error.
     sigma: standard deviation of that error's logarithm.
     repeat: choose again at the same instant until nothing more fits.
-    model: file of a saved ``dram-runtime`` fit by application, for ``fitted``.
+    model: file of a saved ``dram-runtime`` fit by application, for ``fitted``; without it, the
+        problem's own fit.
     profiling_s: how long each GPU count of each application is profiled, s; on other nodes, so
         that it takes no time here.
     count_profiling: whether to add that energy to the node's, as a metric.
@@ -64,7 +66,7 @@ def ecosched(
 
     Raises
     ------
-    InputError: for a parameter out of range.
+    InputError: for a parameter out of range, or a signal that the problem lacks.
     """
     _require("tau", tau, tau >= 0, "a slow-down of at least 0")
     _require("window", window, window >= 0, "a number of jobs, or 0 for all")
@@ -73,12 +75,13 @@ def ecosched(
     allowed = get_args(Normalise)
     _require("normalise", normalise, normalise in allowed, one_of(allowed))
     _require("profiling_s", profiling_s, 0 <= profiling_s < 1e9, "a time in s of at least 0")
-    needed = bool(model) == (signal == "fitted")
-    _require("model", model, needed, "the file of a fit with signal=fitted, and only then")
+    _require("model", model, not model or signal == "fitted", "none unless signal=fitted")
+    _require_signal(problem, signal, model)
     weight = weight_of(problem, idle_weight)
     rng = np.random.default_rng(seed)
     queued = sorted(set(problem.jobs))
     times = phase_one(problem, signal, sigma, rng, model)
+    blind = [a.name for a, t in zip(problem.applications, times, strict=True) if _alike(a, t)]
     only = normalise == "kept"
     kept = [regrets(app, tau, t, only) for app, t in zip(problem.applications, times, strict=True)]
 
@@ -94,7 +97,28 @@ def ecosched(
     if count_profiling and outcome.solution is not None:
         energy_j = problem.evaluate(outcome.solution).metrics["energy_j"]
         info["energy_with_profiling_j"] = energy_j + profiling_j
-    return dataclasses.replace(outcome, info=info)
+    message = outcome.message
+    if blind and signal == "dram":
+        message = f"no DRAM activity of {', '.join(blind)} on some GPU count: all taken as alike"
+    return dataclasses.replace(outcome, info=info, message=message)
+
+
+def _alike(app: Application, times: Sequence[float]) -> bool:
+    return len(app.modes) > 1 and set(times) == {1.0}
+
+
+def _require_signal(problem: CoschedulingProblem, signal: Signal, model: str) -> None:
+    """Raise InputError for a signal of which the problem has nothing at all."""
+    several = [app for app in problem.applications if len(app.modes) > 1]
+    lacks = {
+        "dram": not any(m.dram_util_sum for app in several for m in app.modes),
+        "fitted": not model and any(m.fitted_s is None for app in several for m in app.modes),
+    }
+    if several and lacks.get(signal):
+        what = {"dram": "DRAM activity (dram_util_sum)", "fitted": "fitted run times"}[signal]
+        more = "model=FILE, or models=[fit of dram-runtime] where the problem is made"
+        expected = "a problem with it, such as preset measured" if signal == "dram" else more
+        raise InputError("ecosched", "signal", NoQuote(f"a problem without {what}"), expected)
 
 
 def weight_of(problem: CoschedulingProblem, given: float | None) -> float:
@@ -120,7 +144,7 @@ def phase_one(
     model: str = "",
 ) -> list[list[float]]:
     """Phase I: per application, run times of its modes up to a factor."""
-    fit = dram_fit(model) if signal == "fitted" else None
+    fit = dram_fit(model) if model else None
     found = []
     for app in problem.applications:
         times: list[float] | None = [mode.runtime_s for mode in app.modes]
@@ -132,6 +156,10 @@ def phase_one(
             times = [1 / x for x in activity if x]
         elif fit is not None:
             times = predicted_s(app, fit, model)
+        elif signal in ("auto", "fitted"):
+            fitted = [mode.fitted_s for mode in app.modes]
+            known = [t for t in fitted if t is not None]
+            times = known if len(known) == len(fitted) else times
         alike = times is None or len(times) < len(app.modes)
         found.append([1.0] * len(app.modes) if alike or times is None else times)
     return found

@@ -64,7 +64,7 @@ def lookahead(
             raise InputError("lookahead", name, value, f"a number of at least {least}")
     if not tau >= 0:
         raise InputError("lookahead", "tau", tau, "a slow-down of at least 0")
-    times = phase_one(problem, "perfect", 0.0, np.random.default_rng(seed))
+    times = phase_one(problem, "auto", 0.0, np.random.default_rng(seed))
     kept = [regrets(app, tau, t) for app, t in zip(problem.applications, times, strict=True)]
     player = _Player(problem, kept, times, weight_of(problem, idle_weight))
     seen = _Seen(problem, player.modes)

@@ -14,9 +14,9 @@ PARAMETERS = {
     ),
     "window": Parameter("waiting jobs looked at, in queue order; 0 for all", "jobs"),
     "signal": Parameter(
-        "relative run times: true, from DRAM activity, by a fit to it, or with an error",
+        "relative run times: fitted where there are (auto), true, from DRAM, fitted, with an error",
         source="EcoSched, Phase I",
-        choices=("perfect", "dram", "fitted", "noisy"),
+        choices=("auto", "perfect", "dram", "fitted", "noisy"),
     ),
     "sigma": Parameter("standard deviation of the logarithm of run times' error (signal=noisy)"),
     "repeat": Parameter("choose again at the same instant until nothing more fits"),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from optgap.heuristics.custom import Own
 from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
 from optgap.models.elastic import ElasticProblem, JobClass
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.times import shown
@@ -78,30 +78,16 @@ def run(
     ------
     InputError: naming the policy, the time and what was wrong.
     """
-    name = f"policy {getattr(policy, '__name__', type(policy).__name__)}"
-    params = dict(policy_params or {})
-    if inspect.isclass(policy):
-        try:
-            policy, params = policy(**params), {}
-        except Exception as error:
-            found = NoQuote(f"{type(error).__name__}: {error}")
-            raise InputError(name, "constructor", found, "parameters that it takes") from error
-    allocate = getattr(policy, "allocate", policy)
-    if not callable(allocate):
-        expected = "a class with allocate(view), or a function"
-        raise InputError(name, "", NoQuote("no method allocate"), expected)
-    return simulate(problem, Own(problem, name, allocate, params), limits)
+    return simulate(problem, Adapter(problem, Own(policy, policy_params, "allocate(view)")), limits)
 
 
-class Own:
-    """The adapter: asks, checks, and hands over."""
+class Adapter:
+    """Asks, checks, and hands over."""
 
     settings = Settings(making="least", switch_off=True)
 
-    def __init__(
-        self, problem: ElasticProblem, name: str, allocate: Any, params: dict[str, Any]
-    ) -> None:
-        self.problem, self.name, self.allocate, self.params = problem, name, allocate, params
+    def __init__(self, problem: ElasticProblem, own: Own) -> None:
+        self.problem, self.own = problem, own
 
     def decide(self, state: State) -> Decision:
         """The user's dictionary as arrays."""
@@ -120,12 +106,8 @@ class Own:
             running,
         )
         where = f"at {shown(state.time_s)} s"
-        try:
-            answer = dict(self.allocate(view, **self.params) or {})
-        except Exception as error:
-            found = NoQuote(f"{type(error).__name__}: {error}")
-            expected = "a dictionary {job: (gpus, frequency_mhz)}"
-            raise InputError(self.name, where, found, expected) from error
+        expected = "a dictionary {job: (gpus, frequency_mhz)}"
+        answer = self.own.ask(where, expected, view, read=lambda given: dict(given or {}))
         return self._checked(answer, state, where)
 
     def _checked(self, answer: dict[Any, Any], state: State, where: str) -> Decision:
@@ -135,26 +117,26 @@ class Own:
         clock = np.zeros(len(position), dtype=np.int64)
         for job, pair in answer.items():
             if job not in position:
-                raise InputError(self.name, where, job, "a job that may run")
+                raise self.own.wrong(where, job, "a job that may run")
             try:
                 gpus, frequency = pair
                 frequency = float(frequency)
             except (TypeError, ValueError):
-                raise InputError(self.name, f"{where}, job {job}", pair,
-                                 "(gpus, frequency_mhz)") from None  # fmt: skip
+                expected = "(gpus, frequency_mhz)"
+                raise self.own.wrong(f"{where}, job {job}", pair, expected) from None
             item = problem.classes[int(problem.jobs.of_class[job])]
             if gpus not in item.counts:
                 shown = ", ".join(map(str, item.counts))
-                raise InputError(self.name, f"{where}, job {job}", gpus, f"one of {shown} GPUs")
+                raise self.own.wrong(f"{where}, job {job}", gpus, f"one of {shown} GPUs")
             near = np.flatnonzero(np.isclose(problem.frequencies_mhz, frequency))
             if not len(near):
-                raise InputError(self.name, f"{where}, job {job}", frequency, "a clock, MHz")
+                raise self.own.wrong(f"{where}, job {job}", frequency, "a clock, MHz")
             a = position[job]
             count[a] = int(np.searchsorted(problem.counts, gpus))
             clock[a] = int(near[0])
         used = int(problem.counts[count[count >= 0]].sum())
         if used > problem.gpus:
-            raise InputError(self.name, where, NoQuote(f"{used} GPUs"), f"at most {problem.gpus}")
+            raise self.own.wrong(where, NoQuote(f"{used} GPUs"), f"at most {problem.gpus}")
         self._powered(state, count, clock, where)
         return Decision(count, clock)
 
@@ -164,6 +146,6 @@ class Own:
         watts = float(self.problem.power_w[c, k, clock[held]].sum())
         limit = self.problem.power_limit_w
         if watts > self.problem.power_allowed_w:
-            raise InputError(self.name, where, NoQuote(f"{watts:g} W"), f"at most {limit:g} W")
+            raise self.own.wrong(where, NoQuote(f"{watts:g} W"), f"at most {limit:g} W")
         if not held.any() and self.problem.jobs.submit_s[-1] <= state.time_s:
-            raise InputError(self.name, where, NoQuote("nothing"), "a job to run")
+            raise self.own.wrong(where, NoQuote("nothing"), "a job to run")

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 import numpy as np
 
 from optgap.heuristics.elastic import placement
-from optgap.models.compiled import interpreted
+from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.problem import Floats, Ints
 from optgap.models.limits import Limits
@@ -25,9 +25,6 @@ from optgap.models.times import slack_s
 Making = Literal["least", "repack", "none"]
 """What to do when a job fits nowhere although enough GPUs are free: move as few as possible,
 place all jobs anew, or let it wait."""
-
-INTERPRETED_JOBS = 500
-"""Up to so many jobs Python runs a policy's rules in half a second; compiling takes 14."""
 MOST_IDLE = 10_000
 """Events in a row at which nothing was done since the last and nobody came or went: an error."""
 PAUSE_S = 1.0
@@ -262,7 +259,7 @@ class Simulation:
 
     def run(self) -> Outcome:
         """To the last completion, or until the limits say stop."""
-        with interpreted(len(self.problem) <= INTERPRETED_JOBS):
+        with interpreted(len(self.problem) <= UP_TO.elastic_jobs):
             return self._run()
 
     def _run(self) -> Outcome:

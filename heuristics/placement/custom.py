@@ -24,18 +24,15 @@ a node (index or name), a node and the GPUs to use, or None to turn the task awa
 
 from __future__ import annotations
 
-import inspect
-import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from traceback import walk_tb
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.heuristics.custom import Own
+from optgap.models.errors import NoQuote
 from optgap.models.limits import Limits
 from optgap.models.placement import Cluster, PlacementProblem, PlacementSolution, Tasks
 from optgap.models.placement.arrays import IntArray
@@ -209,8 +206,7 @@ def run(
     InputError: naming the policy, the arrival and what was wrong, for an answer that is none
         of these or that does not fit, and for a policy that raises.
     """
-    name = f"policy {getattr(policy, '__name__', type(policy).__name__)}"
-    place = _place_of(policy, dict(policy_params or {}), name)
+    own = Own(policy, policy_params, "place(task, state)")
     state = State(problem, np.random.default_rng(seed))
     placements: list[Decision | None] = [None] * len(problem.tasks)
     termination, done = Termination.COMPLETED, 0
@@ -220,10 +216,10 @@ def run(
             termination = stopped
             break
         if k % 500 == 0:
-            limits.progress(f"{name}: arrival {k} of {len(placements)}", None, None)
+            limits.progress(f"{own.name}: arrival {k} of {len(placements)}", None, None)
         where = f"arrival {k} (task {task.name})"
         state._arrived = k + 1
-        decision = _decide(place, task, state, name, where)
+        decision = _decide(own, task, state, where)
         if decision is not None:
             state._commit(task, *decision)
         placements[k], done = decision, k + 1
@@ -250,88 +246,52 @@ def _tasks(problem: PlacementProblem) -> Iterable[Task]:
     return map(Task, tasks.names, *(column.tolist() for column in columns), tasks.gpu_specs)
 
 
-def _place_of(policy: Any, params: dict[str, Any], name: str) -> Callable[[Task, State], Any]:
-    if inspect.isclass(policy):
-        try:
-            policy, params = policy(**params), {}
-        except Exception as error:
-            raise InputError(
-                name, "constructor", _shown(error), "parameters that it takes"
-            ) from error
-    place = getattr(policy, "place", None)
-    if place is None and not inspect.isclass(policy) and callable(policy):
-        place = partial(policy, **params) if params else policy
-    if not callable(place):
-        raise InputError(
-            name, "", NoQuote("no method place"), "a class with place(task, state), or a function"
-        )
-    found: Callable[[Task, State], Any] = place
-    return found
-
-
-def _decide(
-    place: Callable[[Task, State], Any], task: Task, state: State, name: str, where: str
-) -> Decision | None:
-    try:
-        answer: Answer = place(task, state)
-    except Exception as error:
-        raise InputError(name, where, _shown(error), "a node, or None") from error
+def _decide(own: Own, task: Task, state: State, where: str) -> Decision | None:
+    answer: Answer = own.ask(where, "a node, or None", task, state)
     if answer is None:
         return None
     chosen: Any = answer
     gpus: Any = None
     if isinstance(answer, tuple):
         if len(answer) != 2:
-            raise InputError(name, where, answer, "a node, (node, gpu_indices), or None")
+            raise own.wrong(where, answer, "a node, (node, gpu_indices), or None")
         chosen, gpus = answer
-    node = _node(chosen, state, name, where)
+    node = _node(chosen, state, own, where)
     misfit = state._why_not(task, node)
     if misfit:
         found = NoQuote(f"node {state.cluster.names[node]} with {misfit[0]}")
-        raise InputError(name, where, found, f"a node that fits the task: {misfit[1]}")
+        raise own.wrong(where, found, f"a node that fits the task: {misfit[1]}")
     if gpus is None:
         return node, state.gpus_for(task, node)
-    return node, _gpus(gpus, task, node, state, name, where)
+    return node, _gpus(gpus, task, node, state, own, where)
 
 
-def _node(chosen: Any, state: State, name: str, where: str) -> int:
+def _node(chosen: Any, state: State, own: Own, where: str) -> int:
     size = len(state.cluster)
     if isinstance(chosen, str):
         if chosen not in state.cluster.index:
-            raise InputError(name, where, chosen, "the name of a node")
+            raise own.wrong(where, chosen, "the name of a node")
         return state.cluster.index[chosen]
     if isinstance(chosen, bool) or not isinstance(chosen, (int, np.integer)):
-        raise InputError(name, where, chosen, "a node index or name, (node, gpu_indices), or None")
+        raise own.wrong(where, chosen, "a node index or name, (node, gpu_indices), or None")
     if not 0 <= chosen < size:
-        raise InputError(name, where, int(chosen), f"a node index from 0 to {size - 1}")
+        raise own.wrong(where, int(chosen), f"a node index from 0 to {size - 1}")
     return int(chosen)
 
 
-def _gpus(gpus: Any, task: Task, node: int, state: State, name: str, where: str) -> tuple[int, ...]:
+def _gpus(gpus: Any, task: Task, node: int, state: State, own: Own, where: str) -> tuple[int, ...]:
     try:
         chosen = list(gpus)
     except TypeError:
-        raise InputError(name, where, gpus, "a sequence of GPU indices") from None
+        raise own.wrong(where, gpus, "a sequence of GPU indices") from None
     count = int(state.cluster.gpus[node])
     for g in chosen:
         if isinstance(g, bool) or not isinstance(g, (int, np.integer)) or not 0 <= g < count:
-            raise InputError(name, where, g, f"GPU indices from 0 to {count - 1}")
+            raise own.wrong(where, g, f"GPU indices from 0 to {count - 1}")
         free = int(state.gpu_free_milli[node, g])
         if free < task.gpu_milli:
             found = NoQuote(f"GPU {g} with {free} milli-GPU free")
-            raise InputError(name, where, found, f"at least {task.gpu_milli}")
+            raise own.wrong(where, found, f"at least {task.gpu_milli}")
     if len(chosen) != task.num_gpu or len(set(chosen)) != len(chosen):
-        raise InputError(name, where, gpus, f"{task.num_gpu} different GPU indices")
+        raise own.wrong(where, gpus, f"{task.num_gpu} different GPU indices")
     return tuple(int(g) for g in chosen)
-
-
-def _shown(error: Exception) -> NoQuote:
-    """A user's exception in one line, with the last line of the user's own file on its way."""
-    steps = [
-        (frame.f_code.co_filename, line)
-        for frame, line in walk_tb(error.__traceback__)
-        if frame.f_code.co_filename != __file__
-    ]
-    own = [line for file, line in steps if file == steps[0][0]]
-    place = f" ({os.path.basename(steps[0][0])}, line {own[-1]})" if own else ""
-    return NoQuote(f"{type(error).__name__}: {error}{place}")

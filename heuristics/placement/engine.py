@@ -19,7 +19,7 @@ from optgap.heuristics.placement.tables import (
     Run,
 )
 from optgap.models.clock import working_time
-from optgap.models.compiled import interpreted
+from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
@@ -37,8 +37,6 @@ from optgap.models.result import Outcome, Status, Termination
 LOOK_EVERY = 0.05
 """Seconds between two looks at the limits, about."""
 
-INTERPRETED_CELLS = 5_000
-"""Up to so many nodes times tasks Python simulates in a second; compiling takes 8."""
 CACHE_CELLS = 8_000_000
 """Most cached scores, 20 bytes each; requests beyond it are scored anew at every arrival."""
 
@@ -50,7 +48,7 @@ def simulate(
 
     A run that was stopped returns the placements so far, with the other tasks not placed.
     """
-    with interpreted(len(problem.cluster) * len(problem.tasks) <= INTERPRETED_CELLS):
+    with interpreted(len(problem.cluster) * len(problem.tasks) <= UP_TO.placement_cells):
         return _simulate(problem, rule, limits, seed, label)
 
 

@@ -11,7 +11,8 @@ job has arrived, ended or left, and returns the jobs to start now, in order:
 ...             chosen.append(job)
 ...     return chosen
 
->>> from optgap.models.limits import Limits
+>>> from optgap.heuristics.custom import Own, listed
+from optgap.models.limits import Limits
 >>> from optgap.models.queueing.presets import mixed
 >>> problem = mixed(seed=1, size=50)
 >>> outcome = run(problem, limits=Limits(), seed=0, policy=widest)
@@ -22,7 +23,6 @@ job has arrived, ended or left, and returns the jobs to start now, in order:
 from __future__ import annotations
 
 import heapq
-import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.heuristics.custom import Own, listed
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.packing import Cluster
@@ -102,32 +102,18 @@ def run(
     InputError: naming the policy, the time and what was wrong, for an answer that is no list of
         waiting jobs or does not fit, and for a policy that raises.
     """
-    name = f"policy {getattr(policy, '__name__', type(policy).__name__)}"
-    params = dict(policy_params or {})
-    if inspect.isclass(policy):
-        try:
-            policy, params = policy(**params), {}
-        except Exception as error:
-            found = NoQuote(f"{type(error).__name__}: {error}")
-            raise InputError(name, "constructor", found, "parameters that it takes") from error
-    place = getattr(policy, "place", policy)
-    if not callable(place):
-        raise InputError(name, "", NoQuote("no method place"), "a class with place(state)")
+    own = Own(policy, policy_params, "place(state)")
 
     def choose(state: State) -> list[int]:
         where = f"at {shown(state.time_s)} s"
-        try:
-            answer = list(place(state, **params) or ())
-        except Exception as error:
-            found = NoQuote(f"{type(error).__name__}: {error}")
-            raise InputError(name, where, found, "jobs to start") from error
+        answer = own.ask(where, "jobs to start", state, read=listed)
         for job in answer:
             if not isinstance(job, (int, np.integer)) or job not in state.waiting:
-                raise InputError(name, where, job, "a job that waits")
+                raise own.wrong(where, job, "a job that waits")
         if len(set(answer)) < len(answer):
-            raise InputError(name, where, answer, "each job once")
+            raise own.wrong(where, answer, "each job once")
         if not state.fits(*answer):
-            raise InputError(name, where, answer, "jobs that can be placed in this order")
+            raise own.wrong(where, answer, "jobs that can be placed in this order")
         return [int(job) for job in answer]
 
     return replay(problem, choose, limits)

@@ -20,15 +20,13 @@ from optgap.heuristics.queueing.tables import (
     Table,
 )
 from optgap.models.clock import working_time
-from optgap.models.compiled import interpreted
+from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.result import Outcome, Status, Termination
 
 LOOK_EVERY_S = 0.05
 """Seconds between two looks at the limits, about."""
-INTERPRETED_JOBS = 2000
-"""Up to so many jobs Python simulates a stream in half a second; compiling takes 26."""
 
 
 def simulate(
@@ -58,7 +56,7 @@ def drive(
             break
         limits.progress(f"{label}: {run.tally[0]} of {len(problem)} jobs", None, None)
         began = working_time()
-        with interpreted(len(problem) <= INTERPRETED_JOBS):
+        with interpreted(len(problem) <= UP_TO.queueing_jobs):
             more = step(events)
         brief = working_time() - began < LOOK_EVERY_S
         events = 2 * events if brief else max(1, events // 2)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from optgap.models.consolidation.cluster import GpuKind, PowerLine, Server
-from optgap.models.consolidation.fits import apply
-from optgap.models.consolidation.fits import read as read_fit
+from optgap.models.consolidation.fits import refit
 from optgap.models.consolidation.problem import Capacity, ConsolidationProblem, Gang, Goal, Rules
 from optgap.models.consolidation.tasks import FloatArray, Task, validate_series
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.performance.saved import read_fits
 from optgap.models.tables import Column, read_table
 
 V100 = GpuKind()
@@ -67,9 +68,9 @@ def from_csv(
     gpu_static_w: float = V100.power.static_w,
     gpu_slope_w_per_mhz: float = V100.power.slope_w_per_mhz,
     beta: float = V100.beta,
-    f_min_mhz: float = V100.f_min_mhz,
-    f_max_mhz: float = V100.f_max_mhz,
-    clock_step_mhz: float = 0.0,
+    f_min_mhz: float | None = None,
+    f_max_mhz: float | None = None,
+    clock_step_mhz: float | None = None,
     period_s: float = 0.0,
     contention: float = 1.0,
     waiting: bool = True,
@@ -83,6 +84,8 @@ def from_csv(
     `seed` is not used. `kappa` is for tasks without one, `period_s` for series of one sample.
     `series_rule` is ``strict``, where series of different lengths and constant ones are refused,
     or ``loose``: a task goes on with its last sample, and a constant correlates with nothing.
+    Clocks (`f_min_mhz`, `f_max_mhz`, `clock_step_mhz`) are those of the fits, or without fits
+    the V100's of the paper, unless given; a step of 0 is any clock.
     With `strict`, values that look like another unit are refused.
 
     Raises
@@ -95,7 +98,10 @@ def from_csv(
         found = NoQuote(f"{servers} servers of {gpus_per_server} GPUs")
         raise InputError("--set", "servers", found, "at least 1 of at least 1")
     line = PowerLine(gpu_static_w, gpu_slope_w_per_mhz)
-    kind = kind_of(gpu, gpu_memory_gb, f_min_mhz, f_max_mhz, clock_step_mhz, line, beta)
+    own_clocks = any(x is not None for x in (f_min_mhz, f_max_mhz, clock_step_mhz))
+    low = V100.f_min_mhz if f_min_mhz is None else f_min_mhz
+    high = V100.f_max_mhz if f_max_mhz is None else f_max_mhz
+    kind = kind_of(gpu, gpu_memory_gb, low, high, clock_step_mhz or 0.0, line, beta)
     kind.validate("--set", "GPU")
     if not 1 <= kappa < 1e6:
         raise InputError("--set", "kappa", kappa, "a tolerance of at least 1")
@@ -111,11 +117,12 @@ def from_csv(
                 needs = f"capacity {capacity}" if capacity != "none" else "util_scaled"
                 expected = f"its util_percent or series, for {needs}"
                 raise InputError(str(tasks), f"task {task.name}", NoQuote("nothing"), expected)
-    known = [_known(task) for task in read]
-    files = [model] if isinstance(model, str) else list(model)
-    kinds, known = apply([read_fit(path) for path in files], [kind], known, apps)
-    return ConsolidationProblem.of(
-        kinds,
+    known = [
+        replace(_known(task), app="" if app == task.name else app)
+        for task, app in zip(read, apps, strict=True)
+    ]
+    problem = ConsolidationProblem.of(
+        [kind],
         [Server((0,) * gpus_per_server, server_static_w)] * min(servers, 1_000_000),
         known,
         goal=goal,
@@ -125,6 +132,8 @@ def from_csv(
         origin=", ".join(os.path.basename(os.fspath(p)) for p in (tasks, series) if p is not None),
         source=str(tasks),
     )
+    fits = read_fits(model)
+    return refit(problem, fits, clocks=not own_clocks, deal=False) if fits else problem
 
 
 def _known(task: Task) -> Task:

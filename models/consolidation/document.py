@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from optgap.models.consolidation.cluster import MOST_GPUS, GpuKind, PowerLine, Server
 from optgap.models.consolidation.tasks import Task
 from optgap.models.jsonio import Fields
+from optgap.models.performance import saved
 
 if TYPE_CHECKING:
     from optgap.models.consolidation.problem import ConsolidationProblem
@@ -40,6 +42,7 @@ def written(problem: ConsolidationProblem) -> dict[str, Any]:
             for server, same in groupby(problem.servers)
         ],
         "tasks": [_task(task) for task in problem.tasks],
+        **saved.written(problem.fits),
     }
 
 
@@ -71,6 +74,8 @@ def _task(task: Task) -> dict[str, Any]:
     if task.power is not None:
         entry["static_w"] = task.power.static_w
         entry["slope_w_per_mhz"] = task.power.slope_w_per_mhz
+    if task.app:
+        entry["app"] = task.app
     return entry
 
 
@@ -91,7 +96,7 @@ def read(fields: Fields) -> ConsolidationProblem:
             raise item.fail("count", count, f"at most {MOST_GPUS} servers in all")
         server = Server(tuple(item.integers("gpus")), item.number("static_w", default=0.0))
         servers += [server] * count
-    return ConsolidationProblem.of(
+    problem = ConsolidationProblem.of(
         [_read_kind(item) for item in fields.objects("kinds")],
         servers,
         [_read_task(item) for item in fields.objects("tasks")],
@@ -110,6 +115,7 @@ def read(fields: Fields) -> ConsolidationProblem:
         origin=fields.text("origin", ""),
         source=fields.source,
     )
+    return replace(problem, fits=saved.restored(fields))
 
 
 def _flag(fields: Fields, name: str, default: bool) -> bool:
@@ -148,4 +154,5 @@ def _read_task(item: Fields) -> Task:
         np.array(series, dtype=np.float64),
         item.number("beta") if "beta" in known else None,
         PowerLine(item.number("static_w"), item.number("slope_w_per_mhz")) if own else None,
+        item.text("app", ""),
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from optgap.models.consolidation.clockwork import advance, refresh
+from optgap.models.consolidation.kernels import Tables, advance, refresh
 from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.solution import Assignment, Clock, ConsolidationSolution
 from optgap.models.consolidation.tasks import FloatArray, IntArray
@@ -21,6 +21,7 @@ Decide = Callable[["State", int], Choice]
 ClockRule = Callable[["State", int, float], list[tuple[float, float]]]
 """(delay in s, MHz) steps of a GPU's clock after a change, from its present clock on."""
 LOOK_EVERY = 64
+"""Events between two looks at the limits."""
 
 
 class State:
@@ -156,23 +157,30 @@ class State:
 
     def retimed(self, gpus: Iterable[int]) -> None:
         """Bring progress and rates on some GPUs up to now after a change."""
+        tables = self.tables
         for g in gpus:
-            refresh(
-                g, self.time_s, self.problem.period_s, self.problem.rules.contention, self.held,
-                self.count, self.sample, self.start, self.place, self.speed, self.slowdown,
-                self.ready, self.length, self.at, self.duration, self.progress, self.since,
-                self.rate, self.due, True,
-            )  # fmt: skip
+            refresh(tables, g, self.time_s, True)
 
     def next_end(self, horizon: float) -> tuple[float, int]:
         """The next task that ends up to `horizon` and when; −1 for none."""
-        when, k = advance(
-            self.time_s, horizon, self.problem.period_s, self.problem.rules.contention,
-            self.running, self.present, self.series, self.offset, self.length, self.at,
-            self.duration, self.held, self.count, self.sample, self.start, self.place, self.speed,
-            self.slowdown, self.ready, self.progress, self.since, self.rate, self.due,
-        )  # fmt: skip
+        when, k = advance(self.tables, self.running, self.present, self.time_s, horizon)
         return when, int(self.running[k]) if k >= 0 else -1
+
+    @property
+    def tables(self) -> Tables:
+        """What compiled loops work on."""
+        return Tables(
+            self.held, self.count, self.slowdown, self.ready, self.start, self.place, self.speed,
+            self.series, self.offset, self.length, self.at, self.sample, self.duration,
+            self.progress, self.rate, self.since, self.due, float(self.problem.period_s),
+            float(self.problem.rules.contention),
+        )  # fmt: skip
+
+
+def lowest(state: State, gpu: int, present: float) -> list[tuple[float, float]]:
+    """The lowest clock that keeps every resident's κ (14')."""
+    floors = state.problem.floors_mhz[int(state.problem.gpu_kind[gpu])]
+    return [(0.0, max(floors[ell] for ell in state.residents(gpu)))]
 
 
 Observe = Callable[["Engine"], None]

@@ -1,181 +1,271 @@
-"""Fitted models (``optgap.fit/1``) into GPUs and tasks: power lines and exponents of Eq. 5."""
+"""Fitted models (``optgap.fit/1``) in a problem: power lines, exponents of Eq. 5, contention."""
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from optgap.models.consolidation.cluster import GpuKind, PowerLine
 from optgap.models.consolidation.tasks import Task
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.jsonio import Fields, load_json
-from optgap.models.performance.saved import read_fit
+from optgap.models.performance.contention import contention_factor
+from optgap.models.performance.power import linear_power, power_law_power
+from optgap.models.performance.saved import FittedParameters, told
+from optgap.models.quantities import warn
 
 if TYPE_CHECKING:
     from optgap.models.consolidation.problem import ConsolidationProblem
 
-LOGGER = logging.getLogger("optgap.consolidation")
-POWER, TIME = "linear-power", "power-law-jct"
-NAMES = {POWER: ("P_gs", "alpha"), TIME: ("beta",)}
+LINE, LAW, TIME, SHARED = "linear-power", "power-law-power", "power-law-jct", "contention"
+SERVES: Mapping[str, tuple[str, ...]] = {
+    LINE: ("P_gs", "alpha"),
+    LAW: ("static_w", "gain_w", "exponent"),
+    TIME: ("beta",),
+    SHARED: ("q", "knee"),
+}
+"""The models that a problem takes, and the parameters that it needs of them."""
+KNEE_PERCENT = 100.0
+"""Where slowing starts in s(U) of the family."""
+POINTS = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Fit:
-    """One fitted model: its parameters and the clocks it was fitted on, by group."""
+class Hosts:
+    """Where fits go: GPUs, tasks, and the application of each task."""
 
-    source: str
-    model: str
-    groups: Mapping[str, Mapping[str, float]]
-    clocks: Mapping[str, tuple[float, float]]
-
-
-def read(path: str | os.PathLike[str]) -> Fit:
-    """Read a saved ``linear-power`` or ``power-law-jct``.
-
-    Raises
-    ------
-    InputError: for another model, or a file that is not a fit.
-    """
-    found = read_fit(path)
-    source = str(path)
-    if found.model not in NAMES:
-        raise InputError(source, "field model", found.model, f"{POWER} or {TIME}")
-    for group, params in found.groups.items():
-        for name in NAMES[found.model]:
-            if name not in params:
-                where = f"field groups ({group or 'all'}).params"
-                raise InputError(source, where, NoQuote(f"no {name}"), f"a fitted {found.model}")
-    if not found.groups:
-        raise InputError(source, "field groups", NoQuote("none"), "at least one fitted group")
-    return Fit(source, found.model, found.groups, _clocks(path))
-
-
-def _clocks(path: str | os.PathLike[str]) -> dict[str, tuple[float, float]]:
-    fields = Fields(load_json(path), str(path))
-    clocks = {}
-    for group in fields.objects("groups"):
-        validity = group.object("validity") if "validity" in group.document else None
-        if validity is not None and "frequency_mhz" in validity.document:
-            values = validity.numbers("frequency_mhz")
-            if len(values) == 2:
-                clocks[group.text("group")] = (values[0], values[1])
-    return clocks
+    kinds: tuple[GpuKind, ...]
+    tasks: tuple[Task, ...]
+    apps: tuple[str, ...]
 
 
 def refit(
     problem: ConsolidationProblem,
-    paths: Sequence[str],
-    drawn: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None,
+    fits: Sequence[FittedParameters],
+    seed: int = 0,
+    clocks: bool = True,
+    deal: bool = True,
 ) -> ConsolidationProblem:
-    """The problem with what was fitted for its GPUs, or for tasks of the groups' names.
+    """The problem with what was fitted for its GPUs, or for its tasks by application.
 
-    Parameters
-    ----------
-    drawn: parameters by path, group and name, instead of those in the files.
+    A fit without groups, or with one of a GPU's name, is the GPU's; otherwise its groups are
+    applications. Where no task is of one of them, tasks take them in turn if they may be dealt
+    out (`deal`). A problem without fits takes over the clocks that the fits were made on, unless
+    `clocks` says that it has its own. `seed` is not used.
 
     Raises
     ------
-    InputError: for a file that is not a fit, or not one for this problem.
+    InputError: for a fit that is not one for this problem, or fits that share no clock.
     """
     from optgap.models.consolidation.problem import ConsolidationProblem
 
-    fits = [read(path) for path in paths]
-    if drawn is not None:
-        fits = [replace(fit, groups=drawn[fit.source]) for fit in fits]
-    names = [task.name for task in problem.tasks]
-    kinds, tasks = apply(fits, problem.kinds, problem.tasks, names, told=drawn is None)
-    return ConsolidationProblem.of(
-        kinds,
+    for fit in fits:
+        _require(fit)
+    apps = tuple(task.app or task.name for task in problem.tasks)
+    hosts, dealt = Hosts(problem.kinds, problem.tasks, apps), ""
+    if deal:
+        hosts, dealt = _dealt(fits, _named(fits, hosts))
+    hosts, used = apply(fits, hosts, clocks=clocks and not problem.fits)
+    rules = problem.rules
+    for fit in fits:
+        if fit.model == SHARED:
+            rules = replace(rules, contention=_exponent(fit)[0])
+    if dealt:
+        used = [f"{text}; {dealt}" if fit.groups.keys() - {""} else text
+                for fit, text in zip(fits, used, strict=True)]  # fmt: skip
+    made = ConsolidationProblem.of(
+        hosts.kinds,
         problem.servers,
-        tasks,
+        hosts.tasks,
         goal=problem.objective.goal,
-        rules=problem.rules,
+        rules=rules,
         period_s=problem.period_s,
         name=problem.name,
         origin=problem.origin,
-        source=", ".join(paths),
+        source=", ".join(fit.source for fit in fits),
     )
+    kept = tuple(fit.using(text) for fit, text in zip(fits, used, strict=True))
+    if not problem.fits:
+        told(kept)
+        _warn(fits, hosts)
+    return replace(made, fits=kept)
 
 
-def apply(
-    fits: Sequence[Fit],
-    kinds: Sequence[GpuKind],
-    tasks: Sequence[Task],
-    apps: Sequence[str],
-    told: bool = True,
-) -> tuple[list[GpuKind], list[Task]]:
-    """GPUs and tasks with what was fitted for them.
+def _require(fit: FittedParameters) -> None:
+    """Raise InputError for another model, or one without its parameters."""
+    if fit.model not in SERVES:
+        raise InputError(fit.source, "field model", fit.model, " or ".join(SERVES))
+    fit.require(SERVES[fit.model])
 
-    A fit without groups, or with one group of the only GPU's name, is the GPU's. Otherwise its
-    groups are GPU models, or tasks' applications (`apps`, one per task). Clocks outside what was
-    fitted are warned about if they are to be `told`.
+
+def _dealt(fits: Sequence[FittedParameters], hosts: Hosts) -> tuple[Hosts, str]:
+    """Applications for tasks that have none among the groups, and what was done in words."""
+    grouped = [fit for fit in fits if _by_task(fit, hosts)]
+    if not grouped or any(app in fit.groups for fit in grouped for app in hosts.apps):
+        return hosts, ""
+    shared = [g for g in grouped[0].groups if all(g in fit.groups for fit in grouped)]
+    if not shared:
+        found = NoQuote("; ".join(", ".join(fit.groups) for fit in grouped))
+        raise InputError(grouped[0].source, "field groups", found, "an application in every fit")
+    apps = tuple(shared[k % len(shared)] for k in range(len(hosts.tasks)))
+    tasks = tuple(replace(t, app=app) for t, app in zip(hosts.tasks, apps, strict=True))
+    what = "tasks take it" if len(shared) == 1 else f"tasks take the {len(shared)} in turn"
+    return Hosts(hosts.kinds, tasks, apps), what
+
+
+def _named(fits: Sequence[FittedParameters], hosts: Hosts) -> Hosts:
+    """The only kind of GPU under the name of the one that was fitted by GPU model."""
+    names = {g for fit in fits if fit.document.get("by") == "gpu_model" for g in fit.groups}
+    if len(names) != 1 or len(hosts.kinds) != 1:
+        return hosts
+    return replace(hosts, kinds=(replace(hosts.kinds[0], name=names.pop()),))
+
+
+def _warn(fits: Sequence[FittedParameters], hosts: Hosts) -> None:
+    """Say where clocks that the tasks need lie outside those that a model was fitted on."""
+    low = min(kind.floor_mhz(t.kappa, t.beta) for kind in hosts.kinds for t in hosts.tasks)
+    high = max(kind.f_max_mhz for kind in hosts.kinds)
+    known = {"", *(kind.name for kind in hosts.kinds), *hosts.apps}
+    for fit in fits:
+        spans = [fit.span(g, "frequency_mhz") for g in fit.groups if g in known]
+        ends = [span for span in spans if span]
+        if not ends:
+            continue
+        first, last = max(a for a, _ in ends), min(b for _, b in ends)
+        if low < first - 1e-9 or high > last + 1e-9:
+            fitted = f"{fit.model} fitted on {first:g} to {last:g} MHz"
+            warn(f"{fit.source}: {fitted}, used from {low:g} to {high:g} MHz")
+
+
+def _by_task(fit: FittedParameters, hosts: Hosts) -> bool:
+    """Whether a fit's groups are applications."""
+    return fit.model != SHARED and set(fit.groups) != {""} and not any(
+        kind.name in fit.groups for kind in hosts.kinds
+    )  # fmt: skip
+
+
+def apply(fits: Sequence[FittedParameters], hosts: Hosts, clocks: bool) -> tuple[Hosts, list[str]]:
+    """GPUs and tasks with what was fitted for them, and what became of each fit in words.
 
     Raises
     ------
-    InputError: when a GPU model, or a task, is not among the groups.
+    InputError: when a GPU model, or a task, is not among the groups; with `clocks`, which take
+        the fits' ranges and steps over, when these share none.
     """
-    kinds, tasks = list(kinds), list(tasks)
+    kinds, tasks, used = list(hosts.kinds), list(hosts.tasks), []
+    if clocks:
+        kinds = [_clocked(kind, [fit for fit in fits if fit.model != SHARED], hosts)
+                 for kind in kinds]  # fmt: skip
+    low, high = min(k.f_min_mhz for k in kinds), max(k.f_max_mhz for k in kinds)
     for fit in fits:
-        if set(fit.groups) == {""}:
-            kinds = [_tuned(kind, fit, "") for kind in kinds]
-        elif any(kind.name in fit.groups for kind in kinds):
-            for kind in kinds:
-                if kind.name not in fit.groups:
-                    raise _absent(fit, kind.name)
-            kinds = [_tuned(kind, fit, kind.name) for kind in kinds]
-        elif any(app in fit.groups for app in apps):
-            for app in apps:
-                if app not in fit.groups:
-                    raise _absent(fit, app)
-            tasks = [_own(task, fit, app) for task, app in zip(tasks, apps, strict=True)]
+        if fit.model == SHARED:
+            used.append(_exponent(fit)[1])
+            continue
+        lines, worst = _lines(fit, low, high)
+        if _by_task(fit, hosts):
+            missing = next((app for app in hosts.apps if app not in fit.groups), None)
+            if missing is not None:
+                raise _absent(fit, missing)
+            tasks = [_own(t, fit, app, lines) for t, app in zip(tasks, hosts.apps, strict=True)]
         else:
-            raise _absent(fit, ", ".join(dict.fromkeys(kind.name for kind in kinds)))
-    if told:
-        _warn(fits, kinds, tasks, apps)
-    return kinds, tasks
+            kinds = [_tuned(kind, fit, lines) for kind in kinds]
+        used.append(_said(fit, kinds, worst))
+    return Hosts(tuple(kinds), tuple(tasks), hosts.apps), used
 
 
-def _absent(fit: Fit, wanted: str) -> InputError:
+def _absent(fit: FittedParameters, wanted: str) -> InputError:
     found = NoQuote("a model of " + ", ".join(fit.groups))
     return InputError(fit.source, "field groups", found, f"one fitted on {wanted}")
 
 
-def _tuned(kind: GpuKind, fit: Fit, group: str) -> GpuKind:
-    params = fit.groups[group]
+def _said(fit: FittedParameters, kinds: Sequence[GpuKind], worst: float) -> str:
+    what = "β of Eq. 5" if fit.model == TIME else "P_gs and α of Eq. 1"
+    span = f"{min(k.f_min_mhz for k in kinds):g} to {max(k.f_max_mhz for k in kinds):g} MHz"
+    if fit.model == LAW:
+        return f"{what}, the nearest line on {span}, off by at most {100 * worst:.1f} %"
+    return f"{what} on {span}"
+
+
+def _lines(fit: FittedParameters, low: float, high: float) -> tuple[dict[str, PowerLine], float]:
+    """The power line of each group, and by how much a power law is off at most."""
+    if fit.model == LINE:
+        return {g: PowerLine(p["P_gs"], p["alpha"]) for g, p in fit.groups.items()}, 0.0
+    if fit.model != LAW:
+        return {}, 0.0
+    clock = np.linspace(low, high, POINTS)
+    found, worst = {}, 0.0
+    for group, p in fit.groups.items():
+        reference = float(fit.facts(group).get("reference_mhz", high))
+        power = power_law_power(clock, p["static_w"], p["gain_w"], p["exponent"], reference)
+        static, slope = _nearest(clock, power)
+        off = np.abs(linear_power(clock, static, slope) / power - 1)
+        found[group], worst = PowerLine(static, slope), max(worst, float(off.max()))
+    return found, worst
+
+
+def _nearest(clock: np.ndarray, power: np.ndarray) -> tuple[float, float]:
+    """The line of least squared relative error with nothing below 0."""
+    from scipy.optimize import nnls
+
+    columns = np.stack([np.ones_like(clock), clock], axis=1) / power[:, None]
+    static, slope = nnls(columns, np.ones_like(clock))[0]
+    return float(static), float(slope)
+
+
+def _exponent(fit: FittedParameters) -> tuple[float, str]:
+    """q of s(U) = max(1, (U/100)^q), which is nearest to what was fitted, and that in words."""
+    params = fit.only(fit.source)
+    q, knee = params["q"], params["knee"]
+    if abs(knee - KNEE_PERCENT) < 1e-9:
+        return q, f"q = {q:.3g} of s(U)"
+    span = fit.span(next(iter(fit.groups)), "util_sum_percent") or (0.0, 200.0)
+    top = max(span[1], 1.1 * KNEE_PERCENT)
+    util = np.linspace(KNEE_PERCENT, top, POINTS)[1:]
+    slow = contention_factor(util, q, knee)
+    log = np.log(util / KNEE_PERCENT)
+    nearest = float(np.clip(log @ np.log(slow) / (log @ log), 0.0, 10.0))
+    off = np.max(np.abs(contention_factor(util, nearest) / slow - 1))
+    words = f"q = {nearest:.3g} of s(U), which slows from {KNEE_PERCENT:g} % and not {knee:.4g} %"
+    return nearest, f"{words}, off by at most {100 * off:.1f} %; knee_percent=100 fits it so"
+
+
+def _tuned(kind: GpuKind, fit: FittedParameters, lines: Mapping[str, PowerLine]) -> GpuKind:
+    group = "" if set(fit.groups) == {""} else kind.name
+    if group not in fit.groups:
+        raise _absent(fit, kind.name)
     if fit.model == TIME:
-        return replace(kind, beta=params["beta"])
-    return replace(kind, power=PowerLine(params["P_gs"], params["alpha"]))
+        return replace(kind, beta=fit.groups[group]["beta"])
+    return replace(kind, power=lines[group])
 
 
-def _own(task: Task, fit: Fit, app: str) -> Task:
-    params = fit.groups[app]
+def _own(task: Task, fit: FittedParameters, app: str, lines: Mapping[str, PowerLine]) -> Task:
     if fit.model == TIME:
-        return replace(task, beta=params["beta"])
-    return replace(task, power=PowerLine(params["P_gs"], params["alpha"]))
+        return replace(task, beta=fit.groups[app]["beta"])
+    return replace(task, power=lines[app])
 
 
-def _warn(
-    fits: Sequence[Fit], kinds: Sequence[GpuKind], tasks: Sequence[Task], apps: Sequence[str]
-) -> None:
-    """Say where clocks that the tasks need lie outside those that a model was fitted on."""
-    low = min(kind.floor_mhz(t.kappa, t.beta) for kind in kinds for t in tasks)
-    high = max(kind.f_max_mhz for kind in kinds)
-    used = {"", *(kind.name for kind in kinds), *apps}
+def _clocked(kind: GpuKind, fits: Sequence[FittedParameters], hosts: Hosts) -> GpuKind:
+    """The GPU with the clocks that all fits about it were made on: their range and steps.
+
+    Raises
+    ------
+    InputError: when there are none.
+    """
+    spans, levels = [], []
     for fit in fits:
-        ranges = [clocks for group, clocks in fit.clocks.items() if group in used]
-        if not ranges:
-            continue
-        first, last = max(a for a, _ in ranges), min(b for _, b in ranges)
-        if low < first - 1e-9 or high > last + 1e-9:
-            LOGGER.warning(
-                "warning: %s: %s fitted on %g to %g MHz, used from %g to %g MHz",
-                fit.source,
-                fit.model,
-                first,
-                last,
-                low,
-                high,
-            )
+        for group in fit.groups:
+            if group in ("", kind.name) or group in hosts.apps:
+                span = fit.span(group, "frequency_mhz")
+                spans += [span] if span else []
+                levels.append(set(fit.levels(group, "frequency_mhz")))
+    if not spans:
+        return kind
+    low, high = max(a for a, _ in spans), min(b for _, b in spans)
+    if low > high:
+        found = NoQuote(f"one from {low:g} MHz on, and one up to {high:g} MHz")
+        raise InputError(fits[0].source, "field validity", found, "fits that share some clocks")
+    common = sorted(f for f in set.intersection(*levels) if low <= f <= high)
+    steps = tuple(common) if common and common[0] == low and common[-1] == high else ()
+    return replace(kind, f_min_mhz=low, f_max_mhz=high, frequencies_mhz=steps)

@@ -22,6 +22,7 @@ from optgap.models.consolidation.tasks import (
 )
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
+from optgap.models.performance.saved import FittedParameters
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.times import SHORTEST_S, slack_s
 
@@ -102,6 +103,7 @@ class ConsolidationProblem:
     objective, rules: what to minimise and what to keep.
     period_s: time between two samples of a series, s of progress at f_max.
     name, origin: how tables call it, and where it comes from ("synthetic" where it is).
+    fits: the fitted models in it, with what became of each.
     """
 
     family: ClassVar[str] = "consolidation"
@@ -114,6 +116,7 @@ class ConsolidationProblem:
     period_s: float = 60.0
     name: str = "consolidation"
     origin: str = ""
+    fits: tuple[FittedParameters, ...] = ()
 
     @classmethod
     def of(

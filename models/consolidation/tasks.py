@@ -38,6 +38,7 @@ class Task:
     beta: exponent of Eq. 5 of its own, None for the GPU's.
     power: what a GPU draws while it runs there, None for the GPU's own line. Of several
         residents' lines the highest at the clock counts.
+    app: what it runs, by the name that a fit knows it under; "" where that is its own.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Task:
     util_percent: FloatArray = field(default_factory=lambda: np.zeros(1))
     beta: float | None = None
     power: PowerLine | None = None
+    app: str = ""
 
     def validate(self, source: str, where: str) -> None:
         """Raise InputError, naming the task, for numbers that no task has."""

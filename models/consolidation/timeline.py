@@ -11,9 +11,9 @@ import numpy as np
 
 from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.referee import clocked, crowded, label, placed
-from optgap.models.consolidation.replay import Given, empty, run
 from optgap.models.consolidation.solution import ConsolidationSolution
 from optgap.models.consolidation.tasks import FloatArray, IntArray
+from optgap.models.consolidation.timeline_kernels import Given, empty, run
 from optgap.models.result import Evaluation, Violation
 from optgap.models.times import freed_s, slack_s
 

@@ -145,4 +145,4 @@ def _seen(problem: CoschedulingProblem, mode: Mode, run: Run, tolerance_s: float
     # A mode that draws less than idle GPUs is worth more the longer it lasts: that is kept.
     below_idle = min(0.0, mode.power_per_gpu_w - problem.idle_w)
     power = mode.power_per_gpu_w + below_idle * (lasted / shorter - 1)
-    return Mode(mode.gpu_count, shorter, max(power, 1e-9), mode.dram_util_sum)
+    return replace(mode, runtime_s=shorter, power_per_gpu_w=max(power, 1e-9))

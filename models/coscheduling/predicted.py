@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 from optgap.models.coscheduling.problem import Application, Mode
 from optgap.models.errors import InputError, NoQuote
@@ -13,7 +14,7 @@ from optgap.models.performance.saved import FittedParameters, read_fit
 MODEL = "dram-runtime"
 
 
-def dram_fit(path: str | os.PathLike[str]) -> FittedParameters:
+def dram_fit(path: Any) -> FittedParameters:
     """A saved ``dram-runtime`` fit with one group per application.
 
     Raises
@@ -22,7 +23,7 @@ def dram_fit(path: str | os.PathLike[str]) -> FittedParameters:
     """
     fit = read_fit(path)
     if fit.model != MODEL:
-        raise InputError(str(path), "field model", fit.model, repr(MODEL))
+        raise InputError(fit.source, "field model", fit.model, repr(MODEL))
     return fit
 
 
@@ -38,9 +39,17 @@ def predicted_s(app: Application, fit: FittedParameters, source: str) -> list[fl
         if len(app.modes) == 1:
             return None
         raise InputError(source, "field groups", NoQuote(f"none for {app.name}"), "one, by app")
-    signal = [mode.dram_util_sum for mode in app.modes]
-    times = [_time(x, group, source) for x in signal if x]
-    return times if len(times) == len(signal) else None
+    times = [_time(x, group, source) for mode in app.modes if (x := _signal(mode, fit, app.name))]
+    return times if len(times) == len(app.modes) else None
+
+
+def _signal(mode: Mode, fit: FittedParameters, app: str) -> float | None:
+    """What the fit goes by: DRAM activity, or as measured where another counter stands in."""
+    facts = fit.facts(app)
+    if facts.get("counter", "dram_sum") == "dram_sum":
+        return mode.dram_util_sum
+    known = zip(facts.get("measured_gpus", ()), facts.get("measured_signal", ()), strict=True)
+    return next((float(x) for gpus, x in known if gpus == mode.gpu_count), None)
 
 
 def filled(app: Application, missing: set[int], fit: FittedParameters, source: str) -> Application:
@@ -59,9 +68,7 @@ def filled(app: Application, missing: set[int], fit: FittedParameters, source: s
     return Application(
         app.name,
         tuple(
-            Mode(m.gpu_count, t, m.power_per_gpu_w, m.dram_util_sum)
-            if m.gpu_count in missing
-            else m
+            replace(m, runtime_s=t) if m.gpu_count in missing else m
             for m, t in zip(app.modes, times, strict=True)
         ),
     )

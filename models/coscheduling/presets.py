@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
+from optgap.models.coscheduling.fits import refit
 from optgap.models.coscheduling.predicted import dram_fit, filled
 from optgap.models.coscheduling.problem import (
     MOST_GPUS,
@@ -18,6 +20,7 @@ from optgap.models.coscheduling.problem import (
     Mode,
 )
 from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
 
@@ -159,7 +162,7 @@ def stream(
 def from_csv(
     profiles: str | os.PathLike[str],
     jobs: str | os.PathLike[str] | None = None,
-    model: str | os.PathLike[str] | None = None,
+    model: Any = None,
     *,
     seed: int,
     gpus: int = 4,
@@ -171,8 +174,9 @@ def from_csv(
 ) -> CoschedulingProblem:
     """A problem from measured profiles, and how often and when each application is queued.
 
-    Without `jobs` every application is queued once, in file order. With `model`, a saved
-    ``dram-runtime`` fit by application, empty run times are predicted from ``dram_util_sum``.
+    Without `jobs` every application is queued once, in file order. With `model`, a fit of
+    ``dram-runtime`` by application, policies decide on run times fitted from ``dram_util_sum``, and
+    the referee counts those measured, or where they are left empty the fitted ones.
     With `tau`, GPU counts slower than 1 + τ times the fastest are left out. With `strict`, values
     that look like another unit are refused. `seed` is not used.
 
@@ -180,10 +184,11 @@ def from_csv(
     ------
     InputError: naming file, row and column of what cannot be used.
     """
-    applications, source = _profiles(profiles, model, strict), str(profiles)
+    fits = read_fits(model)
+    applications, source = _profiles(profiles, fits, strict), str(profiles)
     queue, releases = (None, None) if jobs is None else _queue(jobs, applications)
     parts = [profiles] if jobs is None else [profiles, jobs]
-    return CoschedulingProblem.of(
+    problem = CoschedulingProblem.of(
         within(applications, tau, gpus),
         queue,
         gpus=gpus,
@@ -195,6 +200,7 @@ def from_csv(
         releases=releases,
         source=source,
     )
+    return refit(problem, fits, deal=False) if fits else problem
 
 
 def within(
@@ -219,16 +225,14 @@ def within(
 
 
 def _profiles(
-    path: str | os.PathLike[str], model: str | os.PathLike[str] | None, strict: bool
+    path: str | os.PathLike[str], fits: Sequence[FittedParameters], strict: bool
 ) -> list[Application]:
     table = read_table(
         path,
         [
             Column("app"),
             Column("gpu_count", "integer", minimum=1),
-            Column(
-                "runtime_s", "number", required=model is None, empty=PREDICTED if model else None
-            ),
+            Column("runtime_s", "number", required=not fits, empty=PREDICTED if fits else None),
             Column("avg_power_per_gpu_w", "number"),
             Column("dram_util_sum", "number", required=False, empty=-1.0),
         ],
@@ -259,10 +263,10 @@ def _profiles(
     if not found:
         raise InputError(str(path), "", NoQuote("no rows"), "at least one profile")
     apps = [Application(name, tuple(modes.values())) for name, modes in found.items()]
-    if model is None:
+    if not fits:
         return apps
-    fit = dram_fit(model)
-    return [filled(app, missing.get(app.name, set()), fit, str(model)) for app in apps]
+    fit = dram_fit(fits[0])
+    return [filled(app, missing.get(app.name, set()), fit, fit.source) for app in apps]
 
 
 def _queue(

@@ -12,6 +12,8 @@ from typing import Any, ClassVar, Literal, get_args
 from optgap.models.coscheduling.solution import CoschedulingSolution
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
+from optgap.models.performance import saved
+from optgap.models.performance.saved import FittedParameters
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
 from optgap.models.times import SHORTEST_S, shown
@@ -57,12 +59,15 @@ class Mode:
     power_per_gpu_w: mean power of one of the g GPUs, W.
     dram_util_sum: mean share of time that DRAM is active, summed over the g GPUs; None where it
         was not sampled.
+    fitted_s: what a fit takes the run time to be, s; None without one. Policies may decide on it,
+        the referee counts `runtime_s`.
     """
 
     gpu_count: int
     runtime_s: float
     power_per_gpu_w: float
     dram_util_sum: float | None = None
+    fitted_s: float | None = None
 
     @property
     def power_w(self) -> float:
@@ -106,6 +111,7 @@ class CoschedulingProblem:
     objective: what to minimise.
     name, origin: how tables call it, and where it comes from ("synthetic" where it is).
     releases: when each job comes, s; empty when all wait at time 0.
+    fits: the fitted models in it, with what became of each.
     """
 
     family: ClassVar[str] = "coscheduling"
@@ -119,6 +125,7 @@ class CoschedulingProblem:
     name: str = "coscheduling"
     origin: str = ""
     releases: tuple[float, ...] = ()
+    fits: tuple[FittedParameters, ...] = ()
 
     @classmethod
     def of(
@@ -288,6 +295,7 @@ class CoschedulingProblem:
             ],
             "jobs": list(self.jobs),
             **({"release_s": list(self.releases)} if self.releases else {}),
+            **saved.written(self.fits),
         }
 
     @classmethod
@@ -307,14 +315,17 @@ class CoschedulingProblem:
                         mode.integer("gpu_count", minimum=1),
                         mode.number("runtime_s"),
                         mode.number("avg_power_per_gpu_w"),
-                        mode.number("dram_util_sum") if "dram_util_sum" in mode.document else None,
+                        *(
+                            mode.number(name) if name in mode.document else None
+                            for name in ("dram_util_sum", "fitted_s")
+                        ),
                     )
                     for mode in item.objects("modes")
                 ),
             )
             for item in fields.objects("applications")
         ]
-        return cls.of(
+        problem = cls.of(
             applications,
             fields.integers("jobs"),
             gpus=fields.integer("gpus"),
@@ -326,6 +337,7 @@ class CoschedulingProblem:
             releases=fields.numbers("release_s") if "release_s" in fields.document else None,
             source=fields.source,
         )
+        return replace(problem, fits=saved.restored(fields))
 
 
 def _mode_json(mode: Mode) -> dict[str, float | int]:
@@ -336,6 +348,8 @@ def _mode_json(mode: Mode) -> dict[str, float | int]:
     }
     if mode.dram_util_sum is not None:
         document["dram_util_sum"] = mode.dram_util_sum
+    if mode.fitted_s is not None:
+        document["fitted_s"] = mode.fitted_s
     return document
 
 
@@ -372,6 +386,8 @@ def _fitting(app: Application, gpus: int, source: str, k: int) -> Application:
         if mode.dram_util_sum is not None and not 0 <= mode.dram_util_sum < math.inf:
             shown = mode.dram_util_sum
             raise InputError(source, f"{where}, dram_util_sum", shown, "a number of at least 0")
+        if mode.fitted_s is not None and not 0 < mode.fitted_s < 1e12:
+            raise InputError(source, f"{where}, fitted_s", mode.fitted_s, "a time in s above 0")
     kept = sorted((m for m in app.modes if m.gpu_count <= gpus), key=lambda m: m.gpu_count)
     if not kept:
         found = NoQuote(f"at least {min(counts)} GPUs needed" if counts else "no modes")

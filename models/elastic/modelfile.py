@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from optgap.models.elastic.fits import Fitted, Maker, together
 from optgap.models.elastic.problem import Floats, JobClass
 from optgap.models.elastic.tables import Trained, job_class
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, load_json
 from optgap.models.performance.energy import COLUMN_NAMES, EnergyModel
+from optgap.models.performance.saved import SCHEMA as FIT
+from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.performance.throughput import SYNC_NAMES, ThroughputModel
 
 SCHEMA = "optgap.elastic.models/1"
-FIT = "optgap.fit/1"
-
-Maker = Callable[[int, Floats, int, int], JobClass]
-"""``maker(batch, clocks, gpus, gpus_per_node)``"""
 
 
 @dataclass(frozen=True)
@@ -31,23 +31,35 @@ class ModelFile:
     ----------
     makers: how a class is made, by the model's name.
     clocks: (F,) MHz that the file names, or None where any will do.
+    fits, fitted: the fits that it comes from, and what they say together.
     """
 
     makers: dict[str, Maker]
     clocks: Floats | None
+    fits: Sequence[FittedParameters] = ()
+    fitted: Fitted | None = None
 
 
-def read_models(path: str | os.PathLike[str]) -> ModelFile:
-    """Read ``optgap.elastic.models/1`` or an ``optgap.fit/1`` of powerflow-energy.
+def read_models(models: Any) -> ModelFile:
+    """Read ``optgap.elastic.models/1``, or fits (``optgap.fit/1``) that together say enough.
+
+    Parameters
+    ----------
+    models: the path of a file, a fit, or a list of either.
 
     Raises
     ------
-    InputError: naming the field that is missing or not what it should be.
+    InputError: naming the field that is missing or not what it should be; as `fits.together`.
     """
-    fields = Fields(load_json(path), str(path))
+    several = list(models) if isinstance(models, (list, tuple)) else [models]
+    document = load_json(several[0]) if isinstance(several[0], (str, os.PathLike)) else {}
+    if len(several) > 1 or document.get("schema") in (None, FIT):
+        fits = read_fits(several)
+        fitted = together(fits)
+        return ModelFile(dict(fitted.makers), fitted.clocks, fits, fitted)
+    path = several[0]
+    fields = Fields(document, str(path))
     schema = fields.text("schema")
-    if schema == FIT:
-        return _from_fit(fields)
     if schema != SCHEMA:
         raise fields.fail("schema", schema, f"{SCHEMA!r} or {FIT!r}")
     clocks = (
@@ -131,56 +143,3 @@ def _tables(item: Fields, name: str, clocks: Floats | None) -> Maker:
         return JobClass(name, batch, table.counts, table.time_s, table.power_w)
 
     return make
-
-
-# -- saved fits ---------------------------------------------------------------------------
-
-
-def _from_fit(fields: Fields) -> ModelFile:
-    """Every group of a fit of powerflow-energy; its iteration time is stored inside."""
-    if fields.text("model") != "powerflow-energy":
-        expected = "'powerflow-energy', whose fits hold the iteration time, too"
-        raise fields.fail("model", fields.text("model"), expected)
-    makers: dict[str, Maker] = {}
-    lows, highs = [], []
-    for group in fields.objects("groups"):
-        name = group.text("group")
-        facts = group.object("state").object("facts")
-        time = facts.object("time")
-        settings = time.object("settings")
-        energy = {**_numbers(facts), **_values(group)}
-        form = facts.choice("form", COLUMN_NAMES, "continuous")
-        sync = settings.choice("sync", SYNC_NAMES, "paper")
-        terms = {**_numbers(time.object("state").object("facts")), **_values(time)}
-        model = Trained(
-            name or "model",
-            ThroughputModel(terms, sync),  # type: ignore[arg-type]  # checked
-            EnergyModel(energy, form),  # type: ignore[arg-type]  # checked
-        )
-        makers[model.name] = _maker(model)
-        if "validity" in group.document and "frequency_mhz" in group.object("validity").document:
-            span = group.object("validity").numbers("frequency_mhz")
-            lows.append(span[0])
-            highs.append(span[-1])
-    if not makers:
-        raise fields.fail("groups", NoQuote("nothing"), "at least one fitted group")
-    clocks = None
-    if lows and max(lows) < min(highs):  # where all of them were measured
-        clocks = np.linspace(np.ceil(max(lows)), np.floor(min(highs)), 30).round()
-        clocks = np.unique(clocks)
-    return ModelFile(makers, clocks)
-
-
-def _values(fields: Fields) -> dict[str, float]:
-    params = fields.object("params")
-    return {
-        name: params.object(name).number("value", minimum=-math.inf) for name in params.document
-    }
-
-
-def _numbers(facts: Fields) -> dict[str, float]:
-    return {
-        name: float(value)
-        for name, value in facts.document.items()
-        if isinstance(value, (int, float)) and not isinstance(value, bool)
-    }

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from optgap.models.elastic import pools, workload
-from optgap.models.elastic.modelfile import Maker, read_models
+from optgap.models.elastic.fits import Maker, noted
+from optgap.models.elastic.modelfile import ModelFile, read_models
 from optgap.models.elastic.problem import (
     MOST_JOBS,
     Cap,
@@ -222,7 +223,7 @@ def _problem(
 
 def from_csv(
     jobs: str | os.PathLike[str] | None = None,
-    models: str | os.PathLike[str] | None = None,
+    models: Any = None,
     trace: str | os.PathLike[str] | None = None,
     *,
     seed: int,
@@ -245,7 +246,8 @@ def from_csv(
     Parameters
     ----------
     jobs: ``job,submit_s,model,batch,iterations[,gpus]``.
-    models: JSON, see ``docs/elastic.md``; the models of `pool` without it.
+    models: JSON, see ``docs/elastic.md``, or fits of powerflow-energy, or of powerflow-throughput
+        and of power; the models of `pool` without it.
     trace: instead of `jobs`, a Philly, Gavel, ElasticFlow, Pollux (adaptdl) or Sia trace, whose
         models are mapped to those of `pool`.
     frequencies: clocks in MHz; by default the file's own, or the board's.
@@ -293,14 +295,15 @@ def _number(name: str, value: Any) -> float:
 
 def _from_jobs(
     path: str | os.PathLike[str],
-    models: str | os.PathLike[str] | None,
+    models: Any,
     p: dict[str, Any],
     frequencies: Sequence[float],
 ) -> ElasticProblem:
     board = pools.BOARDS[p["pool"]]
     makers: dict[str, Maker]
     clocks: Floats = board.clocks
-    if models is None:
+    file: ModelFile | None = None
+    if models in (None, []):
         makers = {name: _pool_maker(p["pool"], name) for name in pools.trained(p["pool"])}
     else:
         file = read_models(models)
@@ -317,7 +320,7 @@ def _from_jobs(
         for c in classes
     ]
     of_class = [keys.index(key) for key in zip(table["model"], table["batch"], strict=True)]
-    notes: list[str] = []
+    notes = [] if file is None else _beyond(file, classes)
     requested = _requests(path, table, of_class, allowed, notes)
     jobs = Jobs(
         tuple(table["job"]),
@@ -327,8 +330,24 @@ def _from_jobs(
         np.array(requested, dtype=np.int64),
     )
     name = os.path.splitext(os.path.basename(os.fspath(path)))[0]
-    origin = ", ".join(os.path.basename(os.fspath(x)) for x in (path, models) if x is not None)
-    return _problem(classes, jobs, p, name, origin, clocks, notes, str(models or path))
+    read = [models] if isinstance(models, (str, os.PathLike)) else models or []
+    paths = [path, *(m for m in read if isinstance(m, (str, os.PathLike)))]
+    origin = ", ".join(os.path.basename(os.fspath(x)) for x in paths)
+    problem = _problem(classes, jobs, p, name, origin, clocks, notes, str(paths[-1]))
+    if file is None or file.fitted is None:
+        return problem
+    return noted(problem, file.fits, file.fitted)
+
+
+def _beyond(file: ModelFile, classes: Sequence[JobClass]) -> list[str]:
+    """Where GPU counts lie beyond those that a fit saw, in words."""
+    times = {} if file.fitted is None else file.fitted.times
+    found = {}
+    for item in classes:
+        seen = times.get(item.model)
+        if seen is not None and item.counts and item.counts[-1] > seen.gpus[1]:
+            found[item.model] = f"{item.model}: fitted on up to {seen.gpus[1]:g} GPUs, used beyond"
+    return list(found.values())
 
 
 def _pool_maker(pool: str, name: str) -> Maker:

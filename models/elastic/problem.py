@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from optgap.models.elastic.solution import ElasticSolution
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
+from optgap.models.performance import saved
+from optgap.models.performance.saved import FittedParameters
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
 from optgap.models.times import SHORTEST_S
@@ -145,6 +147,7 @@ class ElasticProblem:
         `energy_budget_j` for everything together; ``none``: neither.
     overhead: what (re)starts cost.
     name, origin, notes: how tables call it, where it comes from, what was changed on the way in.
+    fits: the fitted models in it, with what became of each.
     """
 
     family: ClassVar[str] = "elastic"
@@ -163,6 +166,7 @@ class ElasticProblem:
     name: str = "elastic"
     origin: str = ""
     notes: tuple[str, ...] = ()
+    fits: tuple[FittedParameters, ...] = ()
 
     @classmethod
     def of(
@@ -421,6 +425,7 @@ class ElasticProblem:
                 "iterations": jobs.iterations.tolist(),
                 "gpus": jobs.requested.tolist(),
             },
+            **saved.written(self.fits),
         }
 
     @classmethod
@@ -446,7 +451,7 @@ class ElasticProblem:
             if len(values) != len(names):
                 raise item.fail(key, NoQuote(f"{len(values)} entries"), f"{len(names)}, as in name")
         over = fields.object("overhead")
-        return cls.of(
+        problem = cls.of(
             classes,
             Jobs(
                 names,
@@ -471,6 +476,7 @@ class ElasticProblem:
             notes=fields.texts("notes") if "notes" in fields.document else (),
             source=fields.source,
         )
+        return replace(problem, fits=saved.restored(fields))
 
 
 # -- the door -----------------------------------------------------------------------------

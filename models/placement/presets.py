@@ -5,25 +5,29 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from itertools import chain, repeat
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
 from optgap.models.errors import InputError, one_of
+from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.placement.alibaba import NODE_TYPES, TASK_CLASSES
 from optgap.models.placement.cluster import Cluster
+from optgap.models.placement.fits import DEVICES, refit
 from optgap.models.placement.openb import (
+    DeviceTable,
     read_devices,
     read_nodes,
     read_order,
     read_ranks,
     read_tasks,
 )
-from optgap.models.placement.power import CpuRule, PowerModel
+from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W, CpuRule, PowerModel
 from optgap.models.placement.problem import Goal, PlacementObjective, PlacementProblem
 from optgap.models.placement.sampling import Sampling, inflate
 from optgap.models.placement.tasks import TargetWorkload, Tasks
 from optgap.models.spec import Entry, entries
+from optgap.models.tables import Column, read_table
 
 OBJECTIVE_PARAMS = {
     "goal": "power",
@@ -139,6 +143,7 @@ def from_csv(
     order: str | os.PathLike[str] | None = None,
     ranks: str | os.PathLike[str] | None = None,
     devices: str | os.PathLike[str] | None = None,
+    model: Any = None,
     *,
     seed: int,
     load: float = 1.3,
@@ -153,7 +158,8 @@ def from_csv(
 
     Without `order` the arrivals are drawn from `seed` by `sampling` up to `load`; without
     `ranks` these are a permutation drawn from `seed`. The target workload is that of the
-    task file as it stands. `devices` (``model,idle_w,full_w``) adds GPU models. With `strict`,
+    task file as it stands. `devices` (``model,idle_w,full_w``) adds GPU models, `model` (fits of
+    ``device-power``) measures them. With `strict`,
     values that look like another unit are refused.
 
     Raises
@@ -161,7 +167,9 @@ def from_csv(
     InputError: naming file, row and column of what cannot be used.
     """
     arrivals, rank_rng = np.random.default_rng(seed).spawn(2)
+    fits = read_fits(model)
     table = read_devices(devices, strict) if devices is not None else None
+    table = _with_fits(table, fits, nodes)
     cluster = read_nodes(nodes, table, strict)
     trace = read_tasks(tasks, cluster, table)
     if order is not None:
@@ -172,7 +180,7 @@ def from_csv(
     if table is not None:
         power = PowerModel(table.idle_w, table.full_w, power.cpu, power.cpu_rule)
     stem = os.path.splitext(os.path.basename(os.fspath(tasks)))[0]
-    return PlacementProblem.of(
+    problem = PlacementProblem.of(
         cluster,
         trace.take(chosen.tolist()),
         TargetWorkload.from_tasks(trace),
@@ -182,6 +190,24 @@ def from_csv(
         stem,
         f"{os.path.basename(os.fspath(nodes))}, {os.path.basename(os.fspath(tasks))}",
     )
+    return refit(problem, fits, deal=False) if fits else problem
+
+
+def _with_fits(
+    table: DeviceTable | None, fits: Sequence[FittedParameters], nodes: str | os.PathLike[str]
+) -> DeviceTable | None:
+    """The devices that a node list may name: also those that a fit is about."""
+    if not fits:
+        return table
+    table = table or DeviceTable(dict(GPU_IDLE_W), dict(GPU_FULL_W))
+    boards = {g: (p["idle_w"], p["full_w"]) for f in fits for g, p in f.groups.items()
+              if f.model == DEVICES}  # fmt: skip
+    named = read_table(nodes, [Column("model", empty="")])["model"]
+    for model in filter(None, dict.fromkeys(named)):
+        group = next((name for name in boards if model.lower() in name.lower()), None)
+        if group is not None:
+            table.idle_w[model], table.full_w[model] = boards[group]
+    return table
 
 
 def power_model(cpu_rule: CpuRule = "packages") -> PowerModel:

@@ -11,6 +11,8 @@ import numpy as np
 
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
+from optgap.models.performance import saved
+from optgap.models.performance.saved import FittedParameters
 from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import Cluster, NodeType
 from optgap.models.placement.power import PowerModel
@@ -93,6 +95,7 @@ class PlacementProblem:
     objective: what to optimise.
     name: how tables call it.
     origin: where it comes from, in words ("synthetic" where it is).
+    fits: the fitted models in it, with what became of each.
     """
 
     family: ClassVar[str] = "placement"
@@ -105,6 +108,7 @@ class PlacementProblem:
     objective: PlacementObjective = field(default_factory=PlacementObjective)
     name: str = "placement"
     origin: str = ""
+    fits: tuple[FittedParameters, ...] = ()
 
     @classmethod
     def of(
@@ -297,6 +301,7 @@ class PlacementProblem:
             "ranks": self.ranks.tolist(),
             "workload": self.workload.to_json(),
             "tasks": self.tasks.to_json(),
+            **saved.written(self.fits),
         }
 
     @classmethod
@@ -314,7 +319,7 @@ class PlacementProblem:
             goal.number("alpha", maximum=1.0, default=0.5),
             goal.number("watts_per_gpu", default=120.0),
         )
-        return cls.of(
+        problem = cls.of(
             Cluster.from_json(fields.object("nodes")),
             Tasks.from_json(fields.object("tasks")),
             TargetWorkload.from_json(fields.object("workload")),
@@ -325,3 +330,4 @@ class PlacementProblem:
             fields.text("origin", ""),
             fields.source,
         )
+        return replace(problem, fits=saved.restored(fields))

@@ -37,6 +37,7 @@ class Jobs:
     iterations: total work; duration × GPUs where unknown, so that all are equally efficient.
     patience_s: a job that has waited this long leaves, s; infinite for one that never does.
     estimate_s: what the scheduler takes the run time to be, s; the true one unless given.
+    batches: global batch of a training job, 0 where unknown; None where no job tells it.
     """
 
     names: tuple[str, ...]
@@ -48,6 +49,7 @@ class Jobs:
     iterations: FloatArray = field(repr=False)
     patience_s: FloatArray = field(repr=False)
     estimate_s: FloatArray = field(repr=False)
+    batches: IntArray | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -62,6 +64,7 @@ class Jobs:
         iterations: Iterable[float] | None = None,
         patience_s: Iterable[float] | float = math.inf,
         estimate_s: Iterable[float] | None = None,
+        batches: Iterable[int] | None = None,
         places: Sequence[str] | None = None,
         source: str = "jobs",
     ) -> Jobs:
@@ -88,6 +91,8 @@ class Jobs:
         endless = isinstance(patience_s, (int, float))
         columns["patience_s"] = floats(np.full(count, patience_s) if endless else patience_s)  # type: ignore[arg-type]  # a number or an iterable
         columns["estimate_s"] = duration if estimate_s is None else floats(estimate_s)
+        if batches is not None:
+            columns["batches"] = integers(batches)
         titles = {
             "names": tuple(map(str, range(count) if names is None else names)),
             "kinds": ("",) * count if kinds is None else tuple(kinds),
@@ -106,7 +111,8 @@ class Jobs:
         if not (order[1:] > order[:-1]).all():
             everything = {k: tuple(v[i] for i in order) for k, v in titles.items()}
             for name, column in columns.items():
-                everything[name] = (integers if name == "gpus" else floats)(column[order])
+                whole = integers if name in ("gpus", "batches") else floats
+                everything[name] = whole(column[order])
         return cls(**everything)
 
     def __len__(self) -> int:
@@ -147,13 +153,15 @@ class Jobs:
             texts[1],
             texts[2],
             *(floats(column[picked]) for column in numbers),
+            None if self.batches is None else integers(self.batches[picked]),
         )
 
 
 def _numbers(columns: Mapping[str, Any], where: Sequence[str], source: str) -> None:
     """Raise InputError for the first number out of range."""
     for name, column in columns.items():
-        least = 0.0 if name in ("arrival_s", "iterations") else 1 if name == "gpus" else SHORTEST_S
+        zero = name in ("arrival_s", "iterations", "batches")
+        least = 0.0 if zero else 1 if name == "gpus" else SHORTEST_S
         most = LONGEST_S if name != "iterations" else 1e18
         with np.errstate(invalid="ignore"):
             good = (column >= least) & (column < most)

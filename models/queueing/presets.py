@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.performance.saved import read_fits
+from optgap.models.queueing.fits import refit, times_of
 from optgap.models.queueing.problem import Goal, Placement, QueueingProblem
 from optgap.models.queueing.readers import Unusable, read_jobs
 from optgap.models.queueing.workload import (
@@ -136,6 +138,7 @@ small = _variant(
 
 def from_file(
     jobs: str | os.PathLike[str],
+    model: Any = None,
     *,
     seed: int = 0,
     nodes: int = 8,
@@ -150,8 +153,9 @@ def from_file(
 
     ``.swf`` is the Standard Workload Format; a CSV file with the columns
     ``timestamp,duration,num_gpus`` is taken for Philly's, any other for the tidy table
-    ``job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,patience_s]``. Names may
-    end in ``.gz``.
+    ``job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,patience_s,batch]``. Names
+    may end in ``.gz``. With `model`, a fit of powerflow-throughput, jobs that tell family, batch
+    and iterations last as long as these take.
 
     Parameters
     ----------
@@ -169,7 +173,9 @@ def from_file(
         raise InputError("--set", "first", first, "a number of jobs, or 0 for all")
     if min(nodes, gpus_per_node) < 1:
         raise InputError("--set", "nodes, gpus_per_node", (nodes, gpus_per_node), "at least 1")
-    read = read_jobs(jobs, nodes * gpus_per_node, unusable, strict)
+    fits = read_fits(model)
+    times = times_of(fits) if fits else None
+    read = read_jobs(jobs, nodes * gpus_per_node, unusable, strict, times, gpus_per_node)
     stream = read.jobs
     notices = list(read.notices)
     if 0 < first < len(stream):
@@ -178,7 +184,7 @@ def from_file(
     base = os.path.basename(os.fspath(jobs))
     if not len(stream):
         raise InputError(str(jobs), "", NoQuote("no jobs"), "at least one job")
-    return QueueingProblem.of(
+    problem = QueueingProblem.of(
         stream,
         nodes=nodes,
         gpus_per_node=gpus_per_node,
@@ -189,3 +195,7 @@ def from_file(
         notices=tuple(notices),
         source=str(jobs),
     )
+    if fits and stream.batches is None:
+        expected = "columns family, batch and iterations, for durations by a fit"
+        raise InputError(str(jobs), "", NoQuote("no job that tells a batch"), expected)
+    return refit(problem, fits) if fits else problem

@@ -11,6 +11,8 @@ import numpy as np
 
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
+from optgap.models.performance import saved
+from optgap.models.performance.saved import FittedParameters
 from optgap.models.queueing.arrays import floats
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.queueing.solution import QueueingSolution
@@ -68,6 +70,7 @@ class QueueingProblem:
     name: how tables call it.
     origin: where the data come from.
     notices: what a reader changed or left out on the way in, with counts.
+    fits: the fitted models in it, with what became of each.
     """
 
     family: ClassVar[str] = "queueing"
@@ -80,6 +83,7 @@ class QueueingProblem:
     name: str = "queueing"
     origin: str = ""
     notices: tuple[str, ...] = ()
+    fits: tuple[FittedParameters, ...] = ()
 
     @classmethod
     def of(
@@ -244,6 +248,8 @@ class QueueingProblem:
         }
         if not jobs.exact_estimates:
             columns["estimate_s"] = jobs.estimate_s.tolist()
+        if jobs.batches is not None:
+            columns["batch"] = jobs.batches.tolist()
         if not jobs.patient:
             columns["patience_s"] = [None if math.isinf(p) else p for p in jobs.patience_s.tolist()]
         return {
@@ -257,6 +263,7 @@ class QueueingProblem:
             "gpus_per_node": self.gpus_per_node,
             "placement": self.placement,
             "jobs": columns,
+            **saved.written(self.fits),
         }
 
     @classmethod
@@ -287,9 +294,10 @@ class QueueingProblem:
             iterations=numbers("iterations"),
             patience_s=_patience(columns),
             estimate_s=numbers("estimate_s"),
+            batches=columns.integers("batch") if "batch" in columns.document else None,
             source=fields.source,
         )
-        return cls.of(
+        problem = cls.of(
             jobs,
             nodes=fields.integer("nodes", minimum=1),
             gpus_per_node=fields.integer("gpus_per_node", minimum=1),
@@ -300,6 +308,7 @@ class QueueingProblem:
             notices=tuple(fields.texts("notices")) if "notices" in fields.document else (),
             source=fields.source,
         )
+        return replace(problem, fits=saved.restored(fields))
 
 
 def _patience(columns: Fields) -> list[float] | float:

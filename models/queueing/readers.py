@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.performance.fitted import Iterations
 from optgap.models.queueing.jobs import Jobs
 from optgap.models.tables import Column, Date, read_header, read_table
 from optgap.models.times import SHORTEST_S
@@ -17,18 +18,20 @@ from optgap.models.times import SHORTEST_S
 Path = str | os.PathLike[str]
 Unusable = Literal["auto", "refuse", "drop"]
 ENDLESS = float("inf")
+UNKNOWN = -1.0
 LONG_ENOUGH = f"a number of seconds, at least {SHORTEST_S:g}"
 
 TIDY = (
     Column("job"),
     Column("arrival_s", "time"),
-    Column("duration_s", "number"),
+    Column("duration_s", "number", required=False, empty=UNKNOWN),
     Column("gpus", "integer"),
     Column("type", required=False, empty=""),
     Column("family", required=False, empty=""),
     Column("iterations", "number", required=False, empty=-1.0),
     Column("estimate_s", "number", required=False, empty=-1.0),
     Column("patience_s", "number", required=False, empty=ENDLESS),
+    Column("batch", "integer", required=False, empty=0),
 )
 PHILLY = (
     Column("timestamp"),
@@ -47,7 +50,12 @@ class Read:
 
 
 def read_jobs(
-    path: Path, most_gpus: int, unusable: Unusable = "auto", strict: bool = False
+    path: Path,
+    most_gpus: int,
+    unusable: Unusable = "auto",
+    strict: bool = False,
+    times: Mapping[str, Iterations] | None = None,
+    gpus_per_node: int = 8,
 ) -> Read:
     """Jobs from a file, whose format its name and header tell; see `presets.from_file`.
 
@@ -65,15 +73,22 @@ def read_jobs(
         return read_swf(path, most_gpus, unusable)
     if {"timestamp", "num_gpus"} <= set(read_header(path)):
         return read_philly(path, most_gpus, unusable)
-    return read_tidy(path, most_gpus, unusable, strict)
+    return read_tidy(path, most_gpus, unusable, strict, times, gpus_per_node)
 
 
 def read_tidy(
-    path: Path, most_gpus: int, unusable: Unusable = "auto", strict: bool = False
+    path: Path,
+    most_gpus: int,
+    unusable: Unusable = "auto",
+    strict: bool = False,
+    times: Mapping[str, Iterations] | None = None,
+    gpus_per_node: int = 8,
 ) -> Read:
     """Read ``job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,patience_s]``.
 
-    Arrivals may be dates; with `strict`, values that are not believed are refused. Empty cells
+    Arrivals may be dates; with `strict`, values that are not believed are refused. With the
+    `times` of iterations by family, jobs that tell a batch and iterations last as long as these
+    take. Empty cells
     of the optional columns mean unknown; iterations are then duration × GPUs and
     the estimate is the duration.
 
@@ -84,6 +99,7 @@ def read_tidy(
     table = read_table(path, TIDY, strict=strict)
     where = [f"row {row}" for row in table["#"]]
     duration, gpus = np.array(table["duration_s"]), np.array(table["gpus"])
+    duration = _timed(table, duration, times or {}, gpus_per_node, where, str(path))
     kept, notices = usable(
         {"duration_s": duration, "gpus": gpus}, most_gpus, unusable == "drop", where, str(path)
     )
@@ -95,8 +111,41 @@ def read_tidy(
         "iterations": np.where(iterations < 0, duration * gpus, iterations),
         "estimate_s": np.where(estimate < 0, duration, estimate),
         "patience_s": table["patience_s"],
+        "batches": table["batch"] if any(table["batch"]) else None,
     }
     return _stream(table["arrival_s"], duration, gpus, columns, kept, where, notices, str(path))
+
+
+def _timed(
+    table: dict[str, list[Any]],
+    duration: Any,
+    times: Mapping[str, Iterations],
+    gpus_per_node: int,
+    where: Sequence[str],
+    source: str,
+) -> Any:
+    """Run times in s: those given, and iterations × T_iter where a fit knows the family.
+
+    Raises
+    ------
+    InputError: for a job with neither: what it says and what is missing.
+    """
+    found = np.array(duration, dtype=float)
+    for k, place in enumerate(where):
+        family, batch, count = table["family"][k], table["batch"][k], table["iterations"][k]
+        by_fit = bool(times) and batch > 0 and count > 0
+        if by_fit and family not in times:
+            raise InputError(source, f"{place}, column family", family, one_of(times))
+        if by_fit:
+            item = times[family]
+            per_iteration = item.seconds(table["gpus"][k], batch, item.top_mhz, gpus_per_node)
+            found[k] = count * float(per_iteration)
+        elif found[k] == UNKNOWN:
+            expected = (
+                f"{LONG_ENOUGH}; or family, batch, iterations and a fit of powerflow-throughput"
+            )
+            raise InputError(source, f"{place}, column duration_s", NoQuote("nothing"), expected)
+    return found
 
 
 def read_philly(path: Path, most_gpus: int, unusable: Unusable = "auto") -> Read:
@@ -183,12 +232,12 @@ def _stream(
         notices = [*notices, f"{late} jobs out of order, sorted by arrival"]
     if not kept:
         raise InputError(source, "", NoQuote("no jobs"), "at least one job")
-    taken = {name: [column[k] for k in kept] for name, column in columns.items()}
+    taken = {n: None if c is None else [c[k] for k in kept] for n, c in columns.items()}
     jobs = Jobs.of(
         times,
         np.asarray(duration, dtype=float)[kept],
         np.asarray(gpus)[kept],
-        **taken,
+        **taken,  # type: ignore[arg-type]  # None only for batches
         places=[where[k] for k in kept],
         source=source,
     )

@@ -1,4 +1,4 @@
-"""A linear model as a PuLP problem, the same for PuLP 3 (Python 3.11) and PuLP 4 (3.12 on).
+"""Linear models to PuLP problems and back, the same for PuLP 3 (Python 3.11) and 4 (3.12 on).
 
 `add_variable`, the comparison operators and `writeMPS` exist in both. What `solve` returns,
 how a solver says why it stopped and how ``maximise`` reaches it do not agree, so a problem is
@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from optgap.models.limits import Limits
-from optgap.solvers.backends.linear import LinearModel
+from optgap.solvers.backends.linear import LinearBuilder, LinearModel
 
 LOOK_EVERY = 100
 """Rows between two looks at the clock."""
@@ -70,6 +71,38 @@ def write_mps(
         return False
     problem.writeMPS(os.fspath(path))
     return True
+
+
+def rows_of(problem: Any) -> list[Any]:
+    """The constraints of a PuLP problem, in the order in which they were added."""
+    listed = problem.constraints  # a method in PuLP 4, a mapping in 3
+    return list(listed() if callable(listed) else listed.values())
+
+
+def from_pulp(problem: Any, variables: Sequence[Any]) -> LinearModel:
+    """The arrays behind a PuLP problem, with its `variables` in this order and rows as added."""
+    import pulp
+
+    builder = LinearBuilder("min" if problem.sense == pulp.LpMinimize else "max")
+    place = {}
+    for variable in variables:
+        low, high = variable.lowBound, variable.upBound
+        place[variable.name] = builder.variable(
+            -math.inf if low is None else float(low),
+            math.inf if high is None else float(high),
+            integer=variable.cat == pulp.LpInteger,
+        )
+    builder.offset = float(problem.objective.constant)
+    for variable, value in problem.objective.items():
+        builder.add_cost(place[variable.name], float(value))
+    for row in rows_of(problem):
+        limit, sense = -float(row.constant), int(row.sense)
+        builder.row(
+            [(place[variable.name], float(value)) for variable, value in row.items()],
+            limit if sense >= 0 else -math.inf,
+            limit if sense <= 0 else math.inf,
+        )
+    return builder.build()
 
 
 def _kind(whole: bool) -> Any:

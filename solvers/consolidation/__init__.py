@@ -101,6 +101,17 @@ METHODS = entries(
     ),
 )
 
+FORMULATIONS = entries(
+    Entry(
+        "printed",
+        f"{HERE}.formulations.printed:formulation",
+        "CATS, Eq. 6-14, with the capacity rows that it leaves out",
+        kind="exact",
+        params={"big_m": True},
+        goals=POWER,
+    ),
+)
+
 
 def auto(problem: ConsolidationProblem) -> str:
     """The method for this problem."""

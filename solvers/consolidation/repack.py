@@ -8,8 +8,7 @@ from typing import get_args
 import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.clocks import lowest
-from optgap.models.consolidation.engine import Choice, Engine, State
+from optgap.models.consolidation.engine import Choice, Engine, State, lowest
 from optgap.models.consolidation.problem import Capacity, ConsolidationObjective
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.limits import Limits

@@ -40,6 +40,16 @@ METHODS = entries(
     ),
 )
 
+FORMULATIONS = entries(
+    Entry(
+        "oracle",
+        f"{HERE}.formulation:formulation",
+        "EcoSched's Oracle: GPU counts, starts, and who hands its GPUs to whom",
+        kind="exact",
+        goals=("energy", "makespan"),
+    ),
+)
+
 
 def auto(problem: CoschedulingProblem) -> str:
     """The method for a problem of this size."""

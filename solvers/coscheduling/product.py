@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 
-from optgap.models.coscheduling import Application, CoschedulingObjective, CoschedulingProblem, Mode
+from optgap.models.coscheduling import Application, CoschedulingObjective, CoschedulingProblem
 from optgap.models.limits import Limits
 from optgap.solvers.backends.safe import EPS
 
@@ -63,10 +63,7 @@ def priced(problem: CoschedulingProblem, price_w: float) -> CoschedulingProblem:
         applications=tuple(
             Application(
                 app.name,
-                tuple(
-                    Mode(m.gpu_count, m.runtime_s, m.power_per_gpu_w + more, m.dram_util_sum)
-                    for m in app.modes
-                ),
+                tuple(replace(m, power_per_gpu_w=m.power_per_gpu_w + more) for m in app.modes),
             )
             for app in problem.applications
         ),

@@ -47,6 +47,15 @@ METHODS = entries(
     ),
 )
 
+FORMULATIONS = entries(
+    Entry(
+        "decision",
+        f"{HERE}.formulation:formulation",
+        "PowerFlow, Eq. 18-19: one configuration for each job, all from one moment on",
+        kind="exact",
+    ),
+)
+
 
 def auto(problem: ElasticProblem) -> str:
     """The method for a problem of this size."""

@@ -15,7 +15,9 @@ from optgap.models.elastic.snapshot import Choices, Snapshot, Solved
 from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.solvers.backends import solve as run
-from optgap.solvers.backends.linear import LinearBuilder
+from optgap.solvers.backends.pulp_model import from_pulp
+from optgap.solvers.elastic.formulation import Configuration, eq_18_19
+from optgap.solvers.formulation import Program
 
 
 def milp(
@@ -26,30 +28,26 @@ def milp(
     min Σ_j Σ_c JCT_jc·x_jc + H·Σ_j (1 − Σ_c x_jc), with Σ_c x_jc ≤ 1 (= 1 where H is infinite),
     Σ n_c·x_jc ≤ G and Σ P_jc·x_jc ≤ limit.
     """
-    choices, builder = snapshot.choices, LinearBuilder("min")
-    gpus: list[tuple[int, float]] = []
-    watts: list[tuple[int, float]] = []
-    columns: list[list[tuple[int, int]]] = []
-    waits = math.isfinite(snapshot.wait_s)
-    for c, left in zip(snapshot.of_class.tolist(), snapshot.remaining.tolist(), strict=True):
-        row = []
+    choices = snapshot.choices
+    JCT: dict[Configuration, float] = {}
+    P: dict[Configuration, float] = {}
+    jobs = zip(snapshot.of_class.tolist(), snapshot.remaining.tolist(), strict=True)
+    for j, (c, left) in enumerate(jobs):
         for z in range(int(choices.first[c]), int(choices.first[c + 1])):
-            cost = left * float(choices.time_s[z]) - (snapshot.wait_s if waits else 0.0)
-            x = builder.variable(upper=1.0, cost=cost, integer=True)
-            row.append((x, z))
-            gpus.append((x, float(choices.gpus[z])))
-            watts.append((x, float(choices.watts[z])))
-        builder.row([(x, 1.0) for x, _ in row], lower=-math.inf if waits else 1.0, upper=1.0)
-        columns.append(row)
-    builder.offset = snapshot.wait_s * len(columns) if waits else 0.0
-    builder.row(gpus, upper=float(snapshot.gpus))
-    if math.isfinite(snapshot.limit_w):
-        builder.row([(x, w / snapshot.limit_w) for x, w in watts], upper=1.0)
-    found = run(builder.build(), backend=backend, limits=limits or Limits(), gap=gap)
+            key = (j, int(choices.gpus[z]), z)
+            JCT[key], P[key] = left * float(choices.time_s[z]), float(choices.watts[z])
+    m = Program("PowerFlow")
+    x, total = eq_18_19(m, JCT, P, snapshot.gpus, snapshot.limit_w, snapshot.wait_s)
+    m.objective("jct_18", total)
+    model = from_pulp(m.problem, m.variables)
+    found = run(model, backend=backend, limits=limits or Limits(), gap=gap)
     if found.values is None:
         bound = math.inf if found.status is Status.INFEASIBLE else found.bound or 0.0
         return Solved(None, math.inf, bound, found.status is Status.INFEASIBLE)
-    chosen = np.array([next((z for x, z in row if found.values[x] > 0.5), -1) for row in columns])
+    chosen = np.full(len(snapshot.remaining), -1)
+    for (j, _, z), value in zip(x, found.values, strict=False):  # `constant` comes last
+        if value > 0.5:
+            chosen[j] = z
     value = snapshot.objective(chosen)
     bound = value if found.bound is None else min(found.bound, value)
     return Solved(chosen, value, bound, found.status is Status.OPTIMAL)

@@ -78,6 +78,16 @@ METHODS = entries(
 EXACT_NODES = 12
 EXACT_TASKS = 80
 
+FORMULATIONS = entries(
+    Entry(
+        "milp",
+        f"{HERE}.formulation:formulation",
+        "PWR+FGD: tasks on nodes and GPUs; with `placed`, what it leaves out alone: one decision",
+        kind="exact",
+        params={"placed": ""},
+    ),
+)
+
 
 def auto(problem: PlacementProblem) -> str:
     """The method for a problem of this size."""

@@ -13,5 +13,6 @@ PARAMETERS = {
         "share",
     ),
     "rounds": Parameter("neighbourhoods of nodes that are solved again"),
+    "placed": Parameter("a file with a solution: what it places stays where it is", "path"),
     "gap": Parameter("stop once the pooled problem is solved to this relative gap", "share"),
 }

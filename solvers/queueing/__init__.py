@@ -38,6 +38,14 @@ METHODS = entries(
         deterministic=False,
     ),
     Entry(
+        "time-indexed",
+        f"{HERE}.time_indexed:time_indexed",
+        "integer program on cells of time, refined; 200 jobs within a few per cent, any number",
+        kind="bound",
+        params={"seconds": 60.0, "jobs": 200},
+        deterministic=False,
+    ),
+    Entry(
         "bound-relaxed",
         f"{HERE}.exact:bound_relaxed",
         "CP-SAT with nodes ignored; some dozens of jobs, tight",
@@ -56,6 +64,15 @@ METHODS = entries(
         f"{HERE}.areas:bound_area",
         "mean busy times, remaining areas, longest job, in closed form; any size, loose",
         kind="bound",
+    ),
+)
+
+FORMULATIONS = entries(
+    Entry(
+        "assignment",
+        f"{HERE}.formulation:formulation",
+        "jobs to nodes and times: starts, and who hands its GPUs to whom",
+        kind="exact",
     ),
 )
 

@@ -9,5 +9,6 @@ PARAMETERS = {
     "moves": Parameter("lists that are tried per start; 0 for as many as the time limit lets"),
     "starts": Parameter("independent searches, side by side; the best of them counts"),
     "seconds": Parameter("time for the search at most", "s"),
+    "jobs": Parameter("arrivals of a period at most", "jobs"),
     "steps": Parameter("subgradient steps of a round; fewer with many jobs"),
 }

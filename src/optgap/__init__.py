@@ -18,8 +18,12 @@ if TYPE_CHECKING:
     from optgap.conflicts import Conflict, conflict
     from optgap.contract import Problem
     from optgap.documents import load, save
+    from optgap.exchange import export, formulation, read_solution
     from optgap.explaining import Explanation, explain
-    from optgap.gaps import compare, sweep
+    from optgap.fitting.readers import read_profile
+    from optgap.fitting.report import FitReport
+    from optgap.fitting.workflow import fit
+    from optgap.gaps import sweep
     from optgap.making import generate, problem
     from optgap.models.errors import InputError, RefereeError
     from optgap.models.limits import Limits
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from optgap.plotting import plot_gaps
     from optgap.registry import families
     from optgap.reporting import report
-    from optgap.uncertain import UncertainComparison, compare_uncertain
+    from optgap.uncertain import UncertainComparison, compare, compare_uncertain
     from optgap.versions import show_versions
     from optgap.views import plot_solution
     from optgap.waterfall import plot_explanation
@@ -40,6 +44,7 @@ __all__ = [
     "ComparisonSet",
     "Conflict",
     "Explanation",
+    "FitReport",
     "InputError",
     "Limits",
     "Overview",
@@ -58,13 +63,18 @@ __all__ = [
     "compare_uncertain",
     "conflict",
     "explain",
+    "export",
     "families",
+    "fit",
+    "formulation",
     "generate",
     "load",
     "plot_explanation",
     "plot_gaps",
     "plot_solution",
     "problem",
+    "read_profile",
+    "read_solution",
     "report",
     "run",
     "save",
@@ -78,6 +88,7 @@ _HOME = {
     "ComparisonSet": "comparison",
     "Conflict": "conflicts",
     "Explanation": "explaining",
+    "FitReport": "fitting.report",
     "InputError": "models.errors",
     "Limits": "models.limits",
     "Overview": "overview",
@@ -90,18 +101,23 @@ _HOME = {
     "Verdict": "api",
     "bound": "api",
     "check": "api",
-    "compare": "gaps",
+    "compare": "uncertain",
     "compare_all": "overview",
     "compare_uncertain": "uncertain",
     "conflict": "conflicts",
     "explain": "explaining",
+    "export": "exchange",
     "families": "registry",
+    "formulation": "exchange",
+    "fit": "fitting.workflow",
     "generate": "making",
     "load": "documents",
     "plot_explanation": "waterfall",
     "plot_gaps": "plotting",
     "plot_solution": "views",
     "problem": "making",
+    "read_solution": "exchange",
+    "read_profile": "fitting.readers",
     "report": "reporting",
     "run": "api",
     "save": "documents",

@@ -288,6 +288,7 @@ def _watched(
         stop = limits.stop or Termination.INTERRUPTED
         words = {Termination.TIME_LIMIT: "its time limit"}.get(stop, "the interrupt")
         message = f"ended, as it did not return within {GRACE_S:g} s of {words}"
+        message += "; what it had decided until then is lost"
         return Outcome(None, Status.NO_SOLUTION, stop, message=message)
 
 

@@ -4,39 +4,80 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optgap.api import require_seed
 from optgap.contract import Problem
+from optgap.models.columns import converted_names, mapped, rewritten, said
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.jsonio import finite
-from optgap.models.quantities import judge, settings_doubted
-from optgap.models.reading import Held
+from optgap.models.jsonio import finite, load_json
+from optgap.models.performance.saved import SCHEMA as FIT
+from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
+from optgap.models.quantities import judge, settings_doubted, warn
+from optgap.models.reading import Held, held_table, read_text
 from optgap.models.spec import Entry
+from optgap.models.tables import read_header
 from optgap.parameters import split_call, typed
-from optgap.registry import REPEATABLE, FamilySpec, family
+from optgap.registry import FAMILIES, REPEATABLE, FamilySpec, family, imported
+
+MODELS = ("models", "model")
+"""What fits are given as; which of the two a family's tables say is no matter."""
 
 
 def generate(
-    family_name: str, preset: str | None = None, *, seed: int = 0, **params: Any
+    family_name: str, preset: str | None = None, *, seed: int = 0, models: Any = (), **params: Any
 ) -> Problem:
     """A ready-made problem; the family's first preset unless `preset` names another.
 
     With tables among the parameters it is `problem`, as on the command line. ``strict=False``
     goes on with settings that look like another unit, with a warning.
 
+    Parameters
+    ----------
+    models: fits that the problem is to rest on: what `fit` gave, or files of them. The problem
+        keeps them, says what became of each, and `compare(…, uncertainty=…)` draws from them.
+
     Raises
     ------
-    InputError: for an unknown family, preset or parameter, or a value of the wrong type.
+    InputError: for an unknown family, preset or parameter, a value of the wrong type, or a fit
+        that the family has no use for.
     """
     spec = family(family_name)
     own = {} if preset is None else preset_entry(family_name, preset)[0].params
-    if any(name in spec.files and name not in own for name in params):
+    if any(name in spec.files and name not in (*own, *MODELS) for name in params):
         if preset is not None:
             raise InputError("generate", "preset", NoQuote("it beside tables"), "one or the other")
-        return problem(family_name, seed=seed, **params)
-    return from_preset(family_name, preset, params, seed)
+        return problem(family_name, seed=seed, models=models, **params)
+    return fitted(from_preset(family_name, preset, params, seed), models, seed)
+
+
+def fitted(made: Problem, models: Any, seed: int = 0) -> Problem:
+    """The problem with fits in it; itself where there are none.
+
+    Raises
+    ------
+    InputError: as `generate`.
+    """
+    fits = read_fits(models)
+    if not fits:
+        return made
+    spec = family(made.family)
+    require_served(spec, fits)
+    answer: Problem = imported(spec.refit)(made, fits, seed)
+    spec.judge(answer, answer.name, strict=False)
+    return answer
+
+
+def require_served(spec: FamilySpec, fits: Sequence[FittedParameters]) -> None:
+    """Raise InputError for a fit that the family has no use for, naming those that have one."""
+    for fit in fits:
+        if fit.model not in spec.serves:
+            able = [name for name, other in FAMILIES.items() if fit.model in other.serves]
+            takes = f"for {spec.name} one of {', '.join(spec.serves)}"
+            serves = f"{fit.model} serves {', '.join(able)}" if able else "no model of ours"
+            raise InputError(fit.source, "models", fit.model, f"{takes}; {serves}")
 
 
 def from_preset(
@@ -70,7 +111,13 @@ def preset_entry(family_name: str, preset: str | None) -> tuple[Entry, dict[str,
     return presets[name], given
 
 
-def problem(family_name: str, *, seed: int = 0, **tables_and_settings: Any) -> Problem:
+def problem(
+    family_name: str,
+    *,
+    seed: int = 0,
+    columns: Mapping[str, str] | None = None,
+    **tables_and_settings: Any,
+) -> Problem:
     """A problem from tables of your own, with the names that the command line's options have.
 
     ``problem("queueing", jobs="jobs.csv", nodes=8)`` is
@@ -78,10 +125,12 @@ def problem(family_name: str, *, seed: int = 0, **tables_and_settings: Any) -> P
 
     Parameters
     ----------
+    columns: our names for the tables' own, with the unit where that is another:
+        ``{"submitted": "arrival_s", "walltime": "duration_s:h"}``; one line says what was mapped.
     tables_and_settings: tables are paths, DataFrames or mappings of columns (a named index
-        counts as a column; messages number their rows from 0), saved fits paths, reports or
-        their JSON form; everything else is a setting. ``strict=False`` goes on with values that
-        look like another unit (kW for W), with a warning.
+        counts as a column; messages number their rows from 0); ``models`` are fits: what `fit`
+        gave, paths, or their JSON form; everything else is a setting. ``strict=False`` goes on
+        with values that look like another unit (kW for W), with a warning.
 
     Raises
     ------
@@ -90,6 +139,7 @@ def problem(family_name: str, *, seed: int = 0, **tables_and_settings: Any) -> P
     """
     require_seed(seed)
     spec = family(family_name)
+    tables_and_settings = named(spec, tables_and_settings)
     given = {k: v for k, v in tables_and_settings.items() if k in spec.files and v is not None}
     missing = next((name for name in list(spec.files)[: spec.needed] if name not in given), None)
     if missing or not given:
@@ -98,8 +148,87 @@ def problem(family_name: str, *, seed: int = 0, **tables_and_settings: Any) -> P
         expected = f"a table {missing}" if missing else "a table"
         raise InputError(f"problem({family_name!r})", "", found, f"{expected}, of: {wanted}")
     files = {name: _file(spec, name, table) for name, table in given.items()}
+    files = with_columns(spec, files, columns or {})
+    require_models(spec, files)
     settings = {k: v for k, v in tables_and_settings.items() if k not in spec.files}
     return spec.from_tables(files, settings, seed)
+
+
+def named(spec: FamilySpec, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Fits under the name that the family's tables have for them; left out where there are none.
+
+    Raises
+    ------
+    InputError: for both names at once.
+    """
+    ours = next(name for name in MODELS if name in spec.files)
+    found = {k: v for k, v in given.items() if k not in MODELS}
+    fits = [given[name] for name in MODELS if name in given and given[name] not in (None, (), [])]
+    if len(fits) > 1:
+        raise InputError("models", "", NoQuote("it beside model"), "one of the two")
+    return {**found, ours: fits[0]} if fits else found
+
+
+def with_columns(
+    spec: FamilySpec, files: Mapping[str, Any], columns: Mapping[str, str]
+) -> dict[str, Any]:
+    """The tables with their columns renamed and converted; a line warns what was.
+
+    Columns in our name but another unit (``duration_h`` for ``duration_s``) are known without.
+
+    Raises
+    ------
+    InputError: for a name that no table of the family has, or a column that no table given has.
+    """
+    tables = {n: t for n, t in files.items() if _is_table(t) and n not in MODELS}
+    ours = {name: columns_in(spec.files[name]) for name in tables}
+    wanted = mapped(columns, [c for names in ours.values() for c in names])
+    result, missing = dict(files), set(wanted)
+    for name, table in tables.items():
+        header = read_header(table)
+        own = {t: w for t, w in wanted.items() if t in header and w.name in ours[name]}
+        missing -= own.keys()
+        own |= converted_names(header, ours[name], {w.name for w in own.values()})
+        if own:
+            source = str(table)
+            result[name] = Held(source, rewritten(read_text(table), own), _first_row(table))
+            warn(f"{source}: {said(own)}")
+    if missing:
+        headers = [column for table in tables.values() for column in read_header(table)]
+        raise InputError("columns", "", sorted(missing)[0], one_of(headers))
+    return result
+
+
+def _first_row(table: Any) -> int:
+    return table.first_row if isinstance(table, Held) else 2
+
+
+def _is_table(table: Any) -> bool:
+    """Whether a file is a table of cells: no JSON, no archive's log."""
+    if not isinstance(table, (str, os.PathLike)):
+        return False
+    name = str(table).removesuffix(".gz")
+    return isinstance(table, Held) or name.endswith(".csv")
+
+
+def columns_in(text: str) -> list[str]:
+    """The names in ``job,arrival_s[,type]``: what a table may hold."""
+    return re.findall(r"\w+", text.partition(";")[0])
+
+
+def require_models(spec: FamilySpec, files: Mapping[str, Any]) -> None:
+    """Raise InputError for fits that the family has no use for, before any table is read."""
+    for name in MODELS:
+        given = files.get(name, [])
+        several = list(given) if isinstance(given, (list, tuple)) else [given]
+        require_served(spec, [fit for fit in map(_as_fit, several) if fit is not None])
+
+
+def _as_fit(item: Any) -> FittedParameters | None:
+    """A fit; None for another document, which its reader knows."""
+    if isinstance(item, (str, os.PathLike)) and load_json(item).get("schema") != FIT:
+        return None
+    return read_fit(item)
 
 
 def _file(spec: FamilySpec, name: str, table: Any) -> Any:
@@ -110,23 +239,19 @@ def _file(spec: FamilySpec, name: str, table: Any) -> Any:
     return [_held(name, one, spec.files[name]) for one in several]
 
 
-def _held(name: str, table: Any, columns: str) -> str | os.PathLike[str]:
+def _held(name: str, table: Any, columns: str) -> str | os.PathLike[str] | FittedParameters:
     if isinstance(table, (str, os.PathLike)):
         return table
-    if isinstance(table, Mapping) and "schema" not in table:
-        import pandas as pd
-
-        try:
-            table = pd.DataFrame(table)
-        except ValueError as error:
-            raise InputError(name, "", NoQuote(error), "columns of one length") from None
-    if hasattr(table, "to_csv"):  # a DataFrame
-        named = any(part is not None for part in table.index.names)
-        frame = table.reset_index() if named else table
-        # a column of integers with gaps has become one of floats
-        return Held(name, frame.convert_dtypes().to_csv(index=False))
+    if hasattr(table, "to_csv") or (isinstance(table, Mapping) and "schema" not in table):
+        return held_table(name, table)
+    if isinstance(table, FittedParameters):
+        return table
     if hasattr(table, "to_json") or isinstance(table, Mapping):
-        document = table if isinstance(table, Mapping) else table.to_json()
-        return Held(name, json.dumps(finite(document)))
+        document = finite(table if isinstance(table, Mapping) else table.to_json())
+        return (
+            read_fit(document)
+            if document.get("schema") == FIT
+            else Held(name, json.dumps(document))
+        )
     found = NoQuote(f"a {type(table).__name__}")
     raise InputError(name, "", found, f"a path, or a table: {columns}")

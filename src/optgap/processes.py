@@ -187,8 +187,8 @@ def _serve(source: IO[bytes], sink: IO[bytes]) -> None:
             tell(PROGRESS, (phase, incumbent, bound))
             latest = time.monotonic()
 
-    def compiling(functions: int) -> None:
-        progress(f"compiling, once: {functions} kernels", None, None)
+    def compiling(line: str) -> None:
+        progress(line, None, None)
 
     def leave() -> None:
         """End the process where code that is stuck in it would keep it for ever."""

@@ -19,7 +19,7 @@ from optgap.models.spec import Entry, Parameter
 from optgap.parameters import call_text, split_call, typed
 
 POLICY_GROUP = "optgap.policies"
-Role = Literal["policies", "methods", "presets"]
+Role = Literal["policies", "methods", "presets", "formulations"]
 REPEATABLE = "repeatable"
 """In the text about a file that may be given several times."""
 
@@ -49,8 +49,8 @@ class FamilySpec:
     per_event: the policy that solves every event exactly with what is known by then.
     regrets: a function that judges a solution's decisions one by one, ``f(problem, solution) ->
         list of Regret``.
-    refit: a function that puts saved fits into a problem, ``f(problem, paths, drawn=None)``;
-        `drawn` are parameters by path, group and name instead of the files' own.
+    refit: a function that puts fits into a problem, ``f(problem, fits, seed=0)``; `SERVES` beside
+        it names the models that it takes.
     doubts: a function that names what looks like another unit, ``f(problem) -> list of Doubt``.
     tiny: parameters of `generate` for a problem on which everything is done in a moment.
     """
@@ -98,6 +98,11 @@ class FamilySpec:
         if self.doubts:
             judge(imported(self.doubts)(problem), source, strict)
 
+    @property
+    def serves(self) -> tuple[str, ...]:
+        """The fitted models that its problems take."""
+        return tuple(imported(f"{self.refit.partition(':')[0]}:SERVES"))
+
     def export(self, name: str, problem: Problem, solution: Any) -> str:
         """One of `tables_out` for a solution, as CSV text."""
         text: str = imported(self.tables_out[name][0])(problem, solution)
@@ -120,6 +125,12 @@ class FamilySpec:
         return table
 
     @property
+    def formulations(self) -> Mapping[str, Entry]:
+        """What `optgap export` writes, by name; the first is the default."""
+        table: Mapping[str, Entry] = imported(f"optgap.solvers.{self.name}:FORMULATIONS")
+        return table
+
+    @property
     def policies(self) -> Mapping[str, Entry]:
         """Online policies, by name."""
         table: Mapping[str, Entry] = imported(f"optgap.heuristics.{self.name}:POLICIES")
@@ -133,7 +144,7 @@ class FamilySpec:
 
     def explained(self, role: Role, entry: Entry) -> dict[str, Parameter]:
         """What each parameter of an entry means; `role` is the table that the entry is in."""
-        folder = {"policies": "heuristics", "methods": "solvers", "presets": "models"}[role]
+        folder = {"policies": "heuristics", "presets": "models"}.get(role, "solvers")
         known: Mapping[str, Parameter]
         known = imported(f"optgap.{folder}.{self.name}.parameters:PARAMETERS")
         return {name: known.get(f"{entry.name}.{name}") or known[name] for name in entry.params}
@@ -163,6 +174,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
                 "order": "seq,task",
                 "ranks": "rank,node",
                 "devices": "model,idle_w,full_w",
+                "model": f"a fit of device-power (JSON); {REPEATABLE}",
             },
             needed=2,
             tables_out={
@@ -179,6 +191,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             doubts="optgap.models.placement.doubts:doubts",
             per_event="greedy-exact",
             regrets="optgap.heuristics.placement.regret:regrets",
+            refit="optgap.models.placement.fits:refit",
         ),
         FamilySpec(
             "consolidation",
@@ -190,7 +203,8 @@ FAMILIES: Mapping[str, FamilySpec] = {
             files={
                 "tasks": "task,memory_gb[,submit_s,gpus,duration_s,kappa,util_percent,app]",
                 "series": "task,t_s,util_percent",
-                "model": "linear-power and power-law-jct fits (JSON); repeatable",
+                "model": "fits of linear-power, power-law-power, power-law-jct, contention "
+                f"(JSON); {REPEATABLE}",
             },
             needed=1,
             tables_out={
@@ -215,7 +229,8 @@ FAMILIES: Mapping[str, FamilySpec] = {
             files={
                 "profiles": "app,gpu_count,runtime_s,avg_power_per_gpu_w[,dram_util_sum]",
                 "jobs": "app,count[,release_s]",
-                "model": "a dram-runtime fit (JSON), for run times left empty in PROFILES",
+                "model": "a fit of dram-runtime (JSON): policies decide on it, and it fills in run "
+                f"times left empty; {REPEATABLE}",
             },
             needed=1,
             tables_out={
@@ -228,6 +243,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             doubts="optgap.models.coscheduling.doubts:doubts",
             per_event="exact-window",
             regrets="optgap.solvers.coscheduling.regret:regrets",
+            refit="optgap.models.coscheduling.fits:refit",
         ),
         FamilySpec(
             "queueing",
@@ -238,7 +254,9 @@ FAMILIES: Mapping[str, FamilySpec] = {
             tiny={"preset": "small", "size": 6},
             files={
                 "jobs": "job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,"
-                "patience_s]; or a .swf log",
+                "patience_s,batch]; or a .swf log",
+                "model": "a fit of powerflow-throughput (JSON), for jobs that tell family, batch "
+                f"and iterations; {REPEATABLE}",
             },
             needed=1,
             tables_out={
@@ -251,6 +269,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             doubts="optgap.models.queueing.doubts:doubts",
             per_event="rolling",
             regrets="optgap.heuristics.queueing.regret:regrets",
+            refit="optgap.models.queueing.fits:refit",
         ),
         FamilySpec(
             "elastic",
@@ -261,7 +280,8 @@ FAMILIES: Mapping[str, FamilySpec] = {
             tiny={"preset": "tiny", "size": 4},
             files={
                 "jobs": "job,submit_s,model,batch,iterations[,gpus]",
-                "models": "JSON of tables or parameters, or a fit of powerflow-energy",
+                "models": "JSON of tables or parameters; or a fit of powerflow-energy, or fits of "
+                f"powerflow-throughput and of power; {REPEATABLE}",
                 "trace": "a Philly, Gavel, ElasticFlow, Pollux or Sia trace, instead of --jobs",
             },
             needed=0,
@@ -279,6 +299,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             doubts="optgap.models.elastic.doubts:doubts",
             per_event="optimal",
             regrets="optgap.heuristics.elastic.regret:regrets",
+            refit="optgap.models.elastic.fits:refit",
         ),
     )
 }
@@ -355,6 +376,13 @@ def method(
     InputError: for an unknown name or parameter, or a value of the wrong type.
     """
     return _from_table(spec, spec.methods, text, given, source)
+
+
+def formulation(
+    spec: FamilySpec, text: str, given: Mapping[str, Any] | None = None, source: str = "--method"
+) -> Runnable:
+    """The formulation that ``name(key=value, …)`` names; parameters and errors as for `method`."""
+    return _from_table(spec, spec.formulations, text, given, source)
 
 
 def policy(

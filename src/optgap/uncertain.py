@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -13,16 +13,16 @@ from optgap import gaps
 from optgap.comparison import Comparison
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
+from optgap.making import fitted
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits, Progress, silent
-from optgap.registry import FAMILIES, family, imported
+from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
+from optgap.registry import family, imported
 from optgap.render import Row, html_table, percent, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Draw = Mapping[str, Mapping[str, Mapping[str, float]]]
-"""Parameters by file, group and name."""
 LEVEL = 0.9
 MOST_SAMPLES = 10_000
 
@@ -136,9 +136,70 @@ class UncertainComparison:
         return html_table(header, rows, " · ".join(self.head()))
 
 
+@overload
+def compare(
+    problem: ProblemLike,
+    policies: gaps.Policies = "all",
+    methods: gaps.Methods = "auto",
+    *,
+    uncertainty: None = None,
+    time_limit: float | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+    parts: bool = False,
+) -> Comparison: ...
+
+
+@overload
+def compare(
+    problem: ProblemLike,
+    policies: gaps.Policies = "all",
+    methods: gaps.Methods = "auto",
+    *,
+    uncertainty: int,
+    level: float = LEVEL,
+    time_limit: float | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+    parts: bool = False,
+) -> UncertainComparison: ...
+
+
+def compare(
+    problem: ProblemLike,
+    policies: gaps.Policies = "all",
+    methods: gaps.Methods = "auto",
+    *,
+    uncertainty: int | None = None,
+    level: float = LEVEL,
+    **asked: Any,
+) -> Comparison | UncertainComparison:
+    """Run methods and policies on one problem and measure every gap.
+
+    Everything else is as `gaps.compare` has it.
+
+    Parameters
+    ----------
+    uncertainty: so many draws of the parameters of the fits in the problem, each compared
+        anew: every gap with an interval. None leaves it at the fitted values.
+    level: share of the draws within an interval.
+
+    Raises
+    ------
+    InputError: as `gaps.compare`; for draws, as `compare_uncertain`.
+    """
+    if uncertainty is None:
+        return gaps.compare(problem, policies, methods, **asked)
+    return compare_uncertain(
+        problem, (), policies, methods, samples=uncertainty, level=level, **asked
+    )
+
+
 def compare_uncertain(
     problem: ProblemLike,
-    models: Sequence[str],
+    models: Any = (),
     policies: gaps.Policies = "all",
     methods: gaps.Methods = "auto",
     *,
@@ -155,29 +216,30 @@ def compare_uncertain(
     Parameters
     ----------
     problem: it, or the path of a file with one.
-    models: saved fits (``optgap.fit/1``); parameters are drawn from each one's covariance.
+    models: fits, or files of them (``optgap.fit/1``); those in the problem unless given.
+        Parameters are drawn from each one's covariance.
     samples: how many draws.
     level: share of the draws within an interval.
     policies, methods, time_limit, seed, limits, progress, parts: as `gaps.compare` has them.
 
     Raises
     ------
-    InputError: for a family into whose problems no fit can be put, a file that is no fit or not
-        one for the problem, or numbers out of range; and as `gaps.compare` does.
+    InputError: for a problem without fits when none are given, a fit that is not one for the
+        family or carries no covariance, or numbers out of range; and as `gaps.compare` does.
     """
     problem = as_problem(problem)
-    if not 2 <= samples <= MOST_SAMPLES:
-        raise InputError("--samples", "", samples, f"2 to {MOST_SAMPLES} draws")
-    if not 0 < level < 1:
-        raise InputError("--level", "", level, "a share between 0 and 1")
-    target = family(problem.family).refit
-    if not target:
-        able = ", ".join(name for name, spec in FAMILIES.items() if spec.refit)
-        raise InputError("--model", "", NoQuote(f"a {problem.family} problem"), f"one of {able}")
-    refit = imported(target)
+    _require_numbers(samples, level)
+    given = read_fits(models)
+    fits = given or list(getattr(problem, "fits", ()))
+    if not fits:
+        found = NoQuote(f"{problem.name}, which rests on no fit")
+        expected = "a problem made with models=[…], or models to put into it"
+        raise InputError("uncertainty", "", found, expected)
+    # the fits in a problem are there already: put in again, they would be rounded again
+    central_problem = fitted(problem, given, seed) if given else problem
+    drawn = draws(fits, samples, seed)
     limits = limits or Limits(progress=progress)
-    fitted = refit(problem, models)
-    drawn = draws(models, samples, seed)
+    refit = imported(family(problem.family).refit)
 
     def run(one: Problem) -> Comparison:
         return gaps.compare(
@@ -190,28 +252,35 @@ def compare_uncertain(
             parts=parts,
         )
 
-    central, done = run(fitted), []
+    central, done = run(central_problem), []
     for draw in drawn:
         if limits.interrupted.is_set() or (central.infeasible and not parts):
             break
-        done.append(run(refit(problem, models, draw)))
-    return UncertainComparison(central, tuple(done), tuple(models), level)
+        done.append(run(refit(central_problem, draw, seed)))
+    names = tuple(fit.source for fit in fits)
+    return UncertainComparison(central, tuple(done), names, level)
 
 
-def draws(models: Sequence[str], count: int, seed: int) -> list[Draw]:
+def _require_numbers(samples: int, level: float) -> None:
+    whole = isinstance(samples, int) and not isinstance(samples, bool)
+    if not whole or not 2 <= samples <= MOST_SAMPLES:
+        raise InputError("--samples", "", samples, f"2 to {MOST_SAMPLES} draws")
+    if not 0 < level < 1:
+        raise InputError("--level", "", level, "a share between 0 and 1")
+
+
+def draws(fits: Sequence[FittedParameters], count: int, seed: int) -> list[list[FittedParameters]]:
     """Parameters drawn from the covariance of each group of each fit, independently.
 
     Raises
     ------
-    InputError: for a file that is no fit, or one without a covariance.
+    InputError: for a fit without a covariance.
     """
-    from optgap.fitting.saved import load
-    from optgap.fitting.uncertainty import samples
+    from optgap.fitting.saved import drawn
 
     rng = np.random.default_rng(seed)
-    found: list[dict[str, dict[str, dict[str, float]]]] = [{} for _ in range(count)]
-    for path in models:
-        for group, estimator in load(path).fits.items():
-            for k, drawn in enumerate(samples(estimator, count, rng)):
-                found[k].setdefault(path, {})[group] = dict(drawn.params_)
-    return list(found)
+    columns = [[read_fit(d) for d in drawn(fit.document, fit.source, count, rng)] for fit in fits]
+    return [
+        [replace(column[k], source=fit.source) for fit, column in zip(fits, columns, strict=True)]
+        for k in range(count)
+    ]

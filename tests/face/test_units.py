@@ -199,6 +199,23 @@ def test_every_preset_is_believed(family: str, caplog: pytest.LogCaptureFixture)
     assert caplog.messages == []
 
 
+def test_a_log_of_milliseconds_is_told_by_what_half_of_it_lasts(cli: Cli) -> None:
+    ms = [3.6e6, 1.2e6, 9e6, 6e5, 2.4e6]
+    rows = [f"j{k},0,{lasts:.0f},1" for k, lasts in enumerate(ms)]
+    options = ("--jobs", "jobs.csv", "--set", "nodes=1", "--set", "gpus_per_node=1", "-o", "q.json")
+    for few, code in ((rows, 2), (rows[:2], 0)):  # two long jobs are no log
+        Path("jobs.csv").write_text("\n".join(["job,arrival_s,duration_s,gpus", *few]))
+        answer = cli("generate", "queueing", *options)
+        assert answer.code == code
+    Path("jobs.csv").write_text("\n".join(["job,arrival_s,duration_s,gpus", *rows]))
+    assert cli("generate", "queueing", *options).err == (
+        "optgap: jobs.csv: row 6, column duration_s: found 2,400,000 (and 3 more), "
+        "expected a median of at most 604,800 s (2,400,000 ms would be 2,400); "
+        "strict=False (--no-strict, --set strict=false) goes on\n"
+    )
+    assert cli("generate", "queueing", *options, "--no-strict").code == 0
+
+
 @given(name=st.sampled_from(sorted(GIVEN)), share=st.floats(0, 1), zeros=st.integers(0, 2))
 def test_what_lies_within_its_range_is_believed_and_ten_times_as_far_is_not(
     name: str, share: float, zeros: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
 import pytest
@@ -10,15 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import optgap
+from optgap.models.compiled import Interpreted
 from optgap.registry import FAMILIES
 
-THRESHOLDS = {
-    "placement": ("optgap.heuristics.placement.engine", "INTERPRETED_CELLS"),
-    "consolidation": ("optgap.heuristics.consolidation.choosing", "INTERPRETED_CELLS"),
-    "elastic": ("optgap.heuristics.elastic.engine", "INTERPRETED_JOBS"),
-    "queueing": ("optgap.heuristics.queueing.engine", "INTERPRETED_JOBS"),
+ENGINES = {
+    "placement": "optgap.heuristics.placement.engine",
+    "consolidation": "optgap.heuristics.consolidation.selection",
+    "elastic": "optgap.heuristics.elastic.engine",
+    "queueing": "optgap.heuristics.queueing.engine",
 }
-"""Where it is decided up to which size; coscheduling has nothing to compile."""
+"""Where it is decided; coscheduling has nothing to compile."""
 
 SMALL: dict[str, list[dict[str, Any]]] = {
     "placement": [{"preset": "small"}],
@@ -28,18 +28,17 @@ SMALL: dict[str, list[dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", THRESHOLDS)
+@pytest.mark.parametrize("name", ENGINES)
 @settings(max_examples=3)
 @given(seed=st.integers(0, 2**31))
 def test_python_and_machine_code_decide_alike(name: str, seed: int) -> None:
-    module, constant = THRESHOLDS[name]
     for params in SMALL[name]:
         problem = optgap.generate(name, seed=seed, **params)
         for policy in FAMILIES[name].policies:
             answers = []
             for threshold in (0, 10**9):
                 with pytest.MonkeyPatch.context() as patch:
-                    patch.setattr(importlib.import_module(module), constant, threshold)
+                    patch.setattr(f"{ENGINES[name]}.UP_TO", Interpreted(*[threshold] * 4))
                     result = optgap.run(problem, policy, seed=seed)
                 document = result.to_json()
                 answers.append((document["objective"], document["solution"]))

@@ -18,7 +18,8 @@ import json, time
 from optgap import generate, run
 from optgap.models.clock import COMPILING
 from optgap.heuristics.placement import engine
-engine.INTERPRETED_CELLS = 0
+from optgap.models.compiled import Interpreted
+engine.UP_TO = Interpreted(placement_cells=0)
 began, problem = time.monotonic(), generate("placement", "small")
 before = COMPILING.working() - time.monotonic()
 result = run(problem, policy="pwr", time_limit={limit})
@@ -43,13 +44,19 @@ def test_the_clock_stands_still_while_anything_is_compiled() -> None:
     assert timer.working() > end
 
 
-def test_who_listens_is_told_of_every_function_until_it_leaves() -> None:
-    timer, told = CompileTimer(), list[int]()
+def test_who_listens_is_told_how_many_of_how_many_until_it_leaves() -> None:
+    timer, told = CompileTimer(), list[str]()
     with timer.telling(told.append):
-        timer.begin()
-        timer.begin()
-    timer.begin()
-    assert told == [1, 2]
+        timer.begin()  # not one of ours
+        timer.begin("advance", ["start", "leave"])
+        timer.begin("start")
+        timer.begin("start")  # for other types
+        timer.begin("score", ["start", "rank"])
+    timer.begin("rank")
+    assert told == [
+        f"compiling, once: {done} of {total} kernels"
+        for done, total in ((1, 3), (2, 3), (2, 3), (3, 5))
+    ]
 
 
 def test_a_limit_without_compiling_runs_out() -> None:

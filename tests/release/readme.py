@@ -25,13 +25,13 @@ from pathlib import Path
 
 from clean import ROOT, Clean, cloned
 
-README = ROOT / "README.md"
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```\n", re.MULTILINE | re.DOTALL)
-INLINE = re.compile(r"`((?:optgap|pip install|make) [^`]+)`")
-LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
+sys.path.insert(0, str(ROOT / "tests"))  # run as a script, not by pytest
+import pages
 
-NODES = "sn,cpu_milli,memory_mib,gpu,model\nn0,64000,262144,2,G2\nn1,64000,262144,2,G2\n"
-TASKS = "name,cpu_milli,memory_mib,num_gpu,gpu_milli\nt0,4000,8192,1,500\nt1,4000,8192,1,1000\n"
+README = ROOT / "README.md"
+FILES = ("placement.md", "sweep.md")
+"""Pages of the documentation that show the files which the README names."""
+LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 
 
 @dataclass(frozen=True)
@@ -42,33 +42,16 @@ class Step:
     text: str
 
 
-def steps(markdown: str) -> Iterator[Step]:
+def steps() -> Iterator[Step]:
     """What is to be typed, from top to bottom."""
-    place = 0
-    for fence in FENCE.finditer(markdown):
-        yield from _inline(markdown[place : fence.start()])
-        place = fence.end()
-        kind, code = fence.groups()
-        if kind == "sh":
-            yield from (Step("sh", line) for line in _lines(code))
-        elif kind == "python":
-            yield Step("python", code)
-    yield from _inline(markdown[place:])
-
-
-def _lines(code: str) -> Iterator[str]:
-    for line in code.replace("\\\n", " ").splitlines():
-        words = shlex.split(line, comments=True)
-        if words:
-            yield shlex.join(words)
-
-
-def _inline(text: str) -> Iterator[Step]:
-    for command in INLINE.findall(text):
-        words = shlex.split(command)
-        # a command that is only named, `optgap solve`, is asked for its help
-        named = words[0] == "optgap" and len(words) == 2 and words[1] in ("solve", "bound", "fit")
-        yield Step("sh", shlex.join([*words, "--help"] if named else words))
+    for item in pages.read(README):
+        if isinstance(item, pages.Script):
+            yield Step("python", item.text)
+        elif isinstance(item, pages.Command):
+            words = item.words
+            # a command that is only named, `optgap solve`, is asked for its help
+            named = item.inline and len(words) == 2 and words[1] in ("solve", "bound", "fit")
+            yield Step("sh", shlex.join([*words, "--help"] if named else words))
 
 
 class Reader(Clean):
@@ -85,10 +68,10 @@ class Reader(Clean):
         cloned(self.clone)
         pip = ["python", "-m", "pip", "wheel", "--quiet", "--no-deps"]
         self.checked([*pip, "--wheel-dir", str(self.wheels), str(self.clone)])
-        grids = FENCE.findall((ROOT / "docs" / "sweep.md").read_text())
-        (self.here / "grid.toml").write_text(next(code for kind, code in grids if kind == "toml"))
-        (self.here / "NODES.csv").write_text(NODES)
-        (self.here / "TASKS.csv").write_text(TASKS)
+        for page in FILES:
+            for item in pages.read(ROOT / "docs" / page):
+                if isinstance(item, pages.File):
+                    (self.here / item.name).write_text(item.text)
 
     def do(self, step: Step) -> subprocess.CompletedProcess[str]:
         """Take one step."""
@@ -134,7 +117,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="optgap-readme-") as place:
         reader = Reader(shutil.which(given.python) or given.python, Path(place))
         reader.settle()
-        for step in dict.fromkeys(steps(markdown)):
+        for step in dict.fromkeys(steps()):
             if given.no_make and step.text.startswith("make "):
                 continue
             started = time.monotonic()

@@ -157,7 +157,7 @@ def test_an_absurd_number_is_refused_in_a_line_or_computed_with(family: str) -> 
     document = sample(family).to_json()
     for holder, key in list(places(document)):
         usual = holder[key]
-        for absurd in (9e18, 1e300):
+        for absurd in (5e-324, 1e12, 9e18, 1e300):
             holder[key] = int(absurd) if isinstance(usual, int) else absurd
             problem, refusal = read(document)
             assert "\n" not in refusal

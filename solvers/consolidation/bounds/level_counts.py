@@ -134,6 +134,7 @@ def server_limit(instance: Instance, bound: float, watts: float, gpus: int) -> i
     if not math.isfinite(watts):
         return most
     if each <= 0:
-        return min(most, max(least, int(watts / float(instance.least_watts.min())) + 1))
+        gpu_w = float(instance.least_watts.min())
+        return min(most, max(least, int(min(most, watts / gpu_w)) + 1))
     without = bound - each * least
-    return max(least, min(most, int((watts - without) / each + 1e-9)))
+    return max(least, int(min(most, (watts - without) / each + 1e-9)))

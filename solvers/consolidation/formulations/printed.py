@@ -2,109 +2,123 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Outcome, Status
 from optgap.solvers.backends import solve
-from optgap.solvers.backends.linear import FloatArray, LinearBuilder, LinearModel
 from optgap.solvers.consolidation.instance import instance_of
+from optgap.solvers.formulation import Formulation, Program, Stopped, chosen, with_info
 
 MOST_LITERALS = 200_000
 GAP, UNSURE = 1e-7, 5e-7
 """How far from the optimum a solver may stop, and how far its proofs are trusted; relative."""
 
 
-class Printed:
-    """Variables x_lij, y_ij, z_i, f_ij and o_li in that order, and the rows by equation."""
+def formulation(
+    problem: ConsolidationProblem, *, limits: Limits | None = None, big_m: bool = True
+) -> Formulation:
+    """CATS, Eq. 6-14: min power, with x_l_i_j, y_i_j, z_i, f_i_j; o_l_i where tasks are gangs.
 
-    def __init__(self, problem: ConsolidationProblem, big_m: bool, limits: Limits) -> None:
-        self.problem, self.big_m = problem, big_m
-        self.stopped: Termination | None = None
-        self.builder = LinearBuilder()
-        b, gpus, tasks = self.builder, range(len(problem.places)), range(len(problem))
-        self.x = {(ell, g): b.variable(upper=1, integer=True) for ell in tasks for g in gpus}
-        self.y = [b.variable(upper=1, integer=True, cost=self._line(g).static_w) for g in gpus]
-        self.z = [b.variable(upper=1, integer=True, cost=s.static_w) for s in problem.servers]
-        self.f = [b.variable(cost=self._line(g).slope_w_per_mhz) for g in gpus]
+    Parameters
+    ----------
+    big_m: (14) with M = f_max as printed; else (14'), equal at x = 1 and tighter at x = 0.
+
+    Raises
+    ------
+    InputError: for a problem too large to write down, or power that follows utilisation.
+    Stopped: at a limit.
+    """
+    if len(problem) * len(problem.places) > MOST_LITERALS:
+        found = NoQuote(f"{len(problem)} tasks on {len(problem.places)} GPUs")
+        raise InputError("printed", "tasks", found, f"at most {MOST_LITERALS} pairs")
+    instance = instance_of(problem)  # refuses util_scaled
+    program, x = power(problem, big_m, limits)
+
+    def decode(values: Mapping[str, float]) -> Any:
+        places: list[list[int]] = [[] for _ in problem.tasks]
+        for ell, i, j in chosen(values, x):
+            places[ell].append(problem.numbers[i, j])
+        return instance.solution([tuple(gpus) for gpus in places])
+
+    return Formulation(program, decode)
+
+
+def power(
+    problem: ConsolidationProblem, big_m: bool, limits: Limits | None
+) -> tuple[Program, dict[Any, Any]]:
+    """The program, and x_lij by (task, server, GPU in it)."""
+    m = Program("CATS", limits=limits)
+    tasks, servers, gpus = range(len(problem)), range(len(problem.servers)), problem.places
+    kind = {(i, j): int(problem.gpu_kind[problem.numbers[i, j]]) for i, j in gpus}
+    gpu = {(i, j): problem.kinds[k] for (i, j), k in kind.items()}
+    d = [task.memory_gb for task in problem.tasks]
+    v = [task.gpus for task in problem.tasks]
+
+    x = {(ell, i, j): m.binary(f"x_{ell}_{i}_{j}") for ell in tasks for i, j in gpus}
+    y = {(i, j): m.binary(f"y_{i}_{j}") for i, j in gpus}
+    z = [m.binary(f"z_{i}") for i in servers]
+    f = {(i, j): m.continuous(f"f_{i}_{j}") for i, j in gpus}
+
+    for ell in tasks:
+        m.row(f"gpus_7_{ell}", m.sum(x[ell, i, j] for i, j in gpus) == v[ell])
+        if problem.rules.gang == "server" and v[ell] > 1:
+            o = [m.binary(f"o_{ell}_{i}") for i in servers]
+            m.row(f"gang_{ell}", m.sum(o) == 1)
+            for i in servers:
+                here = m.sum(x[ell, i, j] for k, j in gpus if k == i)
+                m.row(f"gang_{ell}_{i}", here == v[ell] * o[i])
+    for i, j in gpus:
+        c = gpu[i, j].memory_gb
+        m.row(f"memory_8_{i}_{j}", m.sum(d[ell] * x[ell, i, j] for ell in tasks) <= c * y[i, j])
         for ell in tasks:
-            self._placed(ell)
-        for g in gpus:
-            self.stopped = self.stopped or limits.stop
-            if self.stopped is not None:
-                return  # half a model is none
-            self._held(g)
-            self._clock(g)
-        for i in range(len(problem.servers)):
-            own = [self.y[g] for g in gpus if problem.places[g][0] == i]
-            b.row([(self.z[i], 1.0), *((y, -1.0) for y in own)], upper=0)  # (11)
-
-    def _kind(self, g: int) -> int:
-        return int(self.problem.gpu_kind[g])
-
-    def _line(self, g: int):  # type: ignore[no-untyped-def]
-        return self.problem.kinds[self._kind(g)].power
-
-    def _placed(self, ell: int) -> None:
-        """(7), and one server for all GPUs of a task where the rules say so."""
-        problem, b, v = self.problem, self.builder, self.problem.tasks[ell].gpus
-        gpus = range(len(problem.places))
-        b.row([(self.x[ell, g], 1.0) for g in gpus], v, v)
-        if problem.rules.gang == "server" and v > 1:
-            inside = [b.variable(upper=1, integer=True) for _ in problem.servers]
-            b.row([(o, 1.0) for o in inside], 1, 1)
-            for i, o in enumerate(inside):
-                own = [(self.x[ell, g], 1.0) for g in gpus if problem.places[g][0] == i]
-                b.row([*own, (o, -float(v))], 0, 0)
-
-    def _held(self, g: int) -> None:
-        """(8)-(10), and the capacity rows."""
-        problem, b = self.problem, self.builder
-        memory = problem.kinds[self._kind(g)].memory_gb
-        tasks = range(len(problem))
-        b.row(
-            [
-                *((self.x[ell, g], problem.tasks[ell].memory_gb) for ell in tasks),
-                (self.y[g], -memory),
-            ],
-            upper=0,
-        )
+            m.row(f"gpu_on_9_{ell}_{i}_{j}", x[ell, i, j] <= y[i, j])
+        m.row(f"server_on_10_{i}_{j}", y[i, j] <= z[i])
+        for t, u in enumerate(problem.rows / problem.limit_micro):
+            used = m.sum(float(u[ell]) * x[ell, i, j] for ell in tasks)
+            m.row(f"capacity_{t}_{i}_{j}", used <= y[i, j])
+    for i in servers:
+        m.row(f"server_off_11_{i}", z[i] <= m.sum(y[k, j] for k, j in gpus if k == i))
+    for i, j in gpus:
+        f_min, f_max = gpu[i, j].f_min_mhz, gpu[i, j].f_max_mhz
+        m.row(f"f_min_13_{i}_{j}", f_min * y[i, j] <= f[i, j])
+        m.row(f"f_max_13_{i}_{j}", f[i, j] <= f_max * y[i, j])
         for ell in tasks:
-            b.row([(self.x[ell, g], 1.0), (self.y[g], -1.0)], upper=0)
-        b.row([(self.y[g], 1.0), (self.z[problem.places[g][0]], -1.0)], upper=0)
-        for row in problem.rows:
-            terms = [(self.x[ell, g], float(row[ell]) / problem.limit_micro) for ell in tasks]
-            b.row([*terms, (self.y[g], -1.0)], upper=0)
+            floor = problem.floors_mhz[kind[i, j]][ell]  # f_max κ_l^(-1/β)
+            big = f_max if big_m else floor
+            m.row(f"sla_14_{ell}_{i}_{j}", f[i, j] >= floor - big * (1 - x[ell, i, j]))
+        if steps := gpu[i, j].frequencies_mhz:
+            s = [m.binary(f"s_{i}_{j}_{k}") for k in range(len(steps))]
+            m.row(f"one_clock_{i}_{j}", m.sum(s) == y[i, j])
+            clock = m.sum(mhz * s[k] for k, mhz in enumerate(steps))
+            m.row(f"clock_{i}_{j}", f[i, j] == clock)
 
-    def _clock(self, g: int) -> None:
-        """(13) and (14); with discrete clocks one of them is chosen."""
-        problem, b = self.problem, self.builder
-        kind = problem.kinds[self._kind(g)]
-        b.row([(self.f[g], 1.0), (self.y[g], -kind.f_min_mhz)], lower=0)
-        b.row([(self.f[g], 1.0), (self.y[g], -kind.f_max_mhz)], upper=0)
-        for ell in range(len(problem)):
-            least = problem.floors_mhz[self._kind(g)][ell]
-            big = kind.f_max_mhz if self.big_m else least
-            b.row([(self.f[g], 1.0), (self.x[ell, g], -big)], lower=least - big)
-        if kind.frequencies_mhz:
-            steps = [b.variable(upper=1, integer=True) for _ in kind.frequencies_mhz]
-            b.row([*((s, 1.0) for s in steps), (self.y[g], -1.0)], 0, 0)
-            clocks = [(s, -f) for s, f in zip(steps, kind.frequencies_mhz, strict=True)]
-            b.row([(self.f[g], 1.0), *clocks], 0, 0)
+    P_srv = [server.static_w for server in problem.servers]
+    P_gpu = {place: gpu_power(m, problem, place, x, y, f) for place in gpus}
+    m.objective("power_6", m.sum(P_srv[i] * z[i] for i in servers) + m.sum(P_gpu.values()))
+    return m, x
 
-    def model(self) -> LinearModel:
-        """The arrays."""
-        return self.builder.build()
 
-    def places(self, values: FloatArray) -> list[tuple[int, ...]]:
-        """GPUs by task."""
-        gpus = range(len(self.problem.places))
-        return [
-            tuple(g for g in gpus if values[self.x[ell, g]] > 0.5)
-            for ell in range(len(self.problem))
-        ]
+def gpu_power(
+    m: Program, problem: ConsolidationProblem, place: tuple[int, int], x: Any, y: Any, f: Any
+) -> Any:
+    """P_gs + α f of a GPU; of residents with lines of their own the highest."""
+    kind = problem.kinds[int(problem.gpu_kind[problem.numbers[place]])]
+    if not any(task.power for task in problem.tasks):
+        return kind.power.static_w * y[place] + kind.power.slope_w_per_mhz * f[place]
+    i, j = place
+    P = m.continuous(f"P_{i}_{j}")
+    for ell, task in enumerate(problem.tasks):
+        line = task.power or kind.power
+        clock = f[place] - kind.f_max_mhz * (1 - x[ell, i, j])
+        watts = line.static_w * x[ell, i, j] + line.slope_w_per_mhz * clock
+        m.row(f"line_{ell}_{i}_{j}", watts <= P)
+    return P
 
 
 def printed(
@@ -122,51 +136,35 @@ def printed(
     Parameters
     ----------
     backend: ``highs``, ``cbc``, ``scip`` or ``scipy``.
-    big_m: (14) with M = f_max as printed; else (14'), equal at x = 1 and tighter at x = 0.
+    big_m: see `formulation`.
 
     Raises
     ------
-    InputError: for a problem too large to write down, or tasks with power lines of their own.
+    InputError: as `formulation`, and for a back end that is not there.
     """
-    if len(problem) * len(problem.places) > MOST_LITERALS:
-        found = NoQuote(f"{len(problem)} tasks on {len(problem.places)} GPUs")
-        raise InputError("printed", "tasks", found, f"at most {MOST_LITERALS} pairs")
-    if any(task.power is not None for task in problem.tasks):
-        found = NoQuote("tasks with power lines of their own")
-        raise InputError("printed", "tasks", found, "power that depends on the GPU alone")
-    formulation = Printed(problem, big_m, limits)
-    if formulation.stopped is not None:
-        message = "stopped while the model was written"
-        return Outcome(None, Status.NO_SOLUTION, formulation.stopped, message=message)
-    solved = solve(formulation.model(), backend=backend, limits=limits, gap=GAP, seed=seed)
-    info = {"variables": formulation.model().variables, "rows": formulation.model().rows}
-    if solved.values is None:
-        return Outcome(
-            None,
-            solved.status,
-            solved.termination,
-            bound=_below(solved.bound),
-            bound_by=solved.solver or None,
-            info=info,
-            message=solved.message,
-        )
-    instance = instance_of(problem)
-    places = formulation.places(solved.values)
-    solution = instance.solution(places)
-    if problem.check(solution):  # within the solver's tolerance, beyond ours
-        status = Status.NO_SOLUTION if solved.bound is None else Status.BOUND_ONLY
-        message = f"{solved.solver} overfills a GPU by its tolerance"
-        return Outcome(None, status, solved.termination, bound=_below(solved.bound),
-                       bound_by=solved.solver, info=info, message=message)  # fmt: skip
-    return Outcome(
-        solution,
-        solved.status,
-        solved.termination,
-        claimed=instance.total(places),
-        bound=_below(solved.bound),
-        bound_by=solved.solver,
-        info=info,
+    try:
+        written = formulation(problem, limits=limits, big_m=big_m)
+    except Stopped as stopped:
+        return stopped.outcome
+    solved = solve(written.linear, backend=backend, limits=limits, gap=GAP, seed=seed)
+    bound, by = _below(solved.bound), solved.solver or None
+    outcome = Outcome(
+        None, solved.status, solved.termination, bound=bound, bound_by=by, message=solved.message
     )
+    if solved.values is not None:
+        solution = written.solution(solved.values.tolist())
+        if problem.check(solution):  # within the solver's tolerance, beyond ours
+            status = Status.NO_SOLUTION if solved.bound is None else Status.BOUND_ONLY
+            message = f"{solved.solver} overfills a GPU by its tolerance"
+            outcome = Outcome(
+                None, status, solved.termination, bound=bound, bound_by=by, message=message
+            )
+        else:
+            claimed = instance_of(problem).total([a.gpus for a in solution.assignments])
+            outcome = Outcome(
+                solution, solved.status, solved.termination, claimed, bound=bound, bound_by=by
+            )
+    return with_info(outcome, written)
 
 
 def _below(bound: float | None) -> float | None:

@@ -24,6 +24,8 @@ COMMANDS = {
     "bound": "prove a bound, without a solution",
     "run": "run one online policy",
     "check": "the referee's verdict on a solution",
+    "export": "write the paper's formulation as an LP or MPS file, for other solvers",
+    "import": "read another solver's solution back, through the referee",
     "compare": "every policy's gap to the best proven bound",
     "explain": "a policy's gap in parts: unproven, price of being online, price of the heuristic",
     "report": "one page of HTML from any result files, which needs nothing but itself",
@@ -48,6 +50,17 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         SMALL,
         "optgap run problem.json --policy fgd -o solution.json",
         "optgap check problem.json solution.json",
+    ),
+    "export": (
+        "optgap generate queueing --preset small --size 5 -o problem.json",
+        "optgap export problem.json -o model.lp",
+        "optgap export problem.json -o model.mps --json -",
+    ),
+    "import": (
+        "optgap generate coscheduling --size 2 -o problem.json",
+        "optgap export problem.json -o model.lp",
+        "highs model.lp --solution_file model.sol",
+        "optgap import problem.json model.sol -o solution.json",
     ),
     "compare": (
         "optgap compare placement --preset small --size 20 --plot gaps.png",

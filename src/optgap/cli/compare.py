@@ -67,6 +67,15 @@ def command(
             help="a saved fit to put into the problem: gaps get an interval; repeatable",
         ),
     ] = None,
+    profiles: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--profile",
+            metavar="CSV",
+            help="measurements: fits what the family needs, for the preset to rest on; repeatable",
+        ),
+    ] = None,
+    columns: opt.Columns = None,
     samples: Annotated[
         int | None,
         typer.Option("--samples", metavar="N", help="draws from the fit's covariance (20)"),
@@ -106,6 +115,8 @@ def command(
                 "--policies": policies != "all" or None,
                 "--methods": methods != "auto" or None,
                 "--model": models or None,
+                "--profile": profiles or None,
+                "--column": columns or None,
                 "--samples": samples,
                 "--level": level,
                 "--parts": parts or None,
@@ -115,7 +126,8 @@ def command(
     if size is not None:
         given["size"] = str(size)
     work: Callable[..., Answer]
-    drawn = _drawn(models or [], samples, level, sweep)
+    fits = _fits(subject, profiles or [], columns or [], models or [], sweep, seed, quiet)
+    drawn = _drawn(fits, samples, level, sweep)
     beside: Iterable[str] = ()
     if is_file(subject):
         refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
@@ -186,8 +198,44 @@ def _overview(out: Output, seed: int, time_limit: float | None, plot: str | None
     return exit_code([answer.termination])
 
 
+def _fits(
+    subject: str,
+    profiles: list[str],
+    columns: list[str],
+    models: list[str],
+    sweep: str | None,
+    seed: int,
+    quiet: bool,
+) -> list[Any]:
+    """The fits that the problem is to rest on: saved ones, or those made to profiles."""
+    from optgap.cli.subjects import is_file
+    from optgap.models.errors import InputError, NoQuote
+    from optgap.parameters import assignments
+
+    wanted = assignments(columns, "--column")
+    if not profiles:
+        if wanted:
+            raise InputError("--column", "", NoQuote("it without --profile"), "a profile")
+        return models
+    for option, value in (("--model", models), ("--sweep", sweep)):
+        if value:
+            raise InputError("--profile", "", NoQuote(f"it beside {option}"), "one of the two")
+    if is_file(subject):
+        raise InputError("--profile", "", NoQuote("it beside a problem file"), "a family")
+    from optgap.fitting.readers import read_profiles
+    from optgap.profiling import fits_for
+
+    fits = fits_for(subject, read_profiles(profiles, columns=wanted), seed)
+    if not quiet:
+        from optgap.models.performance.saved import read_fit
+
+        for report in fits:
+            print(read_fit(report).described)
+    return fits
+
+
 def _drawn(
-    models: list[str], samples: int | None, level: float | None, sweep: str | None
+    models: list[Any], samples: int | None, level: float | None, sweep: str | None
 ) -> Callable[..., UncertainComparison] | None:
     """What compares under the uncertainty of fits; None where no fit is given."""
     from optgap.models.errors import InputError, NoQuote

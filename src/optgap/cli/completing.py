@@ -88,6 +88,11 @@ def methods(*more: str) -> Completer:
     return lambda ctx, incomplete: _called(ctx, "methods", incomplete, more)
 
 
+def formulations(*more: str) -> Completer:
+    """The same for formulations."""
+    return lambda ctx, incomplete: _called(ctx, "formulations", incomplete, more)
+
+
 def presets(ctx: typer.Context, incomplete: str) -> Offers:
     """Presets of the family in question, and their parameters in parentheses."""
     return _called(ctx, "presets", incomplete)
@@ -194,6 +199,7 @@ def _settable(ctx: typer.Context) -> Known:
         ("policies", "policy"),
         ("methods", "methods"),
         ("methods", "method"),
+        ("formulations", "formulation"),
         ("presets", "preset"),
     )
     known: Known = {}

@@ -18,6 +18,7 @@ TABLES: tuple[tuple[Role, str], ...] = (
     ("presets", "preset"),
     ("policies", "policy"),
     ("methods", "method"),
+    ("formulations", "formulation"),
 )
 
 
@@ -110,6 +111,7 @@ def _document(spec: FamilySpec) -> dict[str, Any]:
         "policies": _list(spec, "policies"),
         "installed_policies": {n: p.value for n, p in installed_policies(spec.name).items()},
         "methods": _list(spec, "methods"),
+        "formulations": _list(spec, "formulations"),
     }
 
 

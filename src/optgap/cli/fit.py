@@ -12,7 +12,7 @@ from optgap.fitting import ESTIMATORS
 from optgap.models.errors import InputError, NoQuote, one_of
 
 DEVICES = "device-power"
-"""Idle and full power by GPU model: a table read off the samples rather than a fit."""
+"""Two levels, of which nothing is held out; a file that ends in .csv gets them as a table."""
 
 if TYPE_CHECKING:
     from optgap.cli.work import Output
@@ -30,7 +30,7 @@ def command(
         list[str],
         typer.Argument(
             metavar="[MODEL] CSV",
-            help=f"a model, then profiles; models: {', '.join([*ESTIMATORS, DEVICES])}",
+            help=f"a model, then profiles; models: {', '.join(ESTIMATORS)}",
             autocompletion=completing.models,
         ),
     ],
@@ -65,6 +65,7 @@ def command(
     drop: Annotated[
         bool, typer.Option("--drop-missing", help="leave out rows with missing values")
     ] = False,
+    columns: opt.Columns = None,
     strict: opt.Strict = True,
     settings: opt.Settings = None,
     output: Annotated[
@@ -78,20 +79,23 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
+    from optgap.fitting.workflow import usual_groups
     from optgap.parameters import assignments
 
     _require_outputs(json, output, plot)
     given = assignments(settings or [], "--set")
     model, files = _split(arguments, auto or look)
-    table = _table(files, assignments(units or [], "--unit"), strict, conditions or [], mean)
+    named = {
+        "columns": assignments(columns or [], "--column"),
+        "units": assignments(units or [], "--unit"),
+    }
+    table = _table(files, named, strict, conditions or [], mean)
     out = Output(json, quiet)
     if look:
         return _audit(out, table, by)
     if drop_suspects:
         table = _without_suspects(table, by)
-    if model == DEVICES:
-        return _devices(out, table, output)
-    split = _split_of(cv, leave_out, extrapolate, seed)
+    split = None if model == DEVICES else _split_of(cv, leave_out, extrapolate, seed)
     if drop:
         table = _dropped(table, model)
     if auto:
@@ -99,6 +103,7 @@ def command(
             raise InputError("--set", "", NoQuote("settings"), "none beside --auto")
         by = by or _groups(table)
         model, given = _ranked(out, table, by, split, seed)
+    by = usual_groups(table, model, by)
     return _fit(out, _estimator(model, given, seed), table, by, split, output, plot)
 
 
@@ -120,13 +125,16 @@ def _fit(
     plot: str | None,
 ) -> int:
     """Fit, and hand the report to whoever asked."""
+    from optgap.fitting.devices import device_csv
     from optgap.fitting.plots import save_plot
     from optgap.fitting.workflow import report_of
-    from optgap.models.jsonio import dump_json
+    from optgap.models.jsonio import dump_json, write_text
 
     report = report_of(estimator, table, by, split)
     # files first: a reader of the text who has seen enough (| head) closes the pipe
-    if output is not None:
+    if output is not None and estimator.name == DEVICES and output.endswith(".csv"):
+        write_text(output, device_csv(report.fit))
+    elif output is not None:
         dump_json(output, report.to_json())
     if plot is not None:
         save_plot(plot, report)
@@ -157,33 +165,13 @@ def _without_suspects(table: Profile, by: str | None) -> Profile:
     return table.take(rows).noting(f"{len(suspects)} suspect rows left out")
 
 
-def _devices(out: Output, table: Profile, output: str | None) -> int:
-    """Idle and full power by GPU model; saved as CSV for placement problems, or as JSON."""
-    from optgap.fitting.devices import device_csv, device_document, device_power
-    from optgap.models.jsonio import dump_json, write_text
-
-    found = device_power(table)
-    rows = [
-        (name, f"{idle:.1f}", f"{found['gpu_full_w'][name]:.1f}")
-        for name, idle in found["gpu_idle_w"].items()
-    ]
-    out.table(("GPU model", "idle W", "full W"), rows, right=(1, 2))
-    if output is not None:
-        if output.endswith(".csv"):
-            write_text(output, device_csv(found))
-        else:
-            dump_json(output, device_document(table))
-    out.document(device_document(table) if out.json is not None else {})
-    return 0
-
-
 def _split(arguments: list[str], auto: bool) -> tuple[str, list[str]]:
     """The model's name and the files."""
     if auto:
         return "", arguments
     model, files = arguments[0], arguments[1:]
-    if model not in ESTIMATORS and model != DEVICES:
-        names = one_of([*ESTIMATORS, DEVICES], "one of {}, or --auto")
+    if model not in ESTIMATORS:
+        names = one_of(ESTIMATORS, "one of {}, or --auto")
         raise InputError("fit", "MODEL", model, names)
     if not files:
         raise InputError("fit", "CSV", NoQuote("nothing"), "a profile to fit to")
@@ -191,12 +179,16 @@ def _split(arguments: list[str], auto: bool) -> tuple[str, list[str]]:
 
 
 def _table(
-    files: list[str], units: dict[str, str], strict: bool, conditions: list[str], mean: str | None
+    files: list[str],
+    named: dict[str, dict[str, str]],
+    strict: bool,
+    conditions: list[str],
+    mean: str | None,
 ) -> Profile:
     from optgap.fitting.prepare import mean_over, where
     from optgap.fitting.readers import read_profiles
 
-    table = read_profiles(files, units=units, strict=strict)
+    table = read_profiles(files, **named, strict=strict)
     for condition in conditions:
         table = where(table, condition)
     return table if mean is None else mean_over(table, mean, "frequency_mhz")
@@ -233,11 +225,11 @@ def _dropped(table: Profile, model: str) -> Profile:
     from optgap.fitting import make_estimator
     from optgap.fitting.prepare import drop_missing
     from optgap.fitting.profile import QUANTITIES
+    from optgap.fitting.workflow import complete
 
-    if not model:
-        return drop_missing(table, list(QUANTITIES))
-    estimator = make_estimator(model)
-    return drop_missing(table, [*estimator.needs, estimator.response, "time_s", "power_w"])
+    return (
+        complete(table, make_estimator(model)) if model else drop_missing(table, list(QUANTITIES))
+    )
 
 
 def _groups(table: Profile) -> str | None:

@@ -24,6 +24,7 @@ def command(
     preset: opt.Preset = None,
     size: opt.Size = None,
     settings: opt.Settings = None,
+    columns: opt.Columns = None,
     strict: opt.Strict = True,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
@@ -32,6 +33,7 @@ def command(
     verbose: opt.Verbose = False,
     **files: str | list[str] | None,
 ) -> int:
+    from optgap.making import MODELS, fitted
     from optgap.models.jsonio import dump_json
     from optgap.parameters import assignments
 
@@ -41,16 +43,29 @@ def command(
     given: dict[str, Any] = dict(assignments(settings or [], "--set"))
     given.setdefault("strict", strict)
     spec = family(name, "FAMILY")
-    given_files = {key: path for key, path in files.items() if path}
-    if given_files:
-        problem = _from_files(spec, given_files, given, preset, size, seed)
+    wanted = assignments(columns or [], "--column")
+    given_files: dict[str, Any] = {key: path for key, path in files.items() if path}
+    if any(key not in MODELS for key in given_files) or _document(spec, given_files):
+        problem = _from_files(spec, given_files, given, preset, size, seed, wanted)
     else:
-        problem = _from_preset(spec, preset, size, given, seed)
+        models = [path for paths in given_files.values() for path in paths]
+        problem = fitted(_from_preset(spec, preset, size, given, seed), models, seed)
     for path in dict.fromkeys((output, target) if output != "-" else (target,)):
         dump_json(path, problem.to_json())
     if not quiet and target != "-" and output != "-":
         print(problem)
+        for fit in problem.fits:
+            print(f"  {fit.described}")
     return 0
+
+
+def _document(spec: Any, files: dict[str, Any]) -> bool:
+    """Whether models are given that are no fits: what elastic jobs train, in a file of its own."""
+    from optgap.models.jsonio import load_json
+    from optgap.models.performance.saved import SCHEMA
+
+    paths = files.get("models", []) if "models" in spec.files else []
+    return any(load_json(path).get("schema") != SCHEMA for path in paths)
 
 
 def _from_preset(
@@ -73,9 +88,12 @@ def _from_files(
     preset: str | None,
     size: int | None,
     seed: int,
+    columns: dict[str, str],
 ) -> Any:
+    from optgap.making import named, require_models, with_columns
     from optgap.models.errors import InputError, NoQuote
 
+    files = named(spec, files)
     for option, value in (("--preset", preset), ("--size", size)):
         if value is not None:
             raise InputError(option, "", NoQuote("it beside CSV files"), "one or the other")
@@ -90,7 +108,8 @@ def _from_files(
     for key in list(spec.files)[: spec.needed]:
         if key not in files:
             raise InputError(f"--{key}", "", NoQuote("nothing"), "a CSV file")
-    return spec.from_tables(files, given, seed)
+    require_models(spec, files)
+    return spec.from_tables(with_columns(spec, files, columns), given, seed)
 
 
 opt.with_files(command, file_options(outgoing=False))

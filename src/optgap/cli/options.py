@@ -68,6 +68,15 @@ Method = Annotated[
         autocompletion=completing.methods("auto"),
     ),
 ]
+Formulation = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        metavar="M",
+        help="the formulation, see `optgap families`; auto is the family's first",
+        autocompletion=completing.formulations("auto"),
+    ),
+]
 Methods = Annotated[
     str,
     typer.Option(
@@ -105,6 +114,14 @@ Settings = Annotated[
         metavar="KEY=VALUE",
         help="set a parameter; repeatable",
         autocompletion=completing.settings,
+    ),
+]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="THEIRS=OURS[:UNIT]",
+        help="what a column is called and measured in, as watts=power_w:kW; repeatable",
     ),
 ]
 Strict = Annotated[

@@ -107,10 +107,8 @@ def _progress(quiet: bool) -> Iterator[Progress]:
                 parts.append(f"bound {number(bound)}")
             status.update(" · ".join(parts).replace("[", r"\["))
 
-        def compiling(functions: int) -> None:
-            status.update(
-                f"{time.monotonic() - started:.0f} s · compiling, once: {functions} kernels"
-            )
+        def compiling(line: str) -> None:
+            status.update(f"{time.monotonic() - started:.0f} s · {line}")
 
         with COMPILING.telling(compiling):
             yield tell

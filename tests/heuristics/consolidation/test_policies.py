@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from strategies_consolidation import consolidation_problems, micro
 
 from optgap.heuristics.consolidation import CUSTOM, POLICIES
+from optgap.heuristics.consolidation.clocks import stepped
 from optgap.heuristics.consolidation.fgd import fragmentation, typical
+from optgap.heuristics.consolidation.kernels import correlate
 from optgap.heuristics.consolidation.regret import regrets
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
-from optgap.models.consolidation.clocks import stepped
-from optgap.models.consolidation.clockwork import correlate
 from optgap.models.consolidation.engine import State
 from optgap.models.consolidation.presets import cats_testbed, pai
 from optgap.models.consolidation.problem import Rules
@@ -59,10 +59,15 @@ def test_correlations_are_pearsons() -> None:
     state.put(2, [1])
     means, rhos = np.zeros(2), np.zeros(2)
     correlate(
-        np.array([0, 1]), problem.tasks[1].util_percent, state.held, state.count, state.series,
-        state.offset, state.length, state.progress, state.since, state.rate, 0.0, 1.0, False,
-        100.0, means, rhos,
-    )  # fmt: skip
+        state.tables,
+        np.array([0, 1]),
+        problem.tasks[1].util_percent,
+        0.0,
+        False,
+        100.0,
+        means,
+        rhos,
+    )
     assert rhos.tolist() == pytest.approx([-1, 0])
     assert means.tolist() == pytest.approx([50, 35])
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optgap.heuristics.consolidation.choosing import require, run
+from optgap.heuristics.consolidation.selection import require, run
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.engine import Choice, State
 from optgap.models.consolidation.tasks import FloatArray

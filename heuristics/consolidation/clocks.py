@@ -1,11 +1,11 @@
-"""What clocks do: stay at f_max, go down as Algorithm 4 has it, or to the lowest that κ allows."""
+"""Rules for clocks beside the lowest that κ allows: f_max always, and CATS, Algorithm 4."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from optgap.models.consolidation.cluster import EQUAL_MHZ, GpuKind
-from optgap.models.consolidation.engine import ClockRule, State
+from optgap.models.consolidation.engine import ClockRule, State, lowest
 from optgap.models.errors import InputError
 
 MARGIN = 0.95
@@ -18,12 +18,6 @@ MOST_STEPS = 20_000
 def highest(state: State, gpu: int, present: float) -> list[tuple[float, float]]:
     """f_max, always."""
     return [(0.0, state.problem.kinds[int(state.problem.gpu_kind[gpu])].f_max_mhz)]
-
-
-def lowest(state: State, gpu: int, present: float) -> list[tuple[float, float]]:
-    """The lowest clock that keeps every resident's κ (14')."""
-    floors = state.problem.floors_mhz[int(state.problem.gpu_kind[gpu])]
-    return [(0.0, max(floors[ell] for ell in state.residents(gpu)))]
 
 
 def adaptation(delta_mhz: float, instant: bool, contention_aware: bool) -> ClockRule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgap.heuristics.consolidation.choosing import awake_first, noisy_means, require, run
+from optgap.heuristics.consolidation.selection import awake_first, noisy_means, require, run
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.engine import State
 from optgap.models.consolidation.tasks import FloatArray

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from optgap.models.compiled import interpreted
+from optgap.heuristics.consolidation.clocks import adaptation, highest
+from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.clocks import adaptation, highest
 from optgap.models.consolidation.engine import Choice, ClockRule, Engine, State
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.errors import InputError
@@ -17,8 +17,6 @@ from optgap.models.result import Outcome
 
 Score = Callable[[State, int, np.ndarray], FloatArray]
 """(state, task, numbers of awake GPUs with room) → score each, infinite where not admissible."""
-INTERPRETED_CELLS = 10_000
-"""Up to so many tasks times GPUs Python needs less time for than a compiler, about 1 s."""
 
 
 def run(
@@ -34,7 +32,7 @@ def run(
     """Run a policy; at f_max, unless `dfs` (Algorithm 4 for all) or `clocks` say otherwise."""
     adapt = adaptation(delta_mhz, True, False)
     rule = clocks or (adapt if dfs else highest)
-    with interpreted(len(problem) * len(problem.places) <= INTERPRETED_CELLS):
+    with interpreted(len(problem) * len(problem.places) <= UP_TO.consolidation_cells):
         return Engine(problem, decide, rule, limits, strict=strict_queue).run()
 
 

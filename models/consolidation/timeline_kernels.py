@@ -2,7 +2,7 @@
 
 Every GPU keeps a chain of its residents and is brought up to date when one of them comes, goes,
 wakes or passes to its next sample, or when its clock changes; a heap says which task is next. It
-shares nothing with the engine that policies run in (`clockwork.py`).
+shares nothing with the engine that policies run in.
 """
 
 from __future__ import annotations
@@ -118,14 +118,14 @@ def empty(tasks: int, gpus: int, servers: int, widest: int) -> Held:
 
 
 @compiled
-def bank(given: Given, totals: FloatArray, watts: float, start: float, stop: float) -> None:
+def add_energy(given: Given, totals: FloatArray, watts: float, start: float, stop: float) -> None:
     """Add W over a time to the energy, and to that up to the last arrival."""
     totals[ENERGY] += watts * (stop - start)
     totals[ARRIVAL] += watts * max(0.0, min(stop, given.last_arrival) - start)
 
 
 @compiled
-def upto(given: Given, held: Held, task: int) -> float:
+def sample_end(given: Given, held: Held, task: int) -> float:
     """Progress at the end of a task's present sample, or of the task, s."""
     if held.at[task] < given.offset[task + 1] - given.offset[task] - 1:
         return float(min(given.duration[task], (held.at[task] + 1) * given.period))
@@ -133,7 +133,7 @@ def upto(given: Given, held: Held, task: int) -> float:
 
 
 @compiled
-def pace(given: Given, held: Held, heap: Heap, task: int, now: float) -> None:
+def update_rate(given: Given, held: Held, heap: Heap, task: int, now: float) -> None:
     """A task's progress so far, its rate from now on, and when it has to be looked at."""
     held.progress[task] += held.rate[task] * (now - held.since[task])
     held.since[task] = now
@@ -151,7 +151,7 @@ def pace(given: Given, held: Held, heap: Heap, task: int, now: float) -> None:
     if wakes > 0:
         speed, due = 0.0, wakes
     elif speed > 0:
-        due = now + max(0.0, upto(given, held, task) - held.progress[task]) / speed
+        due = now + max(0.0, sample_end(given, held, task) - held.progress[task]) / speed
     held.rate[task] = speed
     if due != held.due[task]:
         held.due[task] = due
@@ -175,7 +175,7 @@ def settle(
     ----------
     always: look at the residents even where they slow one another as they did.
     """
-    bank(given, totals, held.watts[gpu], held.settled[gpu], now)
+    add_energy(given, totals, held.watts[gpu], held.settled[gpu], now)
     held.settled[gpu] = now
     widest = given.stays.shape[1]
     total = 0.0
@@ -194,13 +194,13 @@ def settle(
         own = given.static[kind, task] + given.slope[kind, task] * held.clock[gpu] * share
         most = max(most, own)
         if not paced:
-            pace(given, held, heap, task, now)
+            update_rate(given, held, heap, task, now)
         entry = held.after[entry]
     held.watts[gpu] = most
 
 
 @compiled
-def come(given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, now: float) -> None:
+def enter(given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, now: float) -> None:
     """A task starts on the GPUs of its stay; those that slept wake."""
     widest = given.stays.shape[1]
     for m in range(widest):
@@ -220,11 +220,13 @@ def come(given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, no
         if held.head[g] >= 0:
             held.before[held.head[g]] = entry
         held.head[g] = entry
-    turn(given, held, totals, heap, task, now)
+    next_sample(given, held, totals, heap, task, now)
 
 
 @compiled
-def turn(given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, now: float) -> None:
+def next_sample(
+    given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, now: float
+) -> None:
     """A task's sample of the moment, and what it changes on its GPUs."""
     samples = given.offset[task + 1] - given.offset[task]
     index = min(samples - 1, int(held.progress[task] / given.period + NEAR))
@@ -235,7 +237,7 @@ def turn(given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, no
         if g < 0:
             break
         settle(given, held, totals, heap, g, now, False)
-    pace(given, held, heap, task, now)
+    update_rate(given, held, heap, task, now)
 
 
 @compiled
@@ -264,7 +266,7 @@ def leave(given: Given, held: Held, totals: FloatArray, heap: Heap, task: int, n
             held.busy[i] -= 1
             if held.busy[i] == 0:
                 totals[SERVER_S] += now - held.woken[i]
-                bank(given, totals, given.server_w[i], held.woken[i], now)
+                add_energy(given, totals, given.server_w[i], held.woken[i], now)
 
 
 @compiled
@@ -319,7 +321,7 @@ def run(
         before = count
         if first:
             # by what it was due for, not by the clock: late in a run short samples round away
-            done = upto(given, held, task) if held.rate[task] > 0 else held.progress[task]
+            done = sample_end(given, held, task) if held.rate[task] > 0 else held.progress[task]
             if done >= given.duration[task]:
                 leave(given, held, totals, heap, task, now)
                 end[task] = now
@@ -329,7 +331,7 @@ def run(
             else:
                 held.progress[task], held.since[task] = done, now
                 held.due[task] = np.inf
-                turn(given, held, totals, heap, task, now)
+                next_sample(given, held, totals, heap, task, now)
         else:
             stay = event_stay[event]
             if stay < 0:
@@ -345,7 +347,7 @@ def run(
                     count += 1
                 held.stay[task] = stay
                 held.since[task] = now
-                come(given, held, totals, heap, task, now)
+                enter(given, held, totals, heap, task, now)
             event += 1
         if count != before:
             totals[FLOOR] += floor * (now - floored)

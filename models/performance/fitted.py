@@ -1,0 +1,156 @@
+"""From saved fits to formulas: iteration times, and the power of a GPU, by group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.performance.energy import COLUMN_NAMES, EnergyModel, power_columns
+from optgap.models.performance.power import batch_power, linear_power, power_law_power
+from optgap.models.performance.saved import FittedParameters
+from optgap.models.performance.throughput import SYNC_NAMES, ThroughputModel
+
+Floats = NDArray[np.float64]
+TIME, ENERGY = "powerflow-throughput", "powerflow-energy"
+BY_CLOCK = ("powerflow-power", "linear-power", "power-law-power")
+BY_BATCH = "batch-power"
+
+
+@dataclass(frozen=True)
+class Iterations:
+    """How long an iteration of one model takes, and where that was measured.
+
+    Parameters
+    ----------
+    name: the group of the fit.
+    model: Eq. 1-5 with its parameters.
+    gpus, local_batch: the least and the most of each that was measured.
+    batches: the batches per GPU that were measured, where they are few.
+    clocked: whether the clock is part of the formula.
+    top_mhz: the highest clock that was measured; None where none was told.
+    """
+
+    name: str
+    model: ThroughputModel
+    gpus: tuple[float, float]
+    local_batch: tuple[float, float]
+    batches: tuple[float, ...]
+    clocked: bool
+    top_mhz: float | None = None
+
+    def allows(self, gpus: int, batch: float) -> bool:
+        """Whether a global batch on so many GPUs lies where it was measured."""
+        low, high = self.local_batch
+        return self.gpus[0] <= gpus <= self.gpus[1] and low <= batch / gpus <= high
+
+    def seconds(self, gpus: Any, batch: float, clock_mhz: Any | None, gpus_per_node: int) -> Floats:
+        """T_iter in s of a global batch, packed on as few nodes as possible."""
+        n = np.asarray(gpus, dtype=float)
+        on_node = np.minimum(n, gpus_per_node)
+        clock = clock_mhz if self.clocked else None
+        return self.model.iteration_time(n, batch / n, clock, np.ceil(n / gpus_per_node), on_node)
+
+
+def iterations(fit: FittedParameters) -> dict[str, Iterations]:
+    """The iteration times in a fit of powerflow-throughput or powerflow-energy, by group."""
+    return {group or "model": _iterations(fit, group) for group in fit.groups}
+
+
+def _iterations(fit: FittedParameters, group: str) -> Iterations:
+    params: Mapping[str, float] = fit.groups[group]
+    facts, settings = fit.facts(group), fit.settings
+    if fit.model == ENERGY:
+        time = facts.get("time")
+        if not isinstance(time, Mapping):
+            found = NoQuote(f"no iteration time of {group or 'all'}")
+            raise InputError(fit.source, "field state.facts", found, f"a fit of {ENERGY}")
+        params = {name: float(item["value"]) for name, item in time["params"].items()}
+        facts, settings = time["state"]["facts"], time["settings"]
+    sync = settings.get("sync") or "paper"
+    if sync not in SYNC_NAMES:
+        raise InputError(fit.source, "field settings.sync", sync, ", ".join(SYNC_NAMES))
+    return Iterations(
+        group or "model",
+        ThroughputModel(params, sync),  # type: ignore[arg-type]  # checked
+        fit.span(group, "gpus") or (1.0, 1.0),
+        fit.span(group, "local_batch") or (1.0, 1.0),
+        fit.levels(group, "local_batch"),
+        bool(facts.get("clock", "k_grad_s_mhz" in params)),
+        (fit.span(group, "frequency_mhz") or (None, None))[1],
+    )
+
+
+def energies(fit: FittedParameters) -> dict[str, EnergyModel]:
+    """The powers in a fit of powerflow-energy, by group."""
+    return {
+        group or "model": EnergyModel(dict(params), fit.facts(group).get("form", "continuous"))
+        for group, params in fit.groups.items()
+    }
+
+
+def power_of(fit: FittedParameters, group: str) -> Callable[[Floats, Floats], Floats]:
+    """Power of one busy GPU in W by clock in MHz and batch per GPU, arrays of one shape."""
+    p, facts = fit.groups[group], fit.facts(group)
+    if fit.model == BY_BATCH:
+        low, high = float(facts.get("low", 0.0)), facts.get("high", np.inf)
+        high = np.inf if high in ("inf", None) else float(high)
+        return lambda f, b: batch_power(b, p["alpha"], p["theta"], p["beta"], low, high)
+    if fit.model == "linear-power":
+        return lambda f, b: linear_power(f, p["P_gs"], p["alpha"])
+    if fit.model == "power-law-power":
+        top = float(facts["reference_mhz"])
+        return lambda f, b: power_law_power(f, p["static_w"], p["gain_w"], p["exponent"], top)
+    form = facts.get("form", "continuous")
+    weights = np.array([p[name] for name in COLUMN_NAMES[form]])
+    return lambda f, b: np.asarray(
+        power_columns(form, f.reshape(-1), p["f0_mhz"], p["kappa"]) @ weights
+    ).reshape(f.shape)
+
+
+def group_for(fit: FittedParameters, name: str) -> str:
+    """The group that is about `name`: its own, or the only one.
+
+    Raises
+    ------
+    InputError: where there is neither.
+    """
+    if name in fit.groups:
+        return name
+    if len(fit.groups) == 1:
+        return next(iter(fit.groups))
+    found = NoQuote("a model of " + ", ".join(fit.groups))
+    raise InputError(fit.source, "field groups", found, f"one of {name}, too")
+
+
+def shared_clocks(
+    fits: Sequence[FittedParameters], names: Sequence[str], most: int
+) -> Floats | None:
+    """The clocks at which all of these fits hold: those measured, or `most` between the ends.
+
+    Raises
+    ------
+    InputError: when they share none.
+    """
+    spans, levels = [], []
+    for fit in fits:
+        for group in fit.groups:
+            span = fit.span(group, "frequency_mhz")
+            if span and (len(fit.groups) == 1 or group in names):
+                spans.append(span)
+                levels.append(set(fit.levels(group, "frequency_mhz")))
+    if not spans:
+        return None
+    low, high = max(a for a, _ in spans), min(b for _, b in spans)
+    if low > high:
+        found = NoQuote(f"one from {low:g} MHz on, and one up to {high:g} MHz")
+        raise InputError(fits[0].source, "field validity", found, "fits that share some clocks")
+    common = [f for f in sorted(set.intersection(*levels)) if low <= f <= high]
+    if common and common[0] == low and common[-1] == high:
+        step = max(1, -(-(len(common) - 1) // (most - 1))) if most > 1 else len(common)
+        return np.array(sorted({*common[::-1][::step], low}))
+    return np.unique(np.linspace(np.ceil(low), np.floor(high), most).round())

@@ -1,0 +1,84 @@
+"""Good schedules for bounds to start from, and schedules from the start times of a relaxation."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import insort
+from importlib import import_module
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.models.queueing import QueueingProblem, QueueingSolution
+from optgap.models.queueing.arrays import FloatArray, IntArray
+from optgap.models.queueing.packing import Cluster
+from optgap.models.result import Outcome
+from optgap.models.times import slack_s
+
+BY = "optgap.solvers.queueing.offline:offline"
+"""Who looks for a good schedule."""
+MOST_JOBS = 20_000
+"""Longer streams get a list only."""
+
+
+def known_schedule(problem: QueueingProblem, limits: Limits, seed: int) -> QueueingSolution | None:
+    """The best schedule with hindsight within the limits; None where nobody's patience allows it."""
+    if len(problem) > MOST_JOBS:
+        listed = list_schedule(problem, problem.jobs.duration_s)
+        return listed if kept_patience(problem, listed) else None
+    module, _, name = BY.partition(":")
+    outcome: Outcome = getattr(import_module(module), name)(problem, limits=limits, seed=seed)
+    solution: QueueingSolution | None = outcome.solution
+    return solution
+
+
+def kept_patience(problem: QueueingProblem, solution: QueueingSolution) -> bool:
+    """Whether every job starts before it leaves."""
+    jobs, start = problem.jobs, solution.start_s
+    return bool((start <= jobs.arrival_s + jobs.patience_s + slack_s(start)).all())
+
+
+def list_schedule(problem: QueueingProblem, key: FloatArray) -> QueueingSolution:
+    """Whenever GPUs are free, the waiting job with the least `key` that fits starts, by best fit.
+
+    Parameters
+    ----------
+    key: one number per job, such as when it starts in a relaxation.
+    """
+    jobs, cluster, count = problem.jobs, Cluster(problem), len(problem)
+    arrival, duration = jobs.arrival_s.tolist(), jobs.duration_s.tolist()
+    gpus, keys = jobs.gpus.tolist(), key.tolist()
+    ends: list[tuple[float, int]] = []
+    waiting: list[tuple[float, int]] = []
+    held: list[list[tuple[int, int]]] = [[] for _ in range(count)]
+    start = np.full(count, np.nan)
+    arrived = 0
+    while arrived < count or waiting:
+        now = min(arrival[arrived] if arrived < count else np.inf, ends[0][0] if ends else np.inf)
+        until = now + slack_s(now)
+        while ends and ends[0][0] <= until:
+            cluster.end(heapq.heappop(ends)[1])
+        while arrived < count and arrival[arrived] <= until:
+            now = max(now, arrival[arrived])
+            insort(waiting, (keys[arrived], arrived))
+            arrived += 1
+        left, refused = [], np.inf
+        for item in waiting:
+            job = item[1]
+            if gpus[job] < refused and cluster.fits(gpus[job]):
+                held[job] = cluster.start(job, gpus[job])
+                start[job] = now
+                heapq.heappush(ends, (now + duration[job], job))
+            else:  # nothing as large fits now, either
+                refused = min(refused, gpus[job])
+                left.append(item)
+        waiting = left
+    return QueueingSolution.of(problem, start, *_columns(held))
+
+
+def _columns(held: list[list[tuple[int, int]]]) -> tuple[IntArray, IntArray, IntArray]:
+    """(node, GPUs) pairs per job as the arrays of a solution."""
+    sizes = [len(pairs) for pairs in held]
+    flat = np.array([pair for pairs in held for pair in pairs], dtype=np.int64).reshape(-1, 2)
+    at = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return at, flat[:, 0], flat[:, 1]

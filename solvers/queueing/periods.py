@@ -1,0 +1,103 @@
+"""A stream split in time: the wait of a schedule is the sum of what is waited in each period.
+
+Wait before and after a moment add up, so that Σ_j (s_j − r_j) is the sum over periods [a, b) of
+Σ_j |[r_j, s_j) ∩ [a, b)|. In a period there are the jobs that arrive in it, and those that arrived
+before and could still hold GPUs then: the least each holds from a on, if it starts before a, is
+until r_j + d_j. A job that starts after b has waited until b and holds nothing in the period.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from optgap.models.queueing import QueueingProblem
+from optgap.models.queueing.arrays import FloatArray, IntArray
+
+
+@dataclass
+class Period:
+    """What may be waited from `begin` to `end`, s, and what is proven of it so far.
+
+    Parameters
+    ----------
+    jobs: places of the jobs that can hold GPUs or wait in it.
+    times: where its cells begin, s, ascending from `begin`.
+    parted: (job, time) where a job's coarse start is split, s.
+    bound: proven for what is waited in it (or for the makespan), s.
+    settled: nothing more can be proven here.
+    """
+
+    begin: float
+    end: float
+    jobs: IntArray
+    times: FloatArray
+    parted: set[tuple[int, float]] = field(default_factory=set)
+    bound: float = 0.0
+    settled: bool = False
+
+    def waited(self, arrival: FloatArray, start: FloatArray) -> float:
+        """Σ wait within the period of a schedule, s."""
+        spent = np.minimum(start, self.end) - np.maximum(arrival, self.begin)
+        return float(np.maximum(spent, 0.0).sum())
+
+
+def periods(
+    problem: QueueingProblem, start: FloatArray, size: int, width_s: float, whole: bool
+) -> list[Period]:
+    """Periods of at most `size` arrivals, apart where a schedule is at its quietest.
+
+    Parameters
+    ----------
+    start: of the schedule, s.
+    width_s: of a cell at most, s.
+    whole: one period for all.
+    """
+    jobs = problem.jobs
+    arrival, duration = jobs.arrival_s, jobs.duration_s
+    end = float((start + duration).max())
+    edges = [float(arrival[0]), *([] if whole else _quiet(problem, start, size)), end]
+    found = []
+    for a, b in zip(edges, edges[1:], strict=False):
+        some = np.flatnonzero((arrival < b) & ((arrival >= a) | (arrival + duration > a)))
+        r, d, s = arrival[some], duration[some], start[some]
+        times = cells(np.concatenate([r, r + d, s, s + d]), a, b, width_s)
+        found.append(Period(a, b, some, times))
+    return found
+
+
+def _quiet(problem: QueueingProblem, start: FloatArray, size: int) -> list[float]:
+    """Arrivals at which as few jobs as possible wait, and then as few GPUs as possible are busy."""
+    jobs, count = problem.jobs, len(problem)
+    arrival = jobs.arrival_s
+    chosen: list[float] = []
+    first = 0
+    while count - first > size:
+        low, high = first + size // 2, first + size
+        best = (np.inf, np.inf, 0)
+        for k in range(low, high + 1):
+            now = arrival[k]
+            if now <= arrival[k - 1]:
+                continue
+            waiting = int((start[:k] > now).sum())
+            busy = int(
+                jobs.gpus[:k][(start[:k] <= now) & (start[:k] + jobs.duration_s[:k] > now)].sum()
+            )
+            best = min(best, (waiting, busy, k))
+        if not best[2]:  # all at once
+            break
+        first = best[2]
+        chosen.append(float(arrival[first]))
+    return chosen
+
+
+def cells(moments: FloatArray, begin: float, end: float, width_s: float) -> FloatArray:
+    """Where cells begin, s: at `begin` and the moments before `end`, wider gaps in equal parts."""
+    inside = moments[(moments > begin) & (moments < end)]
+    marks = np.unique(np.concatenate([[begin], inside]))
+    gaps = np.diff(np.append(marks, end))
+    parts = np.maximum(1, np.ceil(gaps / width_s)).astype(np.int64)
+    at = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
+    times: FloatArray = np.repeat(marks, parts) + np.repeat(gaps / parts, parts) * at
+    return times

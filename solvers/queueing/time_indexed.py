@@ -1,0 +1,228 @@
+"""The bound of a time-indexed integer program on cells that are refined where it gains from them.
+
+A dynamic discretisation (Boland, Hewitt, Marshall and Savelsbergh, Oper. Res. 65, 2017): on any
+cells the program is a relaxation; its optimum tells where they are too coarse, and they are cut
+there. Once they are nowhere, the optimum is a schedule of counted GPUs. Long streams are split in
+time (`periods`), and the bounds of the periods add up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.queueing import QueueingProblem, QueueingSolution
+from optgap.models.queueing.arrays import FloatArray
+from optgap.models.result import Outcome, Status, Termination
+from optgap.models.times import TOLERANCE_S
+from optgap.solvers.backends import solve
+from optgap.solvers.backends.linear import Solved
+from optgap.solvers.backends.safe import EPS, solver_slack
+from optgap.solvers.queueing.areas import in_unit, makespan, sum_of_waits
+from optgap.solvers.queueing.incumbents import kept_patience, known_schedule, list_schedule
+from optgap.solvers.queueing.periods import Period, periods
+from optgap.solvers.queueing.step_program import SAME_S, Fineness, StepProgram
+from optgap.solvers.queueing.widths import Width, widths
+
+TOLERANCE = 1e-9
+"""HiGHS's own, and what is taken off its bounds for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What was found to work well.
+
+    Parameters
+    ----------
+    width_s: of a cell at first, at most, s.
+    fineness: of a job's starts.
+    gap: relative, at which the program of a period is left for a finer one.
+    weights: demands beside GPUs, at most.
+    few: jobs up to which every start is told apart from the outset.
+    searching: share of the time for a schedule to start from.
+    """
+
+    width_s: float = 600.0
+    fineness: Fineness = Fineness()
+    gap: float = 1e-3
+    weights: int = 3
+    few: int = 30
+    searching: float = 0.1
+
+
+def time_indexed(
+    problem: QueueingProblem, *, limits: Limits, seed: int, seconds: float = 60.0, jobs: int = 200
+) -> Outcome:
+    """A bound from the time-indexed integer program, with the best schedule that was met.
+
+    Parameters
+    ----------
+    seconds: for all of it at most.
+    jobs: arrivals of a period at most; for the makespan there is one period.
+
+    Raises
+    ------
+    InputError: for a time that is not positive or periods of fewer than two jobs.
+    """
+    if not 0 < seconds < 1e9:
+        raise InputError("time-indexed", "seconds", seconds, "a positive number")
+    if jobs < 2:
+        raise InputError("time-indexed", "jobs", jobs, "at least 2")
+    search = _Search(problem, limits.within(seconds), seed, jobs)
+    search.run()
+    return search.outcome(limits)
+
+
+class _Search:
+    """What is known: the bound of each period, and the best schedule."""
+
+    def __init__(self, problem: QueueingProblem, limits: Limits, seed: int, jobs: int) -> None:
+        self.problem, self.limits, self.seed = problem, limits, seed
+        self.tuning = Tuning()
+        if len(problem) <= self.tuning.few:
+            self.tuning = replace(self.tuning, fineness=Fineness(reach_s=np.inf), gap=0.0)
+        self.makespan = problem.objective.goal == "makespan"
+        self.closed, self.by = makespan(problem) if self.makespan else sum_of_waits(problem)
+        self.solution: QueueingSolution | None = None
+        self.value = np.inf
+        self.infeasible = False
+        self.start = self._begin()
+        self.periods = periods(problem, self.start, jobs, self.tuning.width_s, self.makespan)
+        self.weights = _chosen(problem, self.tuning.weights)
+        self.key = self.start.copy()
+
+    def _begin(self) -> FloatArray:
+        """Start times of a good schedule of counted GPUs, s."""
+        problem, share = self.problem, self.tuning.searching
+        counted = replace(problem, placement="count")
+        for each in {problem.placement: problem, "count": counted}.values():
+            found = known_schedule(
+                each, self.limits.within(share * self.limits.remaining), self.seed
+            )
+            if found is not None:
+                start = found.start_s
+                if each is problem or problem.placement == "count":
+                    self._offer(found)
+        if found is None:
+            start = list_schedule(counted, problem.jobs.arrival_s).start_s
+        self.patient = found is not None
+        return np.asarray(start, dtype=np.float64)
+
+    def _offer(self, solution: QueueingSolution) -> None:
+        """Keep a schedule if it is better, and within everyone's patience."""
+        value = self.problem.value(solution.start_s)
+        if value < self.value and kept_patience(self.problem, solution):
+            self.solution, self.value = solution, value
+
+    # -- the periods --------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Each period once, for a share of the time; then refine where most is open."""
+        for period in self.periods:
+            period.settled = self._open(period) <= 0
+        first = sorted(self._unsettled(), key=self._open)
+        for k, period in enumerate(first):
+            share = self._open(period) / sum(self._open(other) for other in first[k:])
+            self._improve(period, share * self.limits.remaining)
+        while (left := self._unsettled()) and self.limits.stop is None and not self.infeasible:
+            self._improve(max(left, key=self._open), self.limits.remaining)
+
+    def _unsettled(self) -> list[Period]:
+        return [period for period in self.periods if not period.settled]
+
+    def _open(self, period: Period) -> float:
+        """What is open in a period, s."""
+        if self.makespan:
+            return self.problem.aimed_at("makespan").value(self.start) - self.bound
+        return period.waited(self.problem.jobs.arrival_s, self.start) - period.bound
+
+    @property
+    def bound(self) -> float:
+        """Proven so far on Σ wait, or on the makespan, s."""
+        return max(self.closed, sum(period.bound for period in self.periods))
+
+    def _improve(self, period: Period, seconds: float) -> None:
+        """Solve the program of a period, and cut its cells where that was too coarse."""
+        if self.limits.stop is not None:
+            return
+        program = StepProgram(
+            self.problem, period, self.weights, self.tuning.fineness, max(0.0, self.closed)
+        )
+        solved = self._solve(program, period, seconds)
+        if solved.status is Status.INFEASIBLE:
+            self.infeasible = True
+            return
+        if solved.bound is not None:
+            proven = solved.bound - solver_slack(program.model, TOLERANCE) - self._slack(period)
+            if proven > period.bound:
+                period.bound, self.by = proven, f"time-indexed program, {solved.solver}"
+        if solved.values is None or solved.status is not Status.OPTIMAL:
+            period.settled = True
+            return
+        self._decode(program, solved.values)
+        period.settled = not program.refine(solved.values) or self._open(period) <= TOLERANCE_S
+
+    def _solve(self, program: StepProgram, period: Period, seconds: float) -> Solved:
+        others = self.bound - period.bound
+        shown = None if self.solution is None else self.value
+
+        def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
+            best = max(self.bound, others + (bound or 0.0))
+            self.limits.progress("time-indexed program", shown, in_unit(self.problem, best))
+
+        limits = self.limits.within(seconds)
+        point = program.point(self.start) if self.patient else None
+        return solve(
+            program.model, backend="highs", limits=limits.each(limits.remaining, tell),
+            start=point, gap=self.tuning.gap, seed=self.seed, tolerance=TOLERANCE,
+        )  # fmt: skip
+
+    def _slack(self, period: Period) -> float:
+        """What rounding of times may add to a period's bound, s: starts are later by that at most."""
+        count = len(period.jobs)
+        later = count * (SAME_S + 4 * EPS * (abs(period.end) + 1))
+        return later if self.makespan else count * later
+
+    def _decode(self, program: StepProgram, values: FloatArray) -> None:
+        """The list schedule in order of the program's starts."""
+        for step, start in zip(program.steps, program.starts(values).tolist(), strict=True):
+            if self.problem.jobs.arrival_s[step.job] >= program.period.begin:
+                self.key[step.job] = start
+        self._offer(list_schedule(self.problem, self.key))
+        if self.problem.placement == "count" and self.solution is not None:
+            self.start = np.asarray(self.solution.start_s)
+
+    # -- what it came to ----------------------------------------------------------------------
+
+    def outcome(self, limits: Limits) -> Outcome:
+        """Bound and schedule, optimal where they meet."""
+        stopped = limits.stop or Termination.COMPLETED
+        if self.infeasible and self.solution is None:
+            return Outcome(None, Status.INFEASIBLE, bound_by=self.by)
+        bound = in_unit(self.problem, self.bound)
+        info = {"periods": len(self.periods), "cells": sum(len(p.times) for p in self.periods)}
+        if self.solution is None:
+            return Outcome(
+                None, Status.BOUND_ONLY, stopped, bound=bound, bound_by=self.by, info=info
+            )
+        proven = bound >= self.value * (1 - 1e-7) - TOLERANCE_S
+        return Outcome(
+            self.solution,
+            Status.OPTIMAL if proven else Status.FEASIBLE,
+            stopped,
+            claimed=self.value,
+            bound=min(bound, self.value),
+            bound_by=self.by,
+            info=info,
+        )
+
+
+def _chosen(problem: QueueingProblem, most: int) -> list[Width]:
+    """GPUs, and the demands that weigh the stream most."""
+    first, *others = widths(problem)
+    length = problem.jobs.duration_s
+    others.sort(key=lambda width: -float((width[0] * length).sum() / width[1]))
+    return [first, *others[:most]]

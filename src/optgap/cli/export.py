@@ -1,0 +1,61 @@
+"""``optgap export``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from optgap.cli import options as opt
+
+
+def command(
+    problem_file: opt.ProblemFile,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="write here: .lp or .mps; - is an LP on stdout"
+        ),
+    ],
+    formulation: opt.Formulation = "auto",
+    settings: opt.Settings = None,
+    json: opt.JsonFile = None,
+    seed: opt.UnusedSeed = 0,
+    time_limit: opt.TimeLimit = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+) -> int:
+    from optgap.cli import DONE, PARTIAL, complain
+    from optgap.cli.work import Output, interruptible
+    from optgap.documents import load_problem
+    from optgap.exchange import export, format_of
+    from optgap.parameters import assignments
+    from optgap.render import number
+    from optgap.solvers.formulation import Stopped
+
+    opt.require_writable(json, output)
+    format_of(output)
+    params = assignments(settings or [], "--set")
+    problem = load_problem(problem_file)
+    try:
+        written = interruptible(
+            lambda limits: export(problem, output, formulation, limits=limits, **params),
+            time_limit,
+            quiet,
+        )
+    except Stopped as stopped:
+        return complain(f"{output}: {stopped}; nothing is written", PARTIAL)
+    out = Output(json, quiet or output == "-")
+    goal = problem.objective.described
+    out.pairs(
+        [
+            ("problem", str(problem)),
+            ("formulation", written.method),
+            ("objective", f"{goal.sense}imise {goal.name} ({goal.unit})"),
+            ("variables", f"{number(written.variables)}, {number(written.integers)} of them whole"),
+            ("rows", f"{number(written.rows)}, with {number(written.nonzeros)} entries"),
+            ("file", output),
+        ]
+    )
+    out.document(written)
+    return DONE

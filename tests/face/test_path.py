@@ -1,0 +1,213 @@
+"""From a profiling CSV that nobody has seen to a gap with its interval, in every family."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from conftest import Cli
+
+import optgap
+
+Frame = pd.DataFrame
+RNG = np.random.default_rng(5)
+
+
+def near(values: Any) -> Any:
+    """Measured: within a per cent."""
+    return np.asarray(values) * RNG.normal(1, 0.01, np.shape(values))
+
+
+def clock_sweep() -> Frame:
+    """Two programs over the clock, as somebody else would write it down."""
+    ghz = np.arange(0.7, 1.71, 0.1)
+    parts = [
+        {"Program": name, "SM clock (GHz)": ghz, "avg_power_kw": near(w + s * ghz) / 1000,
+         "run time [ms]": near(t * (1.7 / ghz) ** b) * 1000, "operator": "me"}
+        for name, w, s, t, b in (("stencil", 60, 90, 90, 0.8), ("gather", 70, 50, 40, 0.3))
+    ]  # fmt: skip
+    return pd.concat([Frame(part) for part in parts]).set_index("Program")
+
+
+def devices() -> Frame:
+    """Samples of two boards and a CPU, at rest and at work."""
+    rows = [("Zeta-9", 21, 130), ("Omega-2", 44, 340), ("CPU Ypsilon", 18, 95)]
+    return Frame(
+        [
+            {"device": name, "util": u, "power_mw": 1000 * near(low if u == 0 else high)}
+            for name, low, high in rows
+            for u in (0, 0, 0, 80, 99, 100)
+        ]
+    ).rename(columns={"power_mw": "milliwatts"})
+
+
+def gpu_counts() -> Frame:
+    """Three programs on 1 to 4 GPUs, with their DRAM activity."""
+    rows = []
+    for name, t, scale in (("cfd", 120.0, 0.9), ("md", 60.0, 0.6), ("fft", 45.0, 0.3)):
+        for g in (1, 2, 3, 4):
+            time = t / g**scale
+            rows.append((name, g, near(time), near(330 - 15 * g), near(40 / time), "ok"))
+    return Frame(rows, columns=["app", "num_gpus", "elapsed_s", "watts", "dram_util_sum", "log"])
+
+
+def training() -> Frame:
+    """Iterations of two networks by GPUs, batch and clock, with their energy."""
+    rows = []
+    for name, per in (("netA", 0.004), ("netB", 0.011)):
+        for g in (1, 2, 4, 8):
+            for b in (8, 16, 32, 64):
+                for f in (900.0, 1200.0, 1500.0):
+                    t = 0.01 + per * b * 1500 / f + 0.004 * (g > 1) + 0.001 * max(0, g - 2)
+                    rows.append((name, g, b, f, near(t), near((60 + 0.12 * f) * g * t)))
+    columns = ["model_name", "gpus", "local_batch", "frequency_mhz", "time_s", "energy_j"]
+    return Frame(rows, columns=columns)
+
+
+CASES: dict[str, tuple[Callable[[], Frame], tuple[str, ...], dict[str, Any], dict[str, Any]]] = {
+    # family: the CSV, the models, how to read it, what to make of it
+    "placement": (
+        devices, ("device-power",), {"columns": {"milliwatts": "power_w:mW"}},
+        {"preset": "small", "size": 6},
+    ),
+    "consolidation": (
+        clock_sweep, ("linear-power", "power-law-jct"), {"by": "application"},
+        {"size": 4, "servers": 2},
+    ),
+    "coscheduling": (gpu_counts, ("dram-runtime",), {"by": "application"}, {"size": 5}),
+    "elastic": (
+        training, ("powerflow-energy",),
+        {"by": "application", "columns": {"model_name": "application"}},
+        {"preset": "tiny", "size": 3},
+    ),
+    "queueing": (
+        training, ("powerflow-throughput",),
+        {"by": "application", "columns": {"model_name": "application"}},
+        {"preset": "small", "size": 6},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("family", CASES)
+def test_a_csv_never_seen_becomes_a_gap_with_an_interval(family: str, tmp_path: Path) -> None:
+    table, models, reading, making = CASES[family]
+    path = tmp_path / "mine.csv"
+    table().to_csv(path)
+    fits = [optgap.fit(path, model, **reading) for model in models]
+    problem = optgap.generate(family, seed=1, models=fits, **making)
+    gaps = optgap.compare(problem, uncertainty=2, time_limit=20)
+    assert len(gaps.samples) == 2
+    assert gaps.intervals
+    assert all(one.low <= one.median <= one.high for one in gaps.intervals if one.count)
+    # what it rests on stands in its file, which draws the same
+    assert [fit.model for fit in problem.fits] == list(models)
+    assert all(fit.used and "mine.csv" in fit.described for fit in problem.fits)
+    optgap.save(problem, tmp_path / "p.json")
+    again = optgap.load(tmp_path / "p.json")
+    assert again.to_json() == problem.to_json()
+    assert again.fits[0].groups == problem.fits[0].groups
+
+
+def test_the_command_line_has_the_same_path(tmp_path: Path, cli: Cli) -> None:
+    csv, fit, made = (str(tmp_path / n) for n in ("mine.csv", "fit.json", "p.json"))
+    devices().to_csv(csv)
+    column = ("--column", "milliwatts=power_w:mW")
+    assert cli("fit", "device-power", csv, *column, "-o", fit, "-q").code == 0
+    given = ("--preset", "small", "--size", "6", "--seed", "1")
+    answer = cli("generate", "placement", *given, "--model", fit, "-o", made)
+    assert "device-power fitted to mine.csv" in answer.out
+    saved = cli("compare", made, "--policies", "fgd,pwr", "--methods", "exact", "--json", "-")
+    # and in one
+    once = cli(
+        "compare", "placement", *given, "--profile", csv, *column,
+        "--policies", "fgd,pwr", "--methods", "exact", "--samples", "2", "--json", "-", "-q",
+    )  # fmt: skip
+    bounds = [json.loads(one.out)["best_bound"] for one in (saved, once)]
+    assert bounds[0] == pytest.approx(bounds[1], rel=1e-9)
+
+
+def test_a_fit_that_is_of_no_use_says_to_whom_it_is() -> None:
+    power = optgap.fit(clock_sweep(), "linear-power", cv=0)
+    with pytest.raises(optgap.InputError, match="linear-power serves consolidation, elastic"):
+        optgap.generate("queueing", models=power)
+
+
+def test_every_model_serves_a_family() -> None:
+    from optgap.fitting import ESTIMATORS
+    from optgap.registry import FAMILIES
+
+    served = {model for spec in FAMILIES.values() for model in spec.serves}
+    assert served == set(ESTIMATORS)
+
+
+def test_the_clocks_of_a_fit_are_those_of_the_problem() -> None:
+    fits = [optgap.fit(clock_sweep(), model, cv=0) for model in ("linear-power", "power-law-jct")]
+    (kind,) = optgap.generate("consolidation", size=3, models=fits).kinds
+    assert (kind.f_min_mhz, kind.f_max_mhz) == pytest.approx((700, 1700))
+    assert len(kind.frequencies_mhz) == 11
+
+
+def test_a_power_law_becomes_the_nearest_line_and_says_how_near() -> None:
+    fit = optgap.fit(clock_sweep(), "power-law-power", by="application", cv=0)
+    problem = optgap.generate("consolidation", size=3, models=fit)
+    assert "off by at most" in problem.fits[0].used
+    line, params = problem.tasks[0].power, fit.fit["stencil"].params_
+    top = params["static_w"] + params["gain_w"]
+    assert line.watts(1700) == pytest.approx(top, rel=0.03)
+
+
+def test_a_policy_decides_on_what_was_fitted_and_the_referee_counts_what_was_measured() -> None:
+    problem = optgap.generate(
+        "coscheduling", seed=0, size=6, models=optgap.fit(gpu_counts(), "dram-runtime",
+                                                         by="application", cv=0)
+    )  # fmt: skip
+    mode = problem.applications[0].modes[1]
+    assert mode.fitted_s != mode.runtime_s
+    assert mode.fitted_s == pytest.approx(mode.runtime_s, rel=0.3)
+    fitted, told = optgap.run(problem, "ecosched"), optgap.run(problem, "ecosched", signal="fitted")
+    assert fitted.objective == told.objective
+    runs = {run.job: run for run in fitted.solution.runs}
+    for job, run in runs.items():
+        chosen = problem.application(job).mode(len(run.gpu_index))
+        assert run.end_s - run.start_s == pytest.approx(chosen.runtime_s)
+
+
+def test_a_signal_that_the_problem_lacks_is_asked_for_in_vain() -> None:
+    problem = optgap.generate("coscheduling", "synthetic", size=4)
+    for signal, said in (("dram", "without DRAM activity"), ("fitted", "without fitted run times")):
+        with pytest.raises(optgap.InputError, match=said):
+            optgap.run(problem, "ecosched", signal=signal)
+
+
+def test_jobs_that_tell_iterations_last_as_long_as_the_fit_says(tmp_path: Path) -> None:
+    fit = optgap.fit(training(), "powerflow-throughput", by="application",
+                     columns={"model_name": "application"}, cv=0)  # fmt: skip
+    jobs = Frame({"job": ["a", "b"], "submitted": ["2026-03-01T08:00", "2026-03-01T08:05"],
+                  "gpus": [2, 4], "family": ["netA", "netB"], "batch": [64, 64],
+                  "iterations": [1000, 500]})  # fmt: skip
+    problem = optgap.problem("queueing", jobs=jobs, models=fit, nodes=1,
+                             columns={"submitted": "arrival_s"})  # fmt: skip
+    row = {"gpus": [2.0], "local_batch": [32.0], "frequency_mhz": [1500.0]}
+    assert problem.jobs.duration_s[0] == pytest.approx(1000 * fit.fit["netA"].predict(row)[0])
+    with pytest.raises(optgap.InputError, match="family, batch"):
+        optgap.problem("queueing", jobs=jobs.drop(columns="batch"), models=fit, nodes=1,
+                       columns={"submitted": "arrival_s"})  # fmt: skip
+
+
+def test_a_time_at_one_clock_asks_for_another_beside_a_power_by_clock() -> None:
+    at_one = training().query("frequency_mhz == 1500").rename(columns={"model_name": "app"})
+    time = optgap.fit(at_one, "powerflow-throughput", by="application", cv=0)
+    power = optgap.fit(clock_sweep().query("Program == 'gather'"), "powerflow-power", cv=0)
+    with pytest.raises(optgap.InputError, match="time_s at two clocks, or a fit of power-law-jct"):
+        optgap.generate("elastic", "tiny", models=[time, power])
+    jct = optgap.fit(clock_sweep().query("Program == 'gather'"), "power-law-jct", cv=0)
+    problem = optgap.generate("elastic", "tiny", size=3, models=[time, power, jct])
+    slow, fast = problem.classes[0].time_s[0, [0, -1]]
+    low, high = problem.frequencies_mhz[[0, -1]]
+    beta = jct.fit[""].params_["beta"]
+    assert slow / fast == pytest.approx((high / low) ** beta)

@@ -1,0 +1,241 @@
+"""Every command in the README and the documentation works.
+
+Complete commands are run in an empty folder that holds what the page shows, on presets made small.
+Those in `PARSED` are taken apart by the real command line and their names looked up, for the
+reason beside them. A command that a sentence only mentions must have the options it names.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pages
+import pytest
+from conftest import ROOT, Cli
+
+from optgap.cli import COMMANDS, UsageProblem, load_command
+from optgap.models.spec import Entry
+from optgap.registry import FAMILIES, family
+from optgap.sweeping import Engine
+from optgap.sweeping.cell import Cell, Row, run_cell
+
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+PARSED = {
+    r"optgap reproduce (?!list)\S+.*": "minutes, or the public traces; tests/reproduce",
+    r"optgap data (fetch|path).*": "needs a network, and what it brought; tests/face/test_datasets",
+    r"optgap (--install-completion|profile.*)": "changes the shell's files; needs a GPU",
+    r"optgap generate elastic --trace .*": "needs a published trace; tests/models/elastic",
+    r"optgap fit powerflow-energy .*": "needs a profile over clocks and GPUs; tests/fitting",
+}
+"""Commands that are not run, and why."""
+OTHERS = {
+    "python -m build": "comes with the build front end, as CI installs it",
+    "python3 -m venv .venv '&&' . .venv/bin/activate": "an environment is what these tests run in",
+}
+"""Commands of others that are not looked into, and why."""
+SMALL = {"alibaba": 3, "large": 3, "day": 3, "small": 2, "tiny": 2}
+SIZE = 5
+"""Sizes of presets here, those of `SMALL` by name: nodes, tasks or jobs."""
+FORM = re.compile(r".*[\[…].*|[A-Z]{3,}")
+"""A word of a command that stands for something else."""
+NAME = re.compile(r"(?:^|=|:|,)([\w-]+\.(?:csv|json|toml|py))\b")
+
+
+# -- what the reader has ---------------------------------------------------------------------
+
+
+def shown(path: Path) -> dict[str, str]:
+    """The files that a page shows."""
+    return {item.name: item.text for item in pages.read(path) if isinstance(item, pages.File)}
+
+
+class Reader:
+    """Somebody in an empty folder, with a page before them."""
+
+    def __init__(self, page: Path, cli: Cli) -> None:
+        self.page, self.cli = page, cli
+        self.own = shown(page)
+        for name, text in self.own.items():
+            Path(name).write_text(text)
+        self.family = next((name for name in FAMILIES if page.name.startswith(name)), "placement")
+        tiny = [f"{key}={value}" for key, value in FAMILIES[self.family].tiny.items()]
+        preset = [word.removeprefix("preset=") for word in tiny if word.startswith("preset=")]
+        settings = [part for word in tiny if "preset=" not in word for part in ("--set", word)]
+        chosen = ["--preset", *preset] if preset else []
+        assert cli("generate", self.family, *chosen, *settings, "-o", "problem.json").code == 0
+
+    def supply(self, words: list[str]) -> None:
+        """Files that a command names and the page does not show, from the page that does."""
+        about = next((word for word in words if word in FAMILIES), self.family)
+        for name in NAME.findall(" ".join(words).replace(" ", ",")):
+            if name in self.own:
+                continue
+            of_family = shown(ROOT / "docs" / f"{about}.md")
+            if name in of_family:
+                Path(name).write_text(of_family[name])
+            elif not Path(name).exists():
+                texts = (shown(page).get(name) for page in PAGES)
+                text = next((text for text in texts if text is not None), None)
+                if text is not None:
+                    Path(name).write_text(text)
+
+    def type(self, command: pages.Command) -> None:
+        """Run a command, or look into it."""
+        line, _, reader = command.text.partition(" | ")
+        words = shlex.split(line)
+        assert reader in ("", "python -m json.tool")
+        if command.inline and mentions(words):
+            require_options(words)
+        elif any(re.fullmatch(pattern, line) for pattern in PARSED):
+            require_names(words)
+        elif any(map(FORM.fullmatch, words)):
+            require_options(words)
+        else:
+            self.supply(words)
+            answer = self.cli(*words[1:])
+            assert answer.code == 0, f"{line}: {answer.err}"
+            if reader:
+                json.loads(answer.out)
+
+
+# -- commands that are not run ---------------------------------------------------------------
+
+
+def arguments(words: list[str]) -> Any:
+    """The command's parameters as the command line reads them."""
+    command = load_command(words[1])
+    return command.make_context(words[1], list(words[2:])).params
+
+
+def mentions(words: list[str]) -> bool:
+    """Whether a sentence names the command without all that it needs."""
+    if words[1].isupper():
+        return True
+    if len(words) == 2 or (words[1] == "fit" and not any(map(NAME.search, words))):
+        return words[1] in COMMANDS or words[1].startswith("--")
+    try:
+        arguments(words)
+    except UsageProblem as problem:
+        told = problem.format_message()  # type: ignore[attr-defined]
+        return "Missing" in told or "requires an argument" in told
+    return False
+
+
+def require_options(words: list[str]) -> None:
+    if words[1].startswith("--"):
+        known = {"--version", "--json", "--install-completion", "--show-completion"}
+    elif words[1] in COMMANDS:
+        command = load_command(words[1])
+        options = [(*option.opts, *option.secondary_opts) for option in command.params]
+        known = {"--help", *(name for names in options for name in names)}
+    else:
+        assert words[1] == "COMMAND"
+        known = {"--help"}
+    named = re.findall(r"(?<!\S)\[?(--?[a-z][\w-]*)", " ".join(words))
+    assert set(named) <= known, words
+
+
+def require_names(words: list[str]) -> None:
+    from optgap.datasets import catalogue, choose
+    from optgap.reproduce import find
+
+    if words[1].startswith("--"):
+        return require_options(words)
+    given = arguments(words)
+    if words[1] == "reproduce" and given["name"] not in ("all", "NAME"):
+        find(given["name"])
+    if words[1] == "data":
+        choose(catalogue(), given["names"] or ["all"])
+    if words[1] == "generate":
+        family(given["name"])
+    return None
+
+
+def look_into(command: pages.Command) -> None:
+    """Commands of pip, make and Python: what they name is there."""
+    words = command.words
+    if command.text in OTHERS:
+        return
+    if words[:2] == ["pip", "install"]:
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+        for extra in re.findall(r"\[(\w+)\]", command.text):
+            assert extra in project["optional-dependencies"]
+    elif words[0] == "make":
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert words[1] in targets
+    else:
+        text = (ROOT / words[1]).read_text()
+        assert all(word in text for word in words[2:] if word.startswith("--")), words
+
+
+# -- the tests -------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """An empty folder, presets made small, and everything in this process, which knows them."""
+    load = Entry.load
+
+    def loaded(entry: Entry) -> Callable[..., Any]:
+        function = load(entry)
+        if not entry.target.startswith("optgap.models.") or "size" not in entry.params:
+            return function
+
+        def make(*, seed: int, **params: Any) -> Any:
+            size = min(params.get("size", SIZE), SMALL.get(entry.name, SIZE))
+            return function(seed=seed, **{**params, "size": size})
+
+        return make
+
+    def serial(engine: Engine, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[Row]:
+        return (run_cell(cell) for cell in cells)
+
+    monkeypatch.setattr(Entry, "load", loaded)
+    pages.solve_once(monkeypatch)
+    monkeypatch.setattr("optgap.processes.cores", lambda: 1)
+    monkeypatch.setattr(Engine, "_processes", serial)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+
+def commands(page: Path) -> Iterator[pages.Command]:
+    yield from dict.fromkeys(item for item in pages.read(page) if isinstance(item, pages.Command))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_everything_that_a_page_shows_works(page: Path, cli: Cli) -> None:
+    reader: Reader | None = None
+    for item in dict.fromkeys(pages.read(page)):
+        if isinstance(item, pages.File):
+            continue
+        ours = isinstance(item, pages.Script) or item.text.startswith("optgap ")
+        if not ours:
+            look_into(item)
+            continue
+        reader = reader or Reader(page, cli)
+        if isinstance(item, pages.Script):
+            exec(compile(item.text, page.name, "exec"), {"__name__": "__main__"})
+        else:
+            reader.type(item)
+
+
+def test_every_line_of_the_synopsis_has_options_that_there_are() -> None:
+    lines = [line for page in PAGES for line in pages.usage(page)]
+    assert len(lines) > len(COMMANDS)
+    for line in lines:
+        for name in line.split()[1].split("|"):
+            require_options(["optgap", name, *line.split()[2:]])
+
+
+def test_no_exception_stands_for_nothing() -> None:
+    lines = {command.text for page in PAGES for command in commands(page)}
+    for pattern in PARSED:
+        assert any(re.fullmatch(pattern, line) for line in lines), pattern
+    assert set(OTHERS) <= lines
