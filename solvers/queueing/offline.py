@@ -34,7 +34,8 @@ from optgap.models.queueing.list_schedule import (
     machine_of,
     stream_of,
 )
-from optgap.models.queueing.replanning import Effort, online_of, serve
+from optgap.models.queueing.online import online_of
+from optgap.models.queueing.replanning import Effort, serve
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
 
