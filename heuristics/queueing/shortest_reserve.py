@@ -11,6 +11,8 @@ only if they end before the latest of those.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from optgap.heuristics.queueing.engine import drive, served
@@ -19,7 +21,6 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import IntArray
-from optgap.models.queueing.kernels import fits
 from optgap.models.queueing.list_schedule import (
     COMPACT,
     NOBODY,
@@ -117,8 +118,8 @@ def _choose(online: Online, after_s: float, now: float) -> int:
 
 
 @inner
-def _book(machine: Machine, count: int, booked: BoolArray) -> float:
-    """Mark as many nodes as booked, those with the earliest last ends; the last of these, s."""
+def _book(machine: Machine, count: int, booked: Any) -> float:
+    """Mark so many nodes as booked, those with the earliest last ends; the last of these, s."""
     until = 0.0
     for _ in range(count):
         first = NOBODY

@@ -52,6 +52,7 @@ class Annealing:
     ----------
     moves: lists tried per start; 0 for as many as the time limit lets, and without one for
         `many_moves`, fewer for streams of more than `long_jobs` jobs.
+    pair_moves: moves per pair of jobs that are enough, whatever the time limit, when `moves` is 0.
     starts: independent searches, side by side; the best of them counts.
     many_moves, long_jobs: as said.
     whole_jobs: streams of up to so many jobs are annealed as a whole first, with wishes; longer
@@ -68,6 +69,7 @@ class Annealing:
     starts: int = 2
     many_moves: int = 1_000_000
     long_jobs: int = 2000
+    pair_moves: int = 1000
     whole_jobs: int = 500
     whole_share: float = 0.8
     hot: float = 0.5
@@ -80,13 +82,14 @@ class Annealing:
     anywhere: float = 0.10
     reach: int = 40
 
-    def budget(self, count: int, limits: Limits) -> float:
+    def budget(self, count: int, limits: Limits) -> int:
         """Moves per start."""
         if self.moves:
             return self.moves
+        enough = self.pair_moves * count * count
         if limits.time_limit is not None:
-            return np.inf
-        return max(1.0, self.many_moves * min(1.0, self.long_jobs / count))
+            return enough
+        return min(enough, max(1, int(self.many_moves * min(1.0, self.long_jobs / count))))
 
 
 def offline(
@@ -213,7 +216,7 @@ class _Run:
             stop = min(count, first + width)
             enter_window(search, self.idle, first)
         moves = Moves(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, self.waits)
-        tries = int(min(chosen.chunk, self.budget - self.done))
+        tries = min(chosen.chunk, self.budget - self.done)
         anneal(search, moves, first, stop, (heat, heat), tries)
         self.done += tries
 

@@ -249,7 +249,7 @@ def test_plans_go_by_estimates_until_a_job_ends() -> None:
 
 
 def test_plans_and_bookings_are_worth_it() -> None:
-    waits = {name: 0.0 for name in ("shortest", "shortest-reserve", "replan")}
+    waits = dict.fromkeys(("shortest", "shortest-reserve", "replan"), 0.0)
     for seed in range(100, 106):
         problem = mixed(seed=seed)
         for name in waits:
