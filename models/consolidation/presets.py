@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from optgap.models.consolidation import recorded
 from optgap.models.consolidation.binpacking import CLASSES, draw_class
 from optgap.models.consolidation.cluster import GpuKind, PowerLine, Server
 from optgap.models.consolidation.csvin import V100, from_csv, kind_of
+from optgap.models.consolidation.fits import refit
 from optgap.models.consolidation.problem import (
     MOST_TASKS,
     Capacity,
@@ -23,6 +25,7 @@ from optgap.models.consolidation.problem import (
 from optgap.models.consolidation.tasks import FloatArray, Task
 from optgap.models.consolidation.traces import PAI, PHILLY, Workload, draw, utilisation
 from optgap.models.errors import InputError
+from optgap.models.performance.measured import gv100_power, gv100_time
 from optgap.models.spec import Entry, entries
 
 __all__ = ["PRESETS", "bin_packing", "cats_testbed", "from_csv", "mixed", "pai", "philly"]
@@ -54,6 +57,22 @@ PRESETS = entries(
             "clock_step_mhz": 0.0,
             "kappas": 4,
             "util_scaled": False,
+        },
+        deterministic=False,
+    ),
+    Entry(
+        "measured",
+        f"{HERE}:measured",
+        "such tasks of 15 applications whose power and run time were measured over a GV100's clock",
+        params={
+            "size": 32,
+            "servers": 0,
+            **CLUSTER,
+            "server_static_w": 150.0,
+            "capacity": "mean",
+            "gang": "server",
+            "samples": 12,
+            "kappas": 4,
         },
         deterministic=False,
     ),
@@ -175,6 +194,20 @@ def mixed(
         name=f"mixed, {size} tasks, seed {seed}",
         origin="synthetic",
     )
+
+
+def measured(*, seed: int, size: int = 32, **given: Any) -> ConsolidationProblem:
+    """`mixed` on fits of public measurements: power lines and exponents by application.
+
+    Raises
+    ------
+    InputError: for sizes out of range.
+    """
+    made = refit(mixed(seed=seed, size=size, **given), [gv100_power(), gv100_time()])
+    kinds = tuple(replace(kind, name="GV100") for kind in made.kinds)
+    name = f"measured, {size} tasks, seed {seed}"
+    origin = "fits of public measurements; tasks synthetic"
+    return replace(made, kinds=kinds, name=name, origin=origin)
 
 
 TABLE_4 = (

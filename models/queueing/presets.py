@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.performance.measured import a100_iterations
 from optgap.models.performance.saved import read_fits
 from optgap.models.queueing.fits import refit, times_of
 from optgap.models.queueing.problem import Goal, Placement, QueueingProblem
@@ -42,6 +44,13 @@ PRESETS = entries(
         "mixed",
         f"{HERE}:mixed",
         "the paper's mix of synthetic jobs on 8 x 8 GPUs (size = jobs, 200)",
+        params={"size": 200, **WORKLOAD, **CLUSTER},
+        deterministic=False,
+    ),
+    Entry(
+        "measured",
+        f"{HERE}:measured",
+        "the same stream of trainings whose iterations were timed on A100 (size = jobs, 200)",
         params={"size": 200, **WORKLOAD, **CLUSTER},
         deterministic=False,
     ),
@@ -134,6 +143,18 @@ small = _variant(
     load=2.0,
     nodes=2,
 )
+
+
+def measured(*, seed: int, size: int = 200, **params: Any) -> QueueingProblem:
+    """`mixed` with durations = iterations × T_iter of five networks fitted on A100.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    made = refit(mixed(seed=seed, size=size, **params), [a100_iterations()], seed)
+    origin = "fits of public measurements; stream synthetic, after the paper's Section IV-A"
+    return replace(made, name=f"measured stream, {size} jobs, seed {seed}", origin=origin)
 
 
 def from_file(
