@@ -10,6 +10,7 @@ from typing import Any
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, finite, load_json
 from optgap.models.quantities import warn
+from optgap.models.shown import Brief
 
 SCHEMA = "optgap.fit/1"
 LEVELS = "device-power"
@@ -19,8 +20,8 @@ SHOWN = 3
 """Files that one line names."""
 
 
-@dataclass(frozen=True)
-class FittedParameters:
+@dataclass(frozen=True, repr=False)
+class FittedParameters(Brief):
     """A fitted model without its fitting: the name, the settings and the values by group.
 
     The group of a fit without groups is ``""``.

@@ -12,6 +12,7 @@ import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
+from optgap.models.shown import Brief
 from optgap.models.times import SHORTEST_S
 
 LONGEST_S = 4e9
@@ -19,8 +20,8 @@ LONGEST_S = 4e9
 MOST_JOBS = 10_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class Jobs:
+@dataclass(frozen=True, eq=False, repr=False)
+class Jobs(Brief):
     """Rigid jobs: a fixed number of GPUs, all at once, from start to end.
 
     Every array has one entry per job, by ascending arrival; jobs that arrive together keep the

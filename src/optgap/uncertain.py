@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
@@ -10,18 +11,20 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from optgap import gaps
-from optgap.comparison import Comparison
+from optgap.comparison import Comparison, drawn
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import fitted
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
+from optgap.models.shown import MOST
 from optgap.registry import family, imported
 from optgap.render import Row, html_table, percent, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 LEVEL = 0.9
 MOST_SAMPLES = 10_000
@@ -38,7 +41,7 @@ class Interval:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UncertainComparison:
     """The gap table at the fitted values, and how far gaps move within the fit's uncertainty.
 
@@ -131,9 +134,17 @@ class UncertainComparison:
         parts = ["\n".join(self.head()), text_table(*self.table()), "\n".join(self.notes())]
         return "\n\n".join(filter(None, parts))
 
+    def __repr__(self) -> str:
+        words = f"{self.comparison.problem_name}: {len(self.samples)} samples"
+        return shorten(NoQuote(f"<UncertainComparison {words}>"), MOST)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The gaps with their intervals; errors as `Comparison.plot`."""
+        return drawn(self, path)
+
     def _repr_html_(self) -> str:
-        header, rows, _ = self.table()
-        return html_table(header, rows, " · ".join(self.head()))
+        header, rows, right = self.table()
+        return html_table(header, rows, self.head(), right)
 
 
 @overload
@@ -237,7 +248,7 @@ def compare_uncertain(
         raise InputError("uncertainty", "", found, expected)
     # the fits in a problem are there already: put in again, they would be rounded again
     central_problem = fitted(problem, given, seed) if given else problem
-    drawn = draws(fits, samples, seed)
+    sampled = draws(fits, samples, seed)
     limits = limits or Limits(progress=progress)
     refit = imported(family(problem.family).refit)
 
@@ -253,7 +264,7 @@ def compare_uncertain(
         )
 
     central, done = run(central_problem), []
-    for draw in drawn:
+    for draw in sampled:
         if limits.interrupted.is_set() or (central.infeasible and not parts):
             break
         done.append(run(refit(central_problem, draw, seed)))
