@@ -186,15 +186,10 @@ class FitReport(Generic[E]):
     def _repr_html_(self) -> str:
         parts = [html_lines([f"<b>{escape(self._head()[0])}</b>", *map(escape, self._head()[1:])])]
         several = len(self.fit.fits) > 1
-        header = ("group",) * several + (
-            "parameter",
-            "value",
-            "± stderr",
-            "bounds",
-            "unit",
-            "meaning",
-        )
-        rows, notes = [], []
+        header: tuple[str, ...] = ("parameter", "value", "± stderr", "bounds", "unit", "meaning")
+        header = ("group", *header) if several else header
+        rows: list[tuple[str, ...]] = []
+        notes: list[str] = []
         for title, estimator in self.fit.fits.items():
             for name, item in params_json(estimator).items():
                 flag = " fixed" if item["fixed"] else " (at it)" if item["at_bound"] else ""

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from html import escape
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from optgap.models.errors import shorten
 
@@ -50,7 +50,7 @@ class Shown:
     """What has a name, a summary and fits: its repr, its card, its picture."""
 
     if TYPE_CHECKING:
-        family: str
+        family: ClassVar[str]
 
         @property
         def name(self) -> str: ...

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -196,14 +195,38 @@ def mixed(
     )
 
 
-def measured(*, seed: int, size: int = 32, **given: Any) -> ConsolidationProblem:
+def measured(
+    *,
+    seed: int,
+    size: int = 32,
+    servers: int = 0,
+    gpus_per_server: int = 8,
+    gpu_memory_gb: float = 32.0,
+    server_static_w: float = 150.0,
+    capacity: Capacity = "mean",
+    gang: Gang = "server",
+    samples: int = 12,
+    kappas: int = 4,
+) -> ConsolidationProblem:
     """`mixed` on fits of public measurements: power lines and exponents by application.
 
     Raises
     ------
     InputError: for sizes out of range.
     """
-    made = refit(mixed(seed=seed, size=size, **given), [gv100_power(), gv100_time()])
+    tasks = mixed(
+        seed=seed,
+        size=size,
+        servers=servers,
+        gpus_per_server=gpus_per_server,
+        gpu_memory_gb=gpu_memory_gb,
+        server_static_w=server_static_w,
+        capacity=capacity,
+        gang=gang,
+        samples=samples,
+        kappas=kappas,
+    )
+    made = refit(tasks, [gv100_power(), gv100_time()])
     kinds = tuple(replace(kind, name="GV100") for kind in made.kinds)
     name = f"measured, {size} tasks, seed {seed}"
     origin = "fits of public measurements; tasks synthetic"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from optgap.models.elastic import pools, workload
-from optgap.models.elastic.fits import Maker, noted, refit
+from optgap.models.elastic.fits import Maker, noted
 from optgap.models.elastic.modelfile import ModelFile, read_models
 from optgap.models.elastic.problem import (
     MOST_JOBS,
@@ -23,7 +22,6 @@ from optgap.models.elastic.problem import (
     Overhead,
 )
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.performance.measured import a100_iterations, lstm_power, lstm_time
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
 
@@ -54,7 +52,7 @@ PRESETS = entries(
     ),
     Entry(
         "measured",
-        f"{HERE}:measured",
+        "optgap.models.elastic.measured:measured",
         "small on fits alone: iterations timed on A100, power and run time over a GV100's clock",
         params={
             "size": 48,
@@ -160,17 +158,6 @@ def drawn(
 small = partial(drawn, "small", size=48, gpus=32, hours=2.0, scale=0.5)
 day = partial(drawn, "day", size=1901, gpus=256, hours=24.0)
 large = partial(drawn, "large", size=20_000, gpus=4096, hours=18.0)
-
-
-def measured(*, seed: int, size: int = 48, **params: Any) -> ElasticProblem:
-    """`small` with every class as fitted: no public profile has GPU counts and clocks at once."""
-    made = refit(
-        small(seed=seed, size=size, pool="v100", **params),
-        [a100_iterations(), lstm_power(), lstm_time()],
-        seed,
-    )
-    origin = "fits of public measurements; jobs synthetic"
-    return replace(made, name=f"measured, {size} jobs, seed {seed}", origin=origin)
 
 
 def tiny(

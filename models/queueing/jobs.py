@@ -145,7 +145,6 @@ class Jobs(Brief):
         texts = [
             tuple(column[k] for k in picked) for column in (self.names, self.kinds, self.families)
         ]
-        numbers = (self.iterations, self.patience_s, self.estimate_s)
         return Jobs(
             texts[0],
             floats(self.arrival_s[picked]),
@@ -153,7 +152,9 @@ class Jobs(Brief):
             integers(self.gpus[picked]),
             texts[1],
             texts[2],
-            *(floats(column[picked]) for column in numbers),
+            floats(self.iterations[picked]),
+            floats(self.patience_s[picked]),
+            floats(self.estimate_s[picked]),
             None if self.batches is None else integers(self.batches[picked]),
         )
 

@@ -120,11 +120,21 @@ def mixed(
     )
 
 
-def _variant(doc: str, **defaults: Any) -> Callable[..., QueueingProblem]:
-    """`mixed` with other defaults, which its signature shows."""
+def _timed(made: QueueingProblem, seed: int) -> QueueingProblem:
+    """The stream with durations = iterations × T_iter of five networks fitted on A100."""
+    fitted = refit(made, [a100_iterations()], seed)
+    origin = "fits of public measurements; stream synthetic, after the paper's Section IV-A"
+    return replace(fitted, name=f"measured stream, {len(made)} jobs, seed {seed}", origin=origin)
+
+
+def _variant(
+    doc: str, then: Callable[[QueueingProblem, int], QueueingProblem] | None = None, **defaults: Any
+) -> Callable[..., QueueingProblem]:
+    """`mixed` with other defaults, which its signature shows, and what is done to it `then`."""
 
     def function(*, seed: int, **params: Any) -> QueueingProblem:
-        return mixed(seed=seed, **{**defaults, **params})
+        made = mixed(seed=seed, **{**defaults, **params})
+        return made if then is None else then(made, seed)
 
     shown = inspect.signature(mixed)
     changed = [
@@ -136,6 +146,7 @@ def _variant(doc: str, **defaults: Any) -> Callable[..., QueueingProblem]:
     return function
 
 
+measured = _variant("`mixed` of trainings whose iterations were timed.", _timed)
 paper = _variant("`mixed` with 1,000 jobs.", size=1000)
 small = _variant(
     "`mixed` with 12 jobs on two nodes, twice as many as they can keep up with.",
@@ -143,18 +154,6 @@ small = _variant(
     load=2.0,
     nodes=2,
 )
-
-
-def measured(*, seed: int, size: int = 200, **params: Any) -> QueueingProblem:
-    """`mixed` with durations = iterations × T_iter of five networks fitted on A100.
-
-    Raises
-    ------
-    InputError: for a parameter out of range.
-    """
-    made = refit(mixed(seed=seed, size=size, **params), [a100_iterations()], seed)
-    origin = "fits of public measurements; stream synthetic, after the paper's Section IV-A"
-    return replace(made, name=f"measured stream, {size} jobs, seed {seed}", origin=origin)
 
 
 def from_file(

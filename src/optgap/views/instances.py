@@ -177,12 +177,13 @@ def _speed(problem: Any, ax: Axes) -> None:
     """Throughput of each class over its GPU counts at the top clock, fewest = 1."""
     for k, item in enumerate(problem.classes[:MOST_LINES]):
         speed = item.time_s[0, -1] / item.time_s[:, -1]
-        style = {"color": COLOURS[k % len(COLOURS)], "marker": MARKERS[k % len(MARKERS)]}
-        ax.plot(item.counts, speed, markersize=4, label=item.label, **style)
+        colour, mark = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
+        ax.plot(item.counts, speed, color=colour, marker=mark, markersize=4, label=item.label)
     ax.set_xscale("log", base=2)
     ax.set_yscale("log", base=2)
     counts = sorted({n for item in problem.classes for n in item.counts})
     ax.set_xticks(counts, [str(n) for n in counts])
+    ax.set_yticks(counts, [str(n) for n in counts])
     ax.set_xlabel("GPUs, at the highest clock")
     ax.set_ylabel("iterations per s, fewest GPUs = 1")
     ax.legend(frameon=False, fontsize="x-small", loc="upper left", bbox_to_anchor=(1, 1))
