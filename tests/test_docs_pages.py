@@ -81,3 +81,35 @@ def test_the_example_on_explaining_runs(
     (script,) = (code for kind, code in FENCE.findall(page) if kind == "python")
     exec(compile(script, "explain.md", "exec"), {})
     assert "price of the heuristic" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_page_from_a_csv_to_a_gap_goes_as_it_says(
+    root: Path, here: Path, cli: Cli, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (root / "docs" / "csv-to-gap.md").read_text()
+    (table,) = (code for kind, code in FENCE.findall(page) if kind == "csv")
+    Path("sweep.csv").write_text(table)
+    out = told(cli, page)
+    assert "P_gs and α of Eq. 1 on 600 to 1350 MHz" in out
+    (script,) = (code for kind, code in FENCE.findall(page) if kind == "python")
+    exec(compile(script, "csv-to-gap.md", "exec"), {})
+    assert Path("gaps.png").stat().st_size > 10_000
+
+
+def test_the_page_from_a_csv_to_a_gap_lists_every_column_and_model(root: Path) -> None:
+    from optgap.fitting import ESTIMATORS
+    from optgap.making import MODELS, columns_in
+    from optgap.models.quantities import MEASURED
+    from optgap.registry import FAMILIES
+
+    page = (root / "docs" / "csv-to-gap.md").read_text()
+    for name, quantity in MEASURED.items():
+        assert f"| `{name}` | {quantity.unit}" in page or quantity.unit in ("0..1", "0..GPUs"), name
+    for name in ESTIMATORS:
+        assert page.count(f"`{name}`") >= 2, name
+    for spec in FAMILIES.values():
+        part = page.partition(f"### {spec.name}\n")[2].partition("\n### ")[0]
+        for table, columns in spec.files.items():
+            if table not in MODELS and table != "trace":
+                assert all(f"`{column}`" in part for column in columns_in(columns)), table
