@@ -245,7 +245,7 @@ def delivered(report: FitReport[Any], path: str | os.PathLike[str] | None = None
     if path is not None:
         save_plot(path, report)
     figure: Any = figure_of(report)
-    figure._repr_png_ = partial(image, figure, "png", dpi=80)
+    figure._repr_png_ = partial(image, figure, "png", dpi=75)
     drawn: Figure = figure
     return drawn
 

@@ -20,9 +20,9 @@ KINDS = {"": "Problem", "policies": "Policies", "bounds": "Bounds and proofs"}
 
 API = {
     "api/face.md": ("Solve, compare, explain, report", [
-        "optgap.api", "optgap.making", "optgap.uncertain", "optgap.gaps", "optgap.comparison", "optgap.explaining",
-        "optgap.waterfall", "optgap.overview", "optgap.plotting", "optgap.reporting.page",
-        "optgap.documents", "optgap.registry",
+        "optgap.api", "optgap.making", "optgap.uncertain", "optgap.gaps", "optgap.comparison",
+        "optgap.explaining", "optgap.waterfall", "optgap.overview", "optgap.plotting",
+        "optgap.reporting.page", "optgap.documents", "optgap.registry",
     ]),
     "api/work.md": ("Reproduce, sweep, tune, data", [
         "optgap.reproduce", "optgap.reproduce.report", "optgap.reproduce.cache",

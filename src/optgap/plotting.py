@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 GREY = "#666666"
+NOTEBOOK_DPI = 75
+"""Of a figure that a notebook keeps."""
 WIDEST = 1e9
 """Percent: a gap that is larger is drawn there."""
 
@@ -117,7 +119,7 @@ def delivered(figure: Figure, path: str | os.PathLike[str] | None = None) -> Fig
     if path is not None:
         save_figure(path, figure)
     anything: Any = figure
-    anything._repr_png_ = partial(png, figure)
+    anything._repr_png_ = partial(image, figure, "png", dpi=NOTEBOOK_DPI)
     return figure
 
 

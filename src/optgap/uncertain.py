@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 LEVEL = 0.9
 MOST_SAMPLES = 10_000
+MOST_LEFT_OUT = 20
+"""Impossible draws per draw that is wanted."""
 
 
 @dataclass(frozen=True)
@@ -49,14 +51,16 @@ class UncertainComparison:
     ----------
     comparison: at the fitted values.
     samples: one comparison per draw; each gap is against the bound of the same draw.
-    models: the files that were drawn from.
+    models: the fits that were drawn from, and their files.
     level: share of the samples within an interval.
+    left_out: draws that were replaced, as no machine could be like that (a power below 0, say).
     """
 
     comparison: Comparison
     samples: tuple[Comparison, ...]
     models: tuple[str, ...]
     level: float = LEVEL
+    left_out: int = 0
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -108,7 +112,9 @@ class UncertainComparison:
     def head(self) -> list[str]:
         """The comparison's, and what was drawn."""
         drawn = f"{len(self.samples)} samples of {', '.join(self.models)}"
-        return [*self.comparison.head(), f"gaps over {drawn}: {100 * self.level:g} % interval"]
+        left = f"; {self.left_out} impossible draws left out" if self.left_out else ""
+        words = f"gaps over {drawn}: {100 * self.level:g} % interval{left}"
+        return [*self.comparison.head(), words]
 
     def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
         """Header, rows and right-aligned columns, as text."""
@@ -248,9 +254,8 @@ def compare_uncertain(
         raise InputError("uncertainty", "", found, expected)
     # the fits in a problem are there already: put in again, they would be rounded again
     central_problem = fitted(problem, given, seed) if given else problem
-    sampled = draws(fits, samples, seed)
+    drawn_problems, left_out = _drawn_problems(central_problem, fits, samples, seed)
     limits = limits or Limits(progress=progress)
-    refit = imported(family(problem.family).refit)
 
     def run(one: Problem) -> Comparison:
         return gaps.compare(
@@ -264,12 +269,36 @@ def compare_uncertain(
         )
 
     central, done = run(central_problem), []
-    for draw in sampled:
+    for one in drawn_problems:
         if limits.interrupted.is_set() or (central.infeasible and not parts):
             break
-        done.append(run(refit(central_problem, draw, seed)))
-    names = tuple(fit.source for fit in fits)
-    return UncertainComparison(central, tuple(done), names, level)
+        done.append(run(one))
+    names = tuple(dict.fromkeys(f"{fit.model} ({os.path.basename(fit.source)})" for fit in fits))
+    return UncertainComparison(central, tuple(done), names, level, left_out)
+
+
+def _drawn_problems(
+    problem: Problem, fits: Sequence[FittedParameters], count: int, seed: int
+) -> tuple[list[Problem], int]:
+    """So many problems with drawn parameters, and how many draws no machine could be.
+
+    Raises
+    ------
+    InputError: when hardly any draw makes a problem: the fits leave too much open.
+    """
+    refit, rng = imported(family(problem.family).refit), np.random.default_rng(seed)
+    found: list[Problem] = []
+    left_out, reason = 0, ""
+    while len(found) < count and left_out <= MOST_LEFT_OUT * count:
+        for draw in draws(fits, count, rng):
+            try:
+                found.append(refit(problem, draw, seed))
+            except InputError as error:
+                left_out, reason = left_out + 1, str(error)
+    if len(found) < count:
+        expected = "fits that leave less open: their reports say what to measure"
+        raise InputError("uncertainty", "", NoQuote(f"draws such as {reason}"), expected)
+    return found[:count], left_out
 
 
 def _require_numbers(samples: int, level: float) -> None:
@@ -280,7 +309,9 @@ def _require_numbers(samples: int, level: float) -> None:
         raise InputError("--level", "", level, "a share between 0 and 1")
 
 
-def draws(fits: Sequence[FittedParameters], count: int, seed: int) -> list[list[FittedParameters]]:
+def draws(
+    fits: Sequence[FittedParameters], count: int, rng: np.random.Generator
+) -> list[list[FittedParameters]]:
     """Parameters drawn from the covariance of each group of each fit, independently.
 
     Raises
@@ -289,7 +320,6 @@ def draws(fits: Sequence[FittedParameters], count: int, seed: int) -> list[list[
     """
     from optgap.fitting.saved import drawn
 
-    rng = np.random.default_rng(seed)
     columns = [[read_fit(d) for d in drawn(fit.document, fit.source, count, rng)] for fit in fits]
     return [
         [replace(column[k], source=fit.source) for fit, column in zip(fits, columns, strict=True)]
