@@ -147,8 +147,8 @@ def read_profiles(
     if len(tables) == 1:
         return tables[0]
     shared = [name for name in tables[0].columns if all(name in table for table in tables)]
-    columns = {name: np.concatenate([table[name] for table in tables]) for name in shared}
-    columns["file"] = np.concatenate(
+    joined = {name: np.concatenate([table[name] for table in tables]) for name in shared}
+    joined["file"] = np.concatenate(
         [np.full(len(table), table.source, dtype=object) for table in tables]
     )
     published = {
@@ -162,7 +162,7 @@ def read_profiles(
     notes = tuple(note for table in tables for note in table.notes)
     source = ", ".join(table.source for table in tables)
     kinds = "+".join(dict.fromkeys(table.kind for table in tables))
-    return Profile(columns, source, kinds, lines, notes, published)
+    return Profile(joined, source, kinds, lines, notes, published)
 
 
 def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:

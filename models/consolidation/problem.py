@@ -24,6 +24,7 @@ from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.result import Evaluation, Objective, Violation
+from optgap.models.shown import Shown
 from optgap.models.times import SHORTEST_S, slack_s
 
 MOST_TASKS = 100_000
@@ -91,8 +92,8 @@ class Rules:
             raise InputError(source, "field capacity", "slot", why)
 
 
-@dataclass(frozen=True, eq=False)
-class ConsolidationProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class ConsolidationProblem(Shown):
     """Tasks on servers, all present at one instant (power) or arriving over time (energy).
 
     GPUs are numbered through the cluster, server after server.

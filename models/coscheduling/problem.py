@@ -16,6 +16,7 @@ from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
+from optgap.models.shown import Shown
 from optgap.models.times import SHORTEST_S, shown
 
 SCHEMA = "optgap.coscheduling.problem/1"
@@ -97,8 +98,8 @@ class Application:
         return min(self.modes, key=lambda mode: (mode.runtime_s, mode.gpu_count))
 
 
-@dataclass(frozen=True, eq=False)
-class CoschedulingProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class CoschedulingProblem(Shown):
     """Jobs that wait for one node and run on it, each once, without interruption.
 
     Parameters

@@ -18,6 +18,7 @@ from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
+from optgap.models.shown import Shown
 from optgap.models.times import SHORTEST_S
 
 SCHEMA = "optgap.elastic.problem/1"
@@ -130,8 +131,8 @@ class Jobs:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class ElasticProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class ElasticProblem(Shown):
     """Jobs that arrive over time on a cluster of equal nodes with a power limit.
 
     Parameters
