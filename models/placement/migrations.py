@@ -186,9 +186,7 @@ class MigrationProblem:
                     "from_node": names[move.from_node],
                     "to_node": names[move.to_node],
                     "gpu_index": [
-                        g
-                        for g in range(move.gpu_mask.bit_length())
-                        if move.gpu_mask >> g & 1
+                        g for g in range(move.gpu_mask.bit_length()) if move.gpu_mask >> g & 1
                     ],
                 }
                 for move in moves

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from optgap.api import Verdict, bound, check, run, solve
+    from optgap.auditing import Audit, audit
     from optgap.comparison import Comparison, ComparisonSet
     from optgap.conflicts import Conflict, conflict
     from optgap.contract import Problem
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Comparison",
     "ComparisonSet",
     "Conflict",
@@ -51,6 +53,7 @@ __all__ = [
     "UncertainComparison",
     "Verdict",
     "__version__",
+    "audit",
     "bound",
     "check",
     "compare",
@@ -74,6 +77,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Audit": "auditing",
     "Comparison": "comparison",
     "ComparisonSet": "comparison",
     "Conflict": "conflicts",
@@ -88,6 +92,7 @@ _HOME = {
     "Termination": "models.result",
     "UncertainComparison": "uncertain",
     "Verdict": "api",
+    "audit": "auditing",
     "bound": "api",
     "check": "api",
     "compare": "gaps",

@@ -133,10 +133,6 @@ def _parts(name: str, node: Object, warnings: list[str]) -> list[Part]:
                 f"left out: {pool.gpus} devices of node {name}, more than {MAX_GPUS_PER_NODE}"
             )
             continue
-        if not pool.known:
-            warning = f"no power figures for {pool.product!r}: 300 W assumed (--devices FILE)"
-            if warning not in warnings:
-                warnings.append(warning)
         found.append(pool)
     if not found:
         return [Part(name, name, None, cpu, memory, room, closed)]

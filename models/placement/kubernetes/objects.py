@@ -85,9 +85,7 @@ def _documents(path: Path) -> Iterator[Any]:
     yield from found
 
 
-def _items(
-    document: Any, source: str, kind: str, place: str
-) -> Iterator[tuple[str, Object, str]]:
+def _items(document: Any, source: str, kind: str, place: str) -> Iterator[tuple[str, Object, str]]:
     if isinstance(document, list):
         for k, item in enumerate(document):
             yield from _items(item, source, kind, f"{place}[{k}]")

@@ -6,7 +6,9 @@ import re
 from fractions import Fraction
 from functools import lru_cache
 
-_FORM = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE])([+-]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?))")
+_FORM = re.compile(
+    r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([eE])([+-]?\d+)|(Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?))"
+)
 _SUFFIX = {
     "": Fraction(1),
     **{name: Fraction(10) ** (3 * k) for k, name in enumerate(("n", "u", "m"), -3)},

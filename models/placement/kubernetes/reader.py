@@ -15,6 +15,7 @@ from optgap.models.placement.kubernetes.demands import Share
 from optgap.models.placement.kubernetes.layout import Layout, Part, lay_out
 from optgap.models.placement.kubernetes.moving import Budgets, sees_gpus, why_stays
 from optgap.models.placement.kubernetes.objects import Object, Objects, read_objects
+from optgap.models.placement.kubernetes.power import UNKNOWN_W
 from optgap.models.placement.kubernetes.seats import seats
 from optgap.models.placement.kubernetes.selection import Selection
 from optgap.models.placement.migrations import MigrationProblem
@@ -119,7 +120,11 @@ def _reading(
 ) -> KubernetesReading:
     parts = layout.parts
     rules = _Rules(objects, parts, rows)
-    power = _power(parts, rules.models, devices)
+    power, unknown = _power(parts, rules.models, devices)
+    layout.warnings += [
+        f"no power figures for {product!r}: {UNKNOWN_W:g} W assumed (--devices FILE)"
+        for product in unknown
+    ]
     node = np.array(rows.part, dtype=np.int64)
     tasks = Tasks.of(
         rows.names,
@@ -246,17 +251,27 @@ def _raised(part: Part, p: int, rows: _Rows) -> Part:
     return Part(part.node, part.name, part.pool, cpu, memory, part.pods, part.closed)
 
 
-def _power(parts: list[Part], models: list[str], devices: DeviceTable | None) -> PowerModel:
+def _power(
+    parts: list[Part], models: list[str], devices: DeviceTable | None
+) -> tuple[PowerModel, list[str]]:
+    """Power by model, and products that nothing is known of."""
     idle: dict[str, float] = {}
     full: dict[str, float] = {}
+    unknown: dict[str, None] = {}
     for part, model in zip(parts, models, strict=True):
         if part.pool is None:
             continue
         idle[model], full[model] = part.pool.watts
-        for name in (part.pool.product, part.pool.model):
-            if devices is not None and name in devices.full_w:
-                idle[model], full[model] = devices.idle_w[name], devices.full_w[name]
-    return PowerModel(idle, full)
+        told = [
+            name
+            for name in (part.pool.product, part.pool.model)
+            if devices is not None and name in devices.full_w
+        ]
+        if devices is not None and told:
+            idle[model], full[model] = devices.idle_w[told[-1]], devices.full_w[told[-1]]
+        elif not part.pool.known:
+            unknown[part.pool.product] = None
+    return PowerModel(idle, full), list(unknown)
 
 
 class _Rules:

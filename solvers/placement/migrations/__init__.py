@@ -12,16 +12,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, RefereeError
 from optgap.models.limits import Limits
-from optgap.models.placement import PlacementSolution
+from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem, Move
-from optgap.models.result import Status, Termination
+from optgap.models.result import Termination
 from optgap.solvers.placement.migrations.bound import DepartureBound
 from optgap.solvers.placement.migrations.exact import MigrationModel
 from optgap.solvers.placement.migrations.greedy import Descent
 from optgap.solvers.placement.migrations.state import NOTHING, State
 from optgap.solvers.placement.migrations.target import free_part, in_order, laid_over
+
+MOST_STEPS = 10
+"""Steps per task after which a descent ends; each saves power, so that it is far from ever met."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +48,17 @@ class Effort:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """At most `most` migrations: the power reached (W), a proven bound (W), and the moves."""
+    """At most `most` migrations: the power reached (W), a proven bound (W), and the moves.
+
+    `path_w` is the power now and after each move, W.
+    """
 
     most: int
     power_w: float
     bound_w: float
     moves: tuple[Move, ...]
     bound_by: str
+    path_w: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -76,18 +83,19 @@ class MigrationCurve:
 
 @dataclass
 class _Work:
+    """What is known so far: lists of moves, with the power (W) before the first and after each."""
+
     migration: MigrationProblem
     limits: Limits
     seed: int
     effort: Effort
     paths: list[tuple[list[Move], list[float]]] = field(default_factory=list)
-    termination: Termination = Termination.COMPLETED
 
     def add(self, moves: Sequence[Move]) -> None:
-        """Keep a list of moves with the power behind each."""
+        """Keep a list of moves, each of which fits."""
         state = State(self.migration)
-        power = self.migration.problem.evaluate(self.migration.current).metrics["power_w"]
-        watts: list[float] = []
+        power = float(self.migration.problem.evaluate(self.migration.current).objective)
+        watts = [power]
         for move in moves:
             touched = {move.from_node, move.to_node}
             power -= sum(state.power(n) for n in touched)
@@ -96,16 +104,35 @@ class _Work:
             watts.append(power)
         self.paths.append((list(moves), watts))
 
-    def best(self, most: int) -> tuple[float, tuple[Move, ...]]:
-        """The least power on any path within so many moves, and the moves that lead there."""
-        now = float(self.migration.problem.evaluate(self.migration.current).metrics["power_w"])
-        best: tuple[float, tuple[Move, ...]] = (now, ())
+    def best(self, most: int | None) -> tuple[list[Move], list[float]]:
+        """The list that ends with the least power within so many moves; None for any number."""
+        chosen: tuple[list[Move], list[float]] = ([], self.paths[0][1][:1])
         for moves, watts in self.paths:
-            within = watts[:most]
-            if within and min(within) < best[0] - NOTHING:
-                stop = int(np.argmin(within)) + 1
-                best = (within[stop - 1], tuple(moves[:stop]))
-        return best
+            within = watts if most is None else watts[: most + 1]
+            stop = int(np.argmin(within))
+            if within[stop] < chosen[1][-1] - NOTHING:
+                chosen = (moves[:stop], watts[: stop + 1])
+        return chosen
+
+    def point(self, most: int, any_number: bool, bound: float, by: str) -> CurvePoint:
+        """The point of the curve, with the referee's own power.
+
+        Raises
+        ------
+        RefereeError: when a step does not fit, or leads to another power than it should.
+        """
+        moves, watts = self.best(None if any_number else most)
+        final, broken = self.migration.follow(moves)
+        broken = broken or self.migration.check(final, len(moves))
+        power = self.migration.problem.evaluate(final).objective
+        if broken or abs(power - watts[-1]) > 1e-6 * max(1.0, power):
+            what = str(broken[0]) if broken else f"{watts[-1]!r} W, the referee finds {power!r}"
+            raise RefereeError(f"moves to at most {most}: {what}")
+        if bound > power + 1e-6 * max(1.0, power):
+            raise RefereeError(
+                f"the bound {bound!r} is above the {power!r} W that {most} moves reach"
+            )
+        return CurvePoint(most, power, min(bound, power), tuple(moves), by, tuple(watts))
 
 
 def curve(
@@ -116,7 +143,7 @@ def curve(
     wanted: Iterable[int] = (),
     effort: Effort | None = None,
 ) -> MigrationCurve:
-    """The saving by number of migrations: 0, 1, 2, 5, 10, … and the `wanted`, up to all.
+    """The saving by number of migrations: 0, 1, 2, 5, 10, … and the `wanted`, up to any number.
 
     Raises
     ------
@@ -131,43 +158,29 @@ def curve(
     work = _Work(migration, limits, seed, effort or Effort())
     first = Descent.of(migration)
     every = first.copy()
-    every.run(len(problem.tasks) * 10, limits)
+    every.run(MOST_STEPS * len(problem.tasks), limits)
     work.add(every.moves)
     free_bound, by = _patterns(work)
-    grid = _grid(len(work.best(10**9)[1]), wanted, int(migration.movable.sum()), _small(work))
-    for most in grid:
-        if 0 < most < len(every.moves):
+    small = _small(work)
+    most = max(len(work.best(None)[0]), int(migration.movable.sum()) if small else 0, 1)
+    grid = _grid(most, wanted)
+    for k in grid[1:]:
+        if k < len(every.moves):
             descent = first.copy()
-            descent.run(most, limits)
+            descent.run(k, limits)
             work.add(descent.moves)
-    exact_bounds = _exact(work, grid) if _small(work) else {}
+    exact = _exact(work, grid) if small else {}
     departures = DepartureBound(migration)
     points: list[CurvePoint] = []
-    for most in grid:
-        power, moves = work.best(10**9 if most == grid[-1] else most)
+    for k in grid:
         bounds = [
-            (departures.at(most), "departures, node by node"),
+            (departures.at(k), "departures, node by node"),
             (free_bound, by),
-            (exact_bounds.get(most, -np.inf), "integer program (HiGHS)"),
+            (exact.get(k, -np.inf), "integer program (HiGHS)"),
         ]
-        bound, bound_by = max(bounds)
-        if bound >= power - 1e-6 * abs(power):
-            bound = min(bound, power)
-        points.append(CurvePoint(most, power, bound, moves, bound_by))
-    last = points[-1]
-    final, broken = _arrived(migration, last.moves)
-    assert not broken
-    return MigrationCurve(tuple(points), final, limits.stop or work.termination)
-
-
-def _arrived(
-    migration: MigrationProblem, moves: Iterable[Move]
-) -> tuple[PlacementSolution, list[object]]:
-    state = State(migration)
-    for move in moves:
-        state.move(move)
-    final = PlacementSolution.of_arrays(state.node, state.mask)
-    return final, list(migration.check(final))
+        points.append(work.point(k, k == grid[-1], *max(bounds)))
+    final, _ = migration.follow(points[-1].moves)
+    return MigrationCurve(tuple(points), final, limits.stop or Termination.COMPLETED)
 
 
 def _small(work: _Work) -> bool:
@@ -175,9 +188,8 @@ def _small(work: _Work) -> bool:
     return len(problem.cluster) <= effort.exact_nodes and len(problem.tasks) <= effort.exact_tasks
 
 
-def _grid(moves: int, wanted: Iterable[int], movable: int, small: bool) -> list[int]:
+def _grid(most: int, wanted: Iterable[int]) -> list[int]:
     """0, 1, 2, 5, 10, … below the most, the wanted ones, and the most."""
-    most = max(moves, movable if small else 0, 1)
     steps = {0, most, *(k for k in wanted if 0 <= k <= most)}
     scale = 1
     while scale <= most:
@@ -202,19 +214,21 @@ def _patterns(work: _Work) -> tuple[float, str]:
         found = patterns(part, limits=budget, seed=work.seed, rounds=effort.rounds)
         bounded = found if bounded is None else bounded
         if found.solution is not None and (found.solution.node >= 0).all():
-            _lay(work, found.solution, nodes, tasks)
-    if bounded is None or bounded.bound is None or bounded.status is Status.INFEASIBLE:
+            _lay(work, part, found.solution, nodes, tasks)
+    if bounded is None or bounded.bound is None:
         return -np.inf, ""
     return bounded.bound, bounded.bound_by or ""
 
 
 def _lay(
-    work: _Work, found: PlacementSolution, nodes: Sequence[int], tasks: Sequence[int]
+    work: _Work,
+    part: PlacementProblem,
+    found: PlacementSolution,
+    nodes: Sequence[int],
+    tasks: Sequence[int],
 ) -> None:
     """Make a path of an offline placement of the free part."""
     migration = work.migration
-    part, _nodes, _tasks = free_part(migration)
-    assert part is not None
     place = {n: i for i, n in enumerate(nodes)}
     rows = list(tasks)
     here = PlacementSolution.of_arrays(

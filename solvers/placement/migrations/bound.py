@@ -12,7 +12,7 @@ departures save together. It is tight for small K, where room for arrivals is pl
 
 from __future__ import annotations
 
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -100,7 +100,7 @@ def _majorant(savings: list[float]) -> list[float]:
             hull.pop()
         hull.append((m, value))
     slopes: list[float] = []
-    for (m0, v0), (m1, v1) in zip(hull, hull[1:], strict=False):
+    for (m0, v0), (m1, v1) in pairwise(hull):
         slope = (v1 - v0) / (m1 - m0)
         if slope > NOTHING:
             slopes += [slope] * (m1 - m0)

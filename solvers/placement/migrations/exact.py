@@ -1,7 +1,7 @@
 """The textbook formulation with the current placement in it: at most K tasks may leave it.
 
-    moved_k ≥ 1 − y_kng  for every GPU g of node n that task k has now (1 − a_kn without GPUs)
-    Σ_k moved_k ≤ K,  Σ_k a_kn ≤ room of n,  a_kn = 0 where k may not go
+moved_k ≥ 1 − y_kng  for every GPU g of node n that task k has now (1 − a_kn without GPUs)
+Σ_k moved_k ≤ K,  Σ_k a_kn ≤ room of n,  a_kn = 0 where k may not go
 """
 
 from __future__ import annotations

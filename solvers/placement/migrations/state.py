@@ -212,16 +212,12 @@ class State:
         self, n: int, members: list[int], barred: int, seen: set[tuple[int, ...]]
     ) -> Iterator[Unit]:
         tasks = self.tasks
-        order = sorted(
-            members, key=lambda k: (-tasks.demand_milli[k], -tasks.cpu_milli[k], k)
-        )
+        order = sorted(members, key=lambda k: (-tasks.demand_milli[k], -tasks.cpu_milli[k], k))
         if tuple(order) not in seen:
             seen.add(tuple(order))
             yield Unit(n, tuple(order), barred)
 
-    def _package(
-        self, n: int, candidates: list[int], seen: set[tuple[int, ...]]
-    ) -> Iterator[Unit]:
+    def _package(self, n: int, candidates: list[int], seen: set[tuple[int, ...]]) -> Iterator[Unit]:
         """The fewest of the candidates that leave one CPU package of the node idle."""
         candidates = sorted(candidates, key=lambda k: -self.tasks.cpu_milli[k])
         free, now = int(self.free_cpu[n]), self.cpu_power(n, int(self.free_cpu[n]))

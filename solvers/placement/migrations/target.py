@@ -235,9 +235,7 @@ def _carry_out(state: State, k: int, target: PlacementSolution, moves: list[Move
     return bool(fits)
 
 
-def _make_way(
-    state: State, pending: dict[int, None], hopped: set[int], moves: list[Move]
-) -> bool:
+def _make_way(state: State, pending: dict[int, None], hopped: set[int], moves: list[Move]) -> bool:
     """Send one of the tasks that still have to move to a third node, the smallest that can."""
     tasks = state.tasks
     order = sorted(
