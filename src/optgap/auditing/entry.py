@@ -6,19 +6,28 @@ from typing import Any
 
 from optgap.api import require_seed, require_time_limit
 from optgap.auditing.result import Audit
-from optgap.models.errors import InputError, one_of
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.limits import Limits
 from optgap.models.reading import Path
+from optgap.registry import FAMILIES
 
-KINDS = ("kubernetes",)
+KINDS = ("kubernetes", "slurm", "swf")
+OPTIONS = {
+    "slurm": {"pool": str, "wait": str, "nodes": int, "gpus_per_node": int},
+    "swf": {"nodes": int, "gpus_per_node": int},
+}
+"""What ``--set`` knows, by kind."""
 
 
 def audit(
     kind: str,
-    source: Path,
+    source: Any,
+    log: Any = None,
     *,
     moves: int | None = None,
     devices: Path | None = None,
+    policies: str = "all",
+    methods: str = "auto",
     time_limit: float | None = None,
     seed: int = 0,
     limits: Limits | None = None,
@@ -28,22 +37,60 @@ def audit(
 
     Parameters
     ----------
-    kind: ``kubernetes``.
-    source: what the cluster printed: a path, or ``-`` for standard input.
-    moves: a number of migrations that the answer must have a plan for.
+    kind: ``kubernetes``, ``slurm`` or ``swf``; or a family, for a logged solution of a problem.
+    source: what the cluster printed: a path, or ``-`` for standard input; a family's problem.
+    log: the logged solution of that problem: a path (CSV or JSON), or the solution.
+    moves: a number of migrations that the answer must have a plan for, for placements.
     devices: power by GPU product (``model,idle_w,full_w``), for Kubernetes.
-    time_limit: seconds for the search; a bound is kept.
+    policies, methods: beside what happened, for logs; as for `compare`.
+    time_limit: seconds: for the search of moves, or for each method and policy beside a log.
+    options: for Slurm ``pool``, ``wait`` (``eligible`` or ``submit``), ``nodes`` and
+        ``gpus_per_node``; for SWF the last two.
 
     Raises
     ------
-    InputError: for a file that is not what the cluster prints.
+    InputError: for a file that is not what the cluster prints, or an unknown option.
     """
     require_time_limit(time_limit)
     require_seed(seed)
-    if kind not in KINDS:
-        raise InputError("audit", "", kind, one_of(KINDS))
-    limits = limits or Limits(time_limit)
-    from optgap.auditing.kubernetes import audit_kubernetes
+    if kind not in (*KINDS, *FAMILIES):
+        raise InputError("audit", "", kind, one_of((*KINDS, *FAMILIES)))
+    if (log is None) == (kind in FAMILIES):
+        expected = "a log beside the problem" if kind in FAMILIES else "one file"
+        raise InputError("audit", kind, NoQuote("no log" if log is None else "two"), expected)
+    known = OPTIONS.get(kind, {})
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in known:
+            raise InputError("--set", "", name, one_of(known) if known else "no such option")
+    beside: dict[str, Any] = {
+        "policies": policies, "methods": methods, "time_limit": time_limit, "seed": seed,
+    }  # fmt: skip
+    if kind == "kubernetes":
+        from optgap.auditing.kubernetes import audit_kubernetes
 
-    wanted = () if moves is None else (moves,)
-    return audit_kubernetes(source, moves=wanted, devices=devices, limits=limits, seed=seed)
+        return audit_kubernetes(
+            source,
+            moves=() if moves is None else (moves,),
+            devices=devices,
+            limits=limits or Limits(time_limit),
+            seed=seed,
+        )
+    limits = limits or Limits()
+    if kind in ("slurm", "swf"):
+        from optgap.auditing.queues import audit_queue
+
+        return audit_queue(kind, str(source), _log(kind, source, given), limits=limits, **beside)
+    from optgap.auditing.solutions import audit_solution
+
+    return audit_solution(kind, source, log, moves=moves, limits=limits, **beside)
+
+
+def _log(kind: str, source: Path, given: dict[str, Any]) -> Any:
+    if kind == "slurm":
+        from optgap.models.queueing.slurm import read_slurm
+
+        return read_slurm(source, **given)
+    from optgap.models.queueing.swf_log import read_swf_log
+
+    return read_swf_log(source, **given)

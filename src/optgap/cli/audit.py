@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from optgap.cli import completing
 from optgap.cli import options as opt
 
 if TYPE_CHECKING:
@@ -17,10 +18,24 @@ FIRST_MOVES = 40
 
 
 def command(
-    kind: Annotated[str, typer.Argument(metavar="kubernetes", help="what the file is")],
-    source: Annotated[
-        str, typer.Argument(metavar="FILE", help="what the cluster printed; - is standard input")
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="kubernetes|slurm|swf|FAMILY",
+            help="what the file is",
+            autocompletion=completing.families,
+        ),
     ],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="what the cluster printed (- is standard input), or a problem"
+        ),
+    ],
+    log: Annotated[
+        str | None,
+        typer.Argument(metavar="[LOG]", help="what was done with the problem: CSV or JSON"),
+    ] = None,
     moves: Annotated[
         int | None,
         typer.Option("--moves", metavar="K", min=0, help="a plan with at most so many migrations"),
@@ -35,6 +50,28 @@ def command(
             "--devices", metavar="FILE", help="power of GPU products: model,idle_w,full_w"
         ),
     ] = None,
+    policies: Annotated[
+        str,
+        typer.Option(
+            "--policies",
+            metavar="P,…",
+            help="beside what happened, for logs",
+            autocompletion=completing.policies("all"),
+        ),
+    ] = "all",
+    methods: opt.Methods = "auto",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Slurm: pool, wait=eligible|submit, nodes, gpus_per_node; SWF: the last two",
+        ),
+    ] = None,
+    problem_json: Annotated[
+        str | None,
+        typer.Option("--problem", metavar="FILE", help="write the problem that was read"),
+    ] = None,
     report: Annotated[
         str | None, typer.Option("--report", metavar="HTML", help="a page about it")
     ] = None,
@@ -47,13 +84,27 @@ def command(
 ) -> int:
     from optgap.auditing import audit
     from optgap.cli.work import Output, exit_code, interruptible
+    from optgap.parameters import assignments
     from optgap.plotting import require_ending
 
-    opt.require_writable(json, plot, report, moves_json)
+    opt.require_writable(json, plot, report, moves_json, problem_json)
     require_ending(plot)
+    given: dict[str, Any] = assignments(settings or [], "--set")
     answer = interruptible(
-        lambda limits: audit(kind, source, moves=moves, devices=devices, seed=seed, limits=limits),
-        time_limit,
+        lambda limits: audit(
+            kind,
+            source,
+            log,
+            moves=moves,
+            devices=devices,
+            policies=policies,
+            methods=methods,
+            time_limit=time_limit,
+            seed=seed,
+            limits=limits,
+            **given,
+        ),
+        time_limit if kind == "kubernetes" else None,
         quiet,
     )
     out = Output(json, quiet)
@@ -61,6 +112,8 @@ def command(
         out.document(answer.to_json(moves))
     if moves_json is not None:
         Output(moves_json, True).document(answer.moves(moves or 0).to_json())
+    if problem_json is not None:
+        Output(problem_json, True).document(answer.problem)
     if plot is not None:
         from optgap.auditing.picture import audit_figure
         from optgap.plotting import save_figure
