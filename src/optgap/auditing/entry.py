@@ -12,7 +12,7 @@ from optgap.models.reading import Path
 from optgap.registry import FAMILIES
 
 KINDS = ("kubernetes", "slurm", "swf")
-OPTIONS = {
+OPTIONS: dict[str, dict[str, type]] = {
     "slurm": {"pool": str, "wait": str, "nodes": int, "gpus_per_node": int},
     "swf": {"nodes": int, "gpus_per_node": int},
 }
@@ -58,11 +58,7 @@ def audit(
     if (log is None) == (kind in FAMILIES):
         expected = "a log beside the problem" if kind in FAMILIES else "one file"
         raise InputError("audit", kind, NoQuote("no log" if log is None else "two"), expected)
-    known = OPTIONS.get(kind, {})
-    given = {name: value for name, value in options.items() if value is not None}
-    for name in given:
-        if name not in known:
-            raise InputError("--set", "", name, one_of(known) if known else "no such option")
+    given = _options(kind, options)
     beside: dict[str, Any] = {
         "policies": policies, "methods": methods, "time_limit": time_limit, "seed": seed,
     }  # fmt: skip
@@ -84,6 +80,23 @@ def audit(
     from optgap.auditing.solutions import audit_solution
 
     return audit_solution(kind, source, log, moves=moves, limits=limits, **beside)
+
+
+def _options(kind: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of this kind, as text or as numbers."""
+    known = OPTIONS.get(kind, {})
+    found: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in known:
+            expected = one_of(known) if known else f"no option: {kind} has none"
+            raise InputError("--set", "", name, expected)
+        if known[name] is int and isinstance(value, str):
+            if not value.isdigit():
+                raise InputError("--set", name, value, "an integer of at least 1")
+            value = int(value)
+        if value is not None:
+            found[name] = value
+    return found
 
 
 def _log(kind: str, source: Path, given: dict[str, Any]) -> Any:

@@ -226,7 +226,10 @@ def _consolidation(path: Path, problem: Any) -> LoggedRows:
 def _highest(problem: Any, used: set[tuple[int, ...]]) -> list[Any]:
     """Every GPU in use at its highest clock: the table says none."""
     rows = [
-        [float(gpu.f_max_mhz) if (i, j) in used else 0.0 for j, gpu in enumerate(server.gpus)]
+        [
+            float(problem.kinds[kind].f_max_mhz) if (i, j) in used else 0.0
+            for j, kind in enumerate(server.gpus)
+        ]
         for i, server in enumerate(problem.servers)
     ]
     if problem.objective.goal != "energy":
