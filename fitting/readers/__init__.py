@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optgap.fitting.profile import Profile
-from optgap.fitting.readers import ecosched, samples, sweeps, tidy, training, zeus
+from optgap.fitting.readers import ecosched, prometheus, samples, sweeps, tidy, training, zeus
 from optgap.fitting.readers.text import RawTable, parse_csv
 from optgap.fitting.units import apply_units, check_magnitudes
 from optgap.models.errors import InputError, NoQuote
@@ -72,7 +72,9 @@ def read_profile(
     """
     source = str(path)
     text = read_text(path)
-    if text.lstrip()[:1] == "{":
+    if prometheus.is_answer(text):
+        profile = prometheus.read_answer(text, source)
+    elif text.lstrip()[:1] == "{":
         profile = training.read_gavel_json(text, source)
     elif samples.is_dcgmi(text):
         profile = samples.read_dcgmi(text, source, interval_s)

@@ -15,7 +15,6 @@ Suspended time counts, as the allocation is kept.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -142,7 +141,7 @@ def _runs(table: Table, times: _Times, reasons: Counter[str], source: str) -> _R
     places = columns.get("nodelist", empty)
     found, seen, copies = _Rows(), set(), Counter[str]()
     for k, name in enumerate(columns["jobid"]):
-        if re.match(r"\d+(?:_\d+|\+\d+)?\.", name):
+        if "." in name:
             continue  # a step
         key = (raw[k], float(times.submit[k]), float(times.start[k]))
         if math.isnan(times.start[k]) or math.isnan(times.submit[k]):
@@ -303,7 +302,7 @@ def _reading(
     )
     users = table.columns.get("user", [""] * len(table))
     logged = as_run(jobs, start[order])
-    steps = sum(bool(re.match(r"\d+(?:_\d+|\+\d+)?\.", name)) for name in table.columns["jobid"])
+    steps = sum("." in name for name in table.columns["jobid"])
     return QueueLog(
         problem,
         logged,

@@ -7,7 +7,7 @@ moves each of which fits; where tasks block one another, one of them waits on a 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from dataclasses import replace
 
 import numpy as np
@@ -202,54 +202,89 @@ def in_order(
 
     A task that must make way first and has no place yet waits on another node, once.
     """
-    state = State(migration)
-    pending = dict.fromkeys(migration.moved(target).tolist())
-    hopped: set[int] = set()
-    moves: list[Move] = []
-    while pending:
-        if limits.stop:
-            return None
-        ready = [k for k in pending if _carry_out(state, k, target, moves)]
-        for k in ready:
-            del pending[k]
-        if not ready and not _make_way(state, pending, hopped, moves):
-            return None
-    return moves
+    return _Journey(migration, target).run(limits)
 
 
-def _carry_out(state: State, k: int, target: PlacementSolution, moves: list[Move]) -> bool:
-    """Move task `k` to where it belongs, if it fits there now."""
-    tasks, n, mask = state.tasks, int(target.node[k]), int(target.gpu_mask[k])
-    was, was_mask = state.take(k)
-    fits = (
-        state.free_cpu[n] >= tasks.cpu_milli[k]
-        and state.free_memory[n] >= tasks.memory_mib[k]
-        and state.room[n] >= 1
-        and all(state.gpu_free[n, g] >= tasks.gpu_milli[k] for g in target.gpus(k))
-    )
-    if fits:
-        state.put(k, n, mask)
-        moves.append(Move(k, was, n, mask))
-    else:
-        state.put(k, was, was_mask)
-    return bool(fits)
+class _Journey:
+    """Tasks on their way to where they belong.
 
+    Parameters
+    ----------
+    target: where every task belongs.
+    """
 
-def _make_way(state: State, pending: dict[int, None], hopped: set[int], moves: list[Move]) -> bool:
-    """Send one of the tasks that still have to move to a third node, the smallest that can."""
-    tasks = state.tasks
-    order = sorted(
-        (k for k in pending if k not in hopped),
-        key=lambda k: (tasks.demand_milli[k], tasks.cpu_milli[k], k),
-    )
-    for k in order:
-        n, mask = state.take(k)
-        to, to_mask, _watts = state.best(k, n, -1)
-        if to < 0:
-            state.put(k, n, mask)
-            continue
-        state.put(k, to, to_mask)
-        moves.append(Move(k, n, to, to_mask))
-        hopped.add(k)
+    def __init__(self, migration: MigrationProblem, target: PlacementSolution) -> None:
+        self.state = State(migration)
+        self.target = target
+        self.moves: list[Move] = []
+        moved = migration.moved(target).tolist()
+        self.waiting: dict[int, dict[int, None]] = defaultdict(dict)
+        for k in moved:
+            self.waiting[int(target.node[k])][k] = None
+        self.left = len(moved)
+        self.changed = deque(self.waiting)
+        tasks = self.state.tasks
+        self.may_hop = sorted(
+            moved, key=lambda k: (tasks.demand_milli[k], tasks.cpu_milli[k], k), reverse=True
+        )
+
+    def run(self, limits: Limits) -> list[Move] | None:
+        """All moves; None when tasks block one another, or a limit is reached."""
+        while self.left:
+            if limits.stop:
+                return None
+            while self.changed:
+                self._arrivals(self.changed.popleft())
+            if self.left and not self._make_way():
+                return None
+        return self.moves
+
+    def _arrivals(self, n: int) -> None:
+        """Move what belongs on node `n` and fits there now."""
+        for k in list(self.waiting[n]):
+            if self._carry_out(k, n):
+                del self.waiting[n][k]
+                self.left -= 1
+
+    def _carry_out(self, k: int, n: int) -> bool:
+        state, tasks = self.state, self.state.tasks
+        was, was_mask = state.take(k)
+        fits = (
+            state.free_cpu[n] >= tasks.cpu_milli[k]
+            and state.free_memory[n] >= tasks.memory_mib[k]
+            and state.room[n] >= 1
+            and all(state.gpu_free[n, g] >= tasks.gpu_milli[k] for g in self.target.gpus(k))
+        )
+        if not fits:
+            state.put(k, was, was_mask)
+            return False
+        self._go(k, was, n, int(self.target.gpu_mask[k]))
         return True
-    return False
+
+    def _go(self, k: int, was: int, n: int, mask: int) -> None:
+        """Task `k`, taken from node `was`, starts on node `n`."""
+        self.state.put(k, n, mask)
+        self.moves.append(Move(k, was, n, mask))
+        if self.waiting.get(was):
+            self.changed.append(was)
+
+    def _make_way(self) -> bool:
+        """Send one of the tasks that still have to move to a third node, the smallest that can."""
+        state, aside = self.state, []
+        while self.may_hop:
+            k = self.may_hop.pop()
+            if k not in self.waiting[int(self.target.node[k])]:
+                continue
+            if not self.waiting.get(int(state.node[k])):
+                aside.append(k)  # nobody waits for its place
+                continue
+            n, mask = state.take(k)
+            to, to_mask, _watts = state.best(k, n, -1)
+            if to >= 0:
+                self.may_hop += reversed(aside)
+                self._go(k, n, to, to_mask)
+                return True
+            state.put(k, n, mask)
+            aside.append(k)
+        self.may_hop = aside[::-1]
+        return False

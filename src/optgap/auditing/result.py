@@ -289,7 +289,8 @@ class Audit:
 
     def notes(self) -> list[str]:
         """Violations and warnings, as many as a person reads."""
-        lines = [f"violated: {v}" for v in self.violations[:SHOWN]]
+        lines = list(self.comparison.notes()) if self.comparison else []
+        lines += [f"violated: {v}" for v in self.violations[:SHOWN]]
         if len(self.violations) > SHOWN:
             lines.append(f"… and {len(self.violations) - SHOWN} more violations")
         lines += [f"note: {warning}" for warning in self.warnings[:SHOWN]]
