@@ -307,16 +307,19 @@ class _Rules:
         self.models, exact = self._groups(gpu_rows)
         self.specs: list[str] = []
         self.node_set_of: list[int] = []
+        known: dict[tuple[bytes, str], str] = {}
         for allowed, p, share in zip(wanted, rows.part, rows.shares, strict=True):
             key = allowed.tobytes()
-            inside = bool(allowed[p])
             if not share.num_gpu:
                 self.specs.append("")
                 self.node_set_of.append(-1 if allowed.all() else self._set(allowed))
                 continue
-            names = {self.models[n] for n in np.flatnonzero(allowed).tolist()} | {self.models[p]}
-            self.specs.append("|".join(sorted(names)))
-            self.node_set_of.append(-1 if key in exact and inside else self._set(allowed))
+            own = self.models[p]
+            if (key, own) not in known:
+                names = {self.models[n] for n in np.flatnonzero(allowed).tolist()} | {own}
+                known[key, own] = "|".join(sorted(names))
+            self.specs.append(known[key, own])
+            self.node_set_of.append(-1 if key in exact and allowed[p] else self._set(allowed))
 
     def _set(self, allowed: BoolArray) -> int:
         key = allowed.tobytes()

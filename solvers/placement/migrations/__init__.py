@@ -43,7 +43,7 @@ class Effort:
     exact_tasks: int = 120
     exact_s: float = 10.0
     rounds: int = 10
-    pattern_s: float = 18.0
+    pattern_s: float = 16.0
 
 
 @dataclass(frozen=True, slots=True)
