@@ -69,13 +69,13 @@ def test_the_tutorial_goes_as_it_says(
     assert "lowest.py:Lowest" in out
 
 
-def test_the_page_from_a_csv_to_a_gap_lists_every_column_and_model() -> None:
+def test_the_page_from_a_csv_to_a_gap_lists_every_column_and_model(root: Path) -> None:
     from optgap.fitting import ESTIMATORS
     from optgap.making import MODELS, columns_in
     from optgap.models.quantities import MEASURED
     from optgap.registry import FAMILIES
 
-    page = (ROOT / "docs" / "csv-to-gap.md").read_text()
+    page = (root / "docs" / "csv-to-gap.md").read_text()
     for name, quantity in MEASURED.items():
         assert f"| `{name}` | {quantity.unit}" in page or quantity.unit in ("0..1", "0..GPUs"), name
     for name in ESTIMATORS:

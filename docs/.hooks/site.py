@@ -72,6 +72,7 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
                 ("Fit models to measurements", "fitting.md"),
                 ("Explain a gap", "explain.md"),
                 ("Make a report", "report.md"),
+                ("Audit your own cluster", "audit.md"),
             )
             + [
                 {_title(root, page): page}
