@@ -203,6 +203,45 @@ def easy(s: Slow) -> list[int]:
     return []
 
 
+def shortest_reserve(after: float) -> Callable[[Slow], list[int]]:
+    """By run time; the first wide job that cannot start and has waited books nodes."""
+
+    def expected(s: Slow, j: int) -> float:
+        end = s.start[j] + s.t[j]
+        return end if end > s.now else s.now + max(60.0, (s.now - s.start[j]) / 2)
+
+    def choose(s: Slow) -> list[int]:
+        last = [s.now] * len(s.free)
+        for j in s.running:
+            for k, _ in s.nodes[j]:
+                last[k] = max(last[k], expected(s, j))
+        booked: list[int] = []
+        until = math.inf
+        for j in sorted(s.waiting, key=lambda j: (s.t[j], j)):
+            end, (whole, rest) = s.now + s.t[j], divmod(s.n[j], s.g)
+            nodes = [k for k in range(len(s.free)) if k not in booked or end <= until]
+            idle = [k for k in nodes if s.free[k] == s.g][:whole]
+            held = [(k, s.g) for k in idle]
+            able = [k for k in nodes if k not in idle and s.free[k] >= rest > 0]
+            if rest and able:
+
+                def score(k: int, end: float = end, rest: int = rest) -> tuple[bool, float, int]:
+                    extension = max(0.0, end - last[k])
+                    return s.free[k] == s.g, extension + 600 * (s.free[k] - rest), k
+
+                held.append((min(able, key=score), rest))
+            if len(held) == whole + (rest > 0):
+                s.begin(j, held)
+                return [j]
+            if s.n[j] >= s.g and not booked and s.wait(j) >= after:
+                booked = sorted(range(len(s.free)), key=lambda k: (last[k], k))
+                booked = booked[: whole + (rest > 0)]
+                until = max(last[k] for k in booked)
+        return []
+
+    return choose
+
+
 def efficiency(s: Slow, j: int) -> float:
     return round(s.it[j] / (s.n[j] * s.t[j]), 9)
 
@@ -364,4 +403,6 @@ RULES: dict[str, Callable[[Slow], Sequence[int] | None]] = {
     "pbs(pair_stage=off)": pbs("off"),
     "sbs(lookahead=0)": sbs,
     "easy": easy,
+    "shortest-reserve": shortest_reserve(600),
+    "shortest-reserve(reserve_after_s=0)": shortest_reserve(0),
 }

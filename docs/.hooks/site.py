@@ -20,9 +20,10 @@ KINDS = {"": "Problem", "policies": "Policies", "bounds": "Bounds and proofs"}
 
 API = {
     "api/face.md": ("Solve, compare, explain, report", [
-        "optgap.api", "optgap.making", "optgap.gaps", "optgap.comparison", "optgap.explaining",
-        "optgap.waterfall", "optgap.overview", "optgap.plotting", "optgap.reporting.page",
-        "optgap.documents", "optgap.registry",
+        "optgap.api", "optgap.making", "optgap.uncertain", "optgap.gaps", "optgap.comparison",
+        "optgap.explaining", "optgap.waterfall", "optgap.overview", "optgap.plotting",
+        "optgap.reporting.page", "optgap.documents", "optgap.registry", "optgap.exchange",
+        "optgap.solutionfiles",
     ]),
     "api/work.md": ("Reproduce, sweep, tune, data", [
         "optgap.reproduce", "optgap.reproduce.report", "optgap.reproduce.cache",
@@ -68,10 +69,12 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
         {
             "How to": taken(
                 ("Task by task", "how-to.md"),
+                ("From your CSV to a gap", "csv-to-gap.md"),
                 ("A policy of your own", "your-own-policy.md"),
                 ("Fit models to measurements", "fitting.md"),
                 ("Explain a gap", "explain.md"),
                 ("Make a report", "report.md"),
+                ("Audit your own cluster", "audit.md"),
             )
             + [
                 {_title(root, page): page}

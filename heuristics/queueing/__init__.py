@@ -30,6 +30,12 @@ POLICIES = entries(
         params={"strict": False},
     ),
     Entry(
+        "shortest-reserve",
+        f"{HERE}.shortest_reserve:shortest_reserve",
+        "Shortest on nodes in use that long anyway; a wide job that waits for long books nodes",
+        params={"reserve_after_s": 600.0},
+    ),
+    Entry(
         "shortest-gpu",
         f"{HERE}.policies:shortest_gpu",
         "Shortest-GPU: the least run time x GPUs first",
@@ -86,10 +92,11 @@ POLICIES = entries(
         params={"depth": 0},
     ),
     Entry(
-        "rolling",
-        "optgap.solvers.queueing.rolling:rolling",
-        "the head of the queue scheduled exactly at every event; what starts now is started",
-        params={"head": 8, "effort": 0.02, "solver": "auto"},
+        "replan",
+        f"{HERE}.replan:replan",
+        "the waiting jobs planned anew by annealing at every event; what starts now is started",
+        params={"jobs": 64, "moves": 1000},
+        deterministic=False,
     ),
 )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.queueing.engine import drive, set_up
+from optgap.heuristics.queueing.engine import drive, outcome_of, set_up
 from optgap.heuristics.queueing.plan import Plan, advance_planned
 from optgap.heuristics.queueing.tables import EASY, Rule
 from optgap.models.errors import InputError
@@ -30,9 +30,11 @@ def conservative(problem: QueueingProblem, *, limits: Limits, seed: int, depth: 
     if depth < 0:
         raise InputError("conservative", "depth", depth, "a number of jobs, or 0 for all")
     plan: Any = _plan_of(problem, depth)
-    return drive(
-        problem, plan.run, lambda events: advance_planned(plan, events), limits, "conservative"
+    run = plan.run
+    stopped = drive(
+        problem, run.tally, lambda events: advance_planned(plan, events), limits, "conservative"
     )
+    return outcome_of(problem, run, stopped)
 
 
 def _plan_of(problem: QueueingProblem, depth: int) -> Plan:

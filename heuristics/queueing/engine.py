@@ -23,6 +23,9 @@ from optgap.models.clock import working_time
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
+from optgap.models.queueing.arrays import FloatArray, IntArray
+from optgap.models.queueing.list_schedule import held_gpus
+from optgap.models.queueing.online import EVENTS, LONGEST, Online
 from optgap.models.result import Outcome, Status, Termination
 
 LOOK_EVERY_S = 0.05
@@ -37,47 +40,77 @@ def simulate(
     A run that was stopped returns the schedule so far; the other jobs never start.
     """
     run: Any = set_up(problem, rule, lookahead)
-    return drive(problem, run, lambda events: advance(run, events), limits, label)
+    stopped = drive(problem, run.tally, lambda events: advance(run, events), limits, label)
+    return outcome_of(problem, run, stopped)
 
 
 def drive(
     problem: QueueingProblem,
-    run: Any,
+    tally: IntArray,
     step: Callable[[int], bool],
     limits: Limits,
     label: str,
-) -> Outcome:
-    """Call `step` with growing numbers of events until it says that there are no more."""
-    termination, events, more = Termination.COMPLETED, 1, True
+    weight: int = 1,
+) -> Termination:
+    """Call `step` with growing numbers of events until it says that there are no more.
+
+    Parameters
+    ----------
+    tally: how many jobs have arrived stands first.
+    weight: how much work a job is, beside one of a fixed rule.
+    """
+    events, more = 1, True
     while more:
         stopped = limits.stop
         if stopped is not None:
-            termination = stopped
-            break
-        limits.progress(f"{label}: {run.tally[0]} of {len(problem)} jobs", None, None)
+            return stopped
+        limits.progress(f"{label}: {tally[0]} of {len(problem)} jobs", None, None)
         began = working_time()
-        with interpreted(len(problem) <= UP_TO.queueing_jobs):
+        with interpreted(weight * len(problem) <= UP_TO.queueing_jobs):
             more = step(events)
         brief = working_time() - began < LOOK_EVERY_S
         events = 2 * events if brief else max(1, events // 2)
-    return outcome_of(problem, run, termination)
+    return Termination.COMPLETED
 
 
 def outcome_of(problem: QueueingProblem, run: Any, termination: Termination) -> Outcome:
     """The schedule that has been written down."""
-    start = run.jobs["start"]
-    started = np.isfinite(start)
     info = {name: int(run.tally[COUNTS.index(name)]) for name in ("rounds", "events")}
     info["longest_queue"] = int(run.tally[COUNTS.index("longest_queue")])
+    start, nodes = run.jobs["start"], run.jobs["nodes"]
+    return _written(problem, start, nodes, (run.held[0], run.held[1]), termination, info)
+
+
+def served(
+    problem: QueueingProblem, online: Online, termination: Termination, info: dict[str, int]
+) -> Outcome:
+    """The schedule of a stream that was served online."""
+    tally = online.tally
+    info = {"events": int(tally[EVENTS]), **info, "longest_queue": int(tally[LONGEST])}
+    sizes = np.diff(online.truth.at)
+    return _written(
+        problem, online.start, sizes, (online.node, held_gpus(online.truth)), termination, info
+    )
+
+
+def _written(
+    problem: QueueingProblem,
+    start: FloatArray,
+    nodes: IntArray,
+    held: tuple[IntArray, IntArray],
+    termination: Termination,
+    info: dict[str, int],
+) -> Outcome:
+    """A schedule of start times, numbers of nodes, and the nodes and GPUs held, job by job."""
+    started = np.isfinite(start)
     if not started.any():
         return Outcome(None, Status.NO_SOLUTION, termination, info=info)
     missing = int((~started).sum())
     why = "left" if termination is Termination.COMPLETED else "not started when stopped"
-    nodes = run.jobs["nodes"]
     kept = np.repeat(started, nodes)
     at = np.concatenate([[0], np.cumsum(np.where(started, nodes, 0))])
     return Outcome(
-        QueueingSolution.of(problem, start, at, run.held[0][kept], run.held[1][kept]),
+        QueueingSolution.of(problem, start.copy(), at, held[0][kept], held[1][kept]),
         Status.FEASIBLE,
         termination,
         claimed=problem.value(start, started),

@@ -46,9 +46,9 @@ PARAMETERS = {
     ),
     "lookahead": Parameter("waiting jobs of each family looked at; 0 for all", "jobs"),
     "depth": Parameter("waiting jobs that hold reservations; 0 for all", "jobs"),
-    "head": Parameter("waiting jobs that are planned, by arrival; 0 for all", "jobs"),
-    "effort": Parameter("of one plan at most, in CP-SAT's deterministic time", "s"),
-    "solver": Parameter(
-        "branch and bound, CP-SAT, or by the number of jobs", choices=("auto", "branch", "cp-sat")
+    "shortest-reserve.reserve_after_s": Parameter(
+        "wait after which a job of a whole node or more books nodes", "s"
     ),
+    "jobs": Parameter("waiting jobs that are planned, in the order of the last plan", "jobs"),
+    "moves": Parameter("lists tried per plan, at most"),
 }

@@ -106,7 +106,7 @@ def from_csv(
     if not 1 <= kappa < 1e6:
         raise InputError("--set", "kappa", kappa, "a tolerance of at least 1")
     if not 0 <= server_static_w < 1e6:
-        raise InputError("--set", "server_static_w", server_static_w, "a power of at least 0")
+        raise InputError("--set", "server_static_w", server_static_w, "0 to below 1e6 W")
     read, apps = _tasks(tasks, kappa, strict)
     period = period_s or 60.0
     if series is not None:

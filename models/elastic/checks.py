@@ -86,8 +86,8 @@ def jobs_of(source: str, jobs: Jobs, classes: tuple[JobClass, ...]) -> tuple[Job
         twice = next(n for k, n in enumerate(jobs.names) if n in jobs.names[:k])
         raise InputError(source, "field jobs.name", twice, "a name of its own for each job")
     tests = (
-        ("submit_s", (jobs.submit_s >= 0) & (jobs.submit_s < LARGEST), "seconds, at least 0"),
-        ("iterations", (jobs.iterations > 0) & (jobs.iterations < LARGEST), "a positive number"),
+        ("submit_s", (jobs.submit_s >= 0) & (jobs.submit_s < LARGEST), "0 to below 1e15 s"),
+        ("iterations", (jobs.iterations > 0) & (jobs.iterations < LARGEST), "above 0, below 1e15"),
         ("class", (jobs.of_class >= 0) & (jobs.of_class < len(classes)), "one of the classes"),
     )
     for key, good, expected in tests:

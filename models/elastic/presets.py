@@ -46,6 +46,22 @@ PRESETS = entries(
         deterministic=False,
     ),
     Entry(
+        "measured",
+        "optgap.models.elastic.measured:measured",
+        "small on fits alone: iterations timed on A100, power and run time over a GV100's clock",
+        params={
+            "size": 48,
+            "gpus": 32,
+            "gpus_per_node": 8,
+            "hours": 2.0,
+            "scale": 0.5,
+            "requested": 0,
+            "eta": 0.6,
+            "restarts": True,
+        },
+        deterministic=False,
+    ),
+    Entry(
         "day",
         f"{HERE}:day",
         "1,901 jobs in 24 hours on 256 GPUs, from published statistics; synthetic workload",
@@ -325,7 +341,7 @@ def _from_jobs(
         np.array(requested, dtype=np.int64),
     )
     name = os.path.splitext(os.path.basename(os.fspath(path)))[0]
-    read = [models] if isinstance(models, (str, os.PathLike)) else models or []
+    read = models if isinstance(models, list) else [models]
     paths = [path, *(m for m in read if isinstance(m, (str, os.PathLike)))]
     origin = ", ".join(os.path.basename(os.fspath(x)) for x in paths)
     problem = _problem(classes, jobs, p, name, origin, clocks, notes, str(paths[-1]))

@@ -46,8 +46,8 @@ class ElasticObjective:
         return Objective("mean_jct", "s")
 
 
-@dataclass(frozen=True, eq=False)
-class ElasticProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class ElasticProblem(Shown):
     """Jobs that arrive over time on a cluster of equal nodes with a power limit.
 
     Parameters
@@ -134,13 +134,13 @@ class ElasticProblem:
             ("energy_budget_j", energy_budget_j, 1e-9 if cap == "energy" else 0.0),
         ):
             if not least <= value < LARGEST:
-                raise InputError(source, f"field {key}", value, "a positive number")
+                raise InputError(source, f"field {key}", value, "a positive number, below 1e15")
         ordered, more = jobs_of(source, jobs, kept)
         overhead = Overhead.of_cluster(gpus) if overhead is None else overhead
         for key in ("base_s", "per_doubling_s", "forced_s"):
             value = getattr(overhead, key)
             if not 0 <= value < LARGEST:
-                raise InputError(source, f"field overhead.{key}", value, "seconds, at least 0")
+                raise InputError(source, f"field overhead.{key}", value, "0 to below 1e15 s")
         problem = cls(
             gpus,
             gpus_per_node,

@@ -32,9 +32,10 @@ METHODS = entries(
     Entry(
         "offline",
         f"{HERE}.offline:offline",
-        "annealed lists with hindsight: a good schedule of up to 20,000 jobs, unproven",
+        "annealing of lists, nodes and rules with hindsight: a good schedule of any size, unproven",
         kind="offline",
-        params={"moves": 100_000},
+        params={"moves": 0, "starts": 2},
+        deterministic=False,
     ),
     Entry(
         "time-indexed",

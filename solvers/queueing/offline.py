@@ -1,148 +1,257 @@
-"""Good schedules with hindsight: lists of jobs that start in turn, improved by annealing.
+"""Good schedules with hindsight: lists of jobs, nodes and rules, improved by annealing.
 
-Some list gives an optimum where only the number of free GPUs counts: take an optimum's jobs by
-start; none starts later in turn than there, as those before it have ended no later.
+Where only the number of free GPUs counts some list gives an optimum: take an optimum's jobs by
+start; none starts later in turn than there, as those before it have ended no later. Where nodes
+count some list does whose jobs wait for their nodes.
 """
 
 from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextvars import copy_context
+from dataclasses import dataclass
 
 import numpy as np
 
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
-from optgap.models.queueing.arrays import FloatArray, IntArray
-from optgap.models.queueing.packing import Cluster
+from optgap.models.queueing.list_annealing import (
+    Moves,
+    Search,
+    anneal,
+    enter_window,
+    return_to_best,
+    schedule,
+    search_of,
+    wait_for_nodes,
+    wish_for_nodes,
+)
+from optgap.models.queueing.list_schedule import (
+    LEAST_EXTENSION,
+    held_gpus,
+    machine_of,
+    stream_of,
+)
+from optgap.models.queueing.online import online_of
+from optgap.models.queueing.replanning import Effort, serve
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
-from optgap.solvers.queueing.annealing import anneal, in_turn
 
-MOST_JOBS = 20_000
-CHUNK_JOBS = 400_000
-"""Jobs looked at between two looks at the limits, about 0.1 s."""
-WARM, COLD = 0.2, 0.002
-"""First and last temperature, of the mean duration."""
+TELL_EVERY_S = 0.1
+EVENTS = 256
+"""Events that are re-planned between two looks at the limits."""
 
 
-def offline(
-    problem: QueueingProblem, *, limits: Limits, seed: int, moves: int = 100_000
-) -> Outcome:
-    """The best list found, from the best of some greedy ones; knows all jobs beforehand.
+@dataclass(frozen=True)
+class Annealing:
+    """How a schedule with hindsight is looked for.
 
     Parameters
     ----------
-    moves: lists tried.
+    moves: lists tried per start; 0 for as many as the time limit lets, and without one for
+        `many_moves`, fewer for streams of more than `long_jobs` jobs.
+    pair_moves: moves per pair of jobs that are enough, whatever the time limit, when `moves` is 0.
+    starts: independent searches, side by side; the best of them counts.
+    many_moves, long_jobs: as said.
+    whole_jobs: streams of up to so many jobs are annealed as a whole first, with wishes; longer
+        ones from the start in windows, where jobs wait for their nodes.
+    whole_share: how much of the search that takes.
+    hot, cold: first and last temperature, of the mean duration.
+    hot_windows: the first one where all is done in windows.
+    window: places of a window, at least and at most.
+    chunk: moves between two looks at the limits, and within one window.
+    earlier, behind, anywhere, reach: see `Moves`.
+    """
+
+    moves: int = 0
+    starts: int = 2
+    many_moves: int = 1_000_000
+    long_jobs: int = 2000
+    pair_moves: int = 1000
+    whole_jobs: int = 500
+    whole_share: float = 0.8
+    hot: float = 0.5
+    cold: float = 0.003
+    hot_windows: float = 0.25
+    window: tuple[int, int] = (40, 90)
+    chunk: int = 300
+    earlier: float = 0.35
+    behind: float = 0.30
+    anywhere: float = 0.10
+    reach: int = 40
+
+    def budget(self, count: int, limits: Limits) -> int:
+        """Moves per start."""
+        if self.moves:
+            return self.moves
+        enough = self.pair_moves * count * count
+        if limits.time_limit is not None:
+            return enough
+        return min(enough, max(1, int(self.many_moves * min(1.0, self.long_jobs / count))))
+
+
+def offline(
+    problem: QueueingProblem, *, limits: Limits, seed: int, moves: int = 0, starts: int = 2
+) -> Outcome:
+    """The best schedule found, from what re-planning online comes to; knows all jobs beforehand.
+
+    Parameters
+    ----------
+    moves, starts: see `Annealing`.
 
     Raises
     ------
-    InputError: for more than `MOST_JOBS` jobs, or fewer than one move.
+    InputError: for fewer than no moves, or no start.
     """
-    if len(problem) > MOST_JOBS:
-        raise InputError("offline", "jobs", len(problem), f"at most {MOST_JOBS} jobs")
-    if moves < 1:
-        raise InputError("offline", "moves", moves, "at least 1")
-    search = _Search(problem)
-    begun = search.begin()
-    done = 0
-    rng = np.random.default_rng(seed)
-    heats = COLD * (WARM / COLD) ** np.linspace(1, 0, moves) * problem.jobs.duration_s.mean()
-    chunk = max(1, CHUNK_JOBS // len(problem))
-    while done < moves and limits.stop is None:
-        search.improve(heats[done : done + chunk], int(rng.integers(2**31)))
-        done = min(moves, done + chunk)
-        limits.progress("annealing", search.value(), None)
-    return search.outcome(limits.stop if done < moves else None, {"moves": done, "start": begun})
+    if moves < 0:
+        raise InputError("offline", "moves", moves, "a number of moves, or 0 for what time allows")
+    if starts < 1:
+        raise InputError("offline", "starts", starts, "at least 1")
+    settings = Annealing(moves=moves, starts=starts)
+    first = _begin(problem, limits, seed)
+    begun = float(problem.value(first.best.start))
+    runs = [_Run(problem, first, settings, limits, seed)]
+    runs += [
+        _Run(problem, _twin(problem, first, seed + k), settings, limits, seed + k)
+        for k in range(1, starts)
+    ]
+    _side_by_side(runs, problem, limits)
+    best = min(runs, key=lambda run: float(run.search.costs[1]))
+    stopped = limits.stop if any(run.cut_short for run in runs) else None
+    info: dict[str, float | int | str] = {"moves": sum(run.done for run in runs), "start": begun}
+    return _outcome(problem, best.search, stopped, info)
 
 
-class _Search:
-    """The list now, and the best one so far."""
-
-    def __init__(self, problem: QueueingProblem) -> None:
-        stream, self.problem, self.shape = problem.jobs, problem, problem.shape
-        g = self.shape[1]
-        latest = stream.arrival_s + stream.patience_s
-        self.jobs = np.stack([stream.arrival_s, stream.duration_s, latest], axis=1)
-        self.gpus = stream.gpus.copy()
-        self.at = np.concatenate([[0], np.cumsum(-(-stream.gpus // g))]).astype(np.int64)
-        self.held = np.zeros((2, int(self.at[-1])), dtype=np.int64)
-        self.start = np.zeros(len(problem))
-        self.makespan = problem.objective.goal == "makespan"
-        self.costs = np.full(2, np.inf)
-
-    def begin(self) -> float:
-        """Take the best greedy list; returns its objective."""
-        jobs = self.problem.jobs
-        keys = [jobs.arrival_s, jobs.duration_s, jobs.gpu_seconds, -jobs.gpus, -jobs.duration_s]
-        lists = [
-            np.arange(len(self.problem)),
-            *(greedy(self.problem, np.asarray(key, dtype=np.float64)) for key in keys),
-        ]
-        costs = [self.cost(order) for order in lists]
-        self.order = lists[int(np.argmin(costs))]
-        self.best = self.order.copy()
-        self.costs[:] = min(costs)
-        return self.value()
-
-    def cost(self, order: IntArray) -> float:
-        """Of one list; its schedule is left in `start` and `held`."""
-        return in_turn(
-            order, self.jobs, self.gpus, self.shape, self.at, self.start, self.held,
-            self.makespan, np.inf,
-        )  # fmt: skip
-
-    def improve(self, heats: FloatArray, seed: int) -> None:
-        """So many moves at these temperatures."""
-        anneal(
-            self.order, self.best, self.costs, heats, seed, self.jobs, self.gpus, self.shape,
-            self.at, self.held, self.makespan,
-        )  # fmt: skip
-
-    def value(self) -> float:
-        """The objective of the best list."""
-        self.cost(self.best)
-        return self.problem.value(self.start)
-
-    def outcome(self, stopped: Termination | None, info: dict[str, float | int | str]) -> Outcome:
-        """The best schedule, unless some job would have left before its start."""
-        value = self.value()
-        termination = stopped or Termination.COMPLETED
-        if (self.start > self.jobs[:, 2] + slack_s(self.start)).any():
-            why = "no schedule found in which every job starts before it leaves"
-            return Outcome(None, Status.NO_SOLUTION, termination, info=info, message=why)
-        solution = QueueingSolution.of(
-            self.problem, self.start, self.at, self.held[0], self.held[1]
-        )
-        return Outcome(solution, Status.FEASIBLE, termination, claimed=value, info=info)
+def _begin(problem: QueueingProblem, limits: Limits, seed: int) -> Search:
+    """The best of the jobs by arrival and of what re-planning makes of the stream."""
+    stream, (nodes, _) = stream_of(problem), problem.shape
+    search = search_of(stream, np.arange(len(problem)), nodes, LEAST_EXTENSION, seed)
+    schedule(search)
+    patient = stream._replace(latest=np.full(len(problem), np.inf))
+    for effort in (Effort(moves=0), Effort()):
+        online = online_of(patient, stream.duration, nodes, seed)
+        while limits.stop is None and serve(online, effort, EVENTS):
+            limits.progress("re-planning", None, None)
+        if np.isfinite(online.start).all():
+            search.plan.start[:] = online.start
+            search.plan.node[:] = online.node
+            wait_for_nodes(search)
+            schedule(search)
+    return search
 
 
-def greedy(problem: QueueingProblem, key: FloatArray) -> IntArray:
-    """The jobs by start if, whenever GPUs are free, the least key that fits starts."""
-    import heapq
-    from bisect import insort
+def _twin(problem: QueueingProblem, search: Search, seed: int) -> Search:
+    """Another search from the same schedule."""
+    twin = search_of(search.stream, search.best.order, problem.shape[0], LEAST_EXTENSION, seed)
+    for mine, other in zip(twin.best, search.best, strict=True):
+        mine[:] = other
+    twin.costs[:] = search.costs
+    return twin
 
-    jobs, cluster = problem.jobs, Cluster(problem)
-    ends: list[tuple[float, int]] = []
-    waiting: list[tuple[float, int]] = []
-    order: list[int] = []
-    arrived, count = 0, len(problem)
-    while len(order) < count:
-        coming = jobs.arrival_s[arrived] if arrived < count else np.inf
-        now = min(coming, ends[0][0] if ends else np.inf)
-        until = now + slack_s(now)
-        while ends and ends[0][0] <= until:
-            cluster.end(heapq.heappop(ends)[1])
-        while arrived < count and jobs.arrival_s[arrived] <= until:
-            insort(waiting, (float(key[arrived]), arrived))
-            arrived += 1
-        left, refused = [], np.inf
-        for item in waiting:
-            n = int(jobs.gpus[item[1]])
-            if n < refused and cluster.fits(n):
-                cluster.start(item[1], n)
-                heapq.heappush(ends, (now + float(jobs.duration_s[item[1]]), item[1]))
-                order.append(item[1])
-            else:  # nothing as large fits now, either
-                refused = min(refused, n)
-                left.append(item)
-        waiting = left
-    return np.array(order, dtype=np.int64)
+
+class _Run:
+    """One search, from the best schedule that it is given."""
+
+    def __init__(
+        self,
+        problem: QueueingProblem,
+        search: Search,
+        settings: Annealing,
+        limits: Limits,
+        seed: int,
+    ) -> None:
+        self.search, self.settings, self.limits = search, settings, limits
+        self.budget = settings.budget(len(problem), limits)
+        self.rng = np.random.default_rng(seed)
+        nodes, g = problem.shape
+        self.idle = machine_of(nodes, g, len(search.start))
+        short = len(problem) <= settings.whole_jobs
+        self.hot = settings.hot if short else settings.hot_windows
+        self.mean_s = float(problem.jobs.duration_s.mean())
+        self.whole = settings.whole_share if short else 0.0
+        self.done, self.cut_short, self.waits = 0, False, False
+        self._enter()
+
+    def _enter(self) -> None:
+        """Go on from the best schedule: as wishes, or with jobs that wait for their nodes."""
+        return_to_best(self.search)
+        self.waits = self.whole == 0.0
+        if self.waits:
+            wait_for_nodes(self.search)
+        else:
+            wish_for_nodes(self.search, LEAST_EXTENSION)
+        enter_window(self.search, self.idle, 0)
+        schedule(self.search)
+
+    def run(self) -> None:
+        """Until the moves, or the time, are used up."""
+        began = self.limits.elapsed
+        while self.done < self.budget:
+            if self.limits.stop is not None:
+                self.cut_short = True
+                return
+            spent = self.done / self.budget
+            if self.limits.time_limit is not None:
+                used = (self.limits.elapsed - began) / (self.limits.time_limit - began)
+                spent = max(spent, used)
+            if not self.waits and spent >= self.whole:
+                self.whole = 0.0
+                self._enter()
+            cooled = self.hot * (self.settings.cold / self.hot) ** min(spent, 1.0)
+            self._chunk(cooled * self.mean_s)
+
+    def _chunk(self, heat: float) -> None:
+        """Some moves within one window."""
+        search, chosen = self.search, self.settings
+        first, stop, count = 0, len(search.start), len(search.start)
+        if self.waits:
+            plan = search.plan
+            waits = plan.start[plan.order] > search.stream.arrival[plan.order]
+            places = np.flatnonzero(waits)
+            centre = int(self.rng.choice(places)) if len(places) else count // 2
+            width = int(self.rng.integers(chosen.window[0], chosen.window[1] + 1))
+            first = max(0, centre - int(self.rng.integers(width)))
+            stop = min(count, first + width)
+            enter_window(search, self.idle, first)
+        moves = Moves(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, self.waits)
+        tries = min(chosen.chunk, self.budget - self.done)
+        anneal(search, moves, first, stop, (heat, heat), tries)
+        self.done += tries
+
+
+def _side_by_side(runs: list[_Run], problem: QueueingProblem, limits: Limits) -> None:
+    """All searches, as many at once as there are cores."""
+    with ThreadPoolExecutor(max_workers=min(len(runs), os.cpu_count() or 1)) as pool:
+        left = {pool.submit(copy_context().run, run.run) for run in runs}
+        while left:
+            done, left = wait(left, timeout=TELL_EVERY_S)
+            for future in done:
+                future.result()
+            best = min(runs, key=lambda run: float(run.search.costs[1])).search
+            limits.progress("annealing", _value(problem, best), None)
+
+
+def _value(problem: QueueingProblem, search: Search) -> float:
+    """The objective of the best schedule, which another thread may be about to change."""
+    return float(problem.value(search.best.start))
+
+
+def _outcome(
+    problem: QueueingProblem,
+    search: Search,
+    stopped: Termination | None,
+    info: dict[str, float | int | str],
+) -> Outcome:
+    """The best schedule, unless some job would have left before its start."""
+    stream, best = search.stream, search.best
+    termination = stopped or Termination.COMPLETED
+    if (best.start > stream.latest + slack_s(best.start)).any():
+        why = "no schedule found in which every job starts before it leaves"
+        return Outcome(None, Status.NO_SOLUTION, termination, info=info, message=why)
+    solution = QueueingSolution.of(
+        problem, best.start.copy(), stream.at, best.node.copy(), held_gpus(stream)
+    )
+    claimed = problem.value(best.start)
+    return Outcome(solution, Status.FEASIBLE, termination, claimed=claimed, info=info)

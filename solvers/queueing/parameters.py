@@ -6,7 +6,8 @@ PARAMETERS = {
     "workers": Parameter(
         "threads of CP-SAT; 0 for one per core, and no fewer than eight", "threads"
     ),
-    "moves": Parameter("lists that are tried"),
+    "moves": Parameter("lists that are tried per start; 0 for as many as the time limit lets"),
+    "starts": Parameter("independent searches, side by side; the best of them counts"),
     "seconds": Parameter("time for the search at most", "s"),
     "jobs": Parameter("arrivals of a period at most", "jobs"),
     "steps": Parameter("subgradient steps of a round; fewer with many jobs"),

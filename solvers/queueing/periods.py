@@ -15,6 +15,9 @@ import numpy as np
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import FloatArray, IntArray
 
+SAME_S = 1e-9
+"""Moments this close count as one, s: what rounding makes of sums of times."""
+
 
 @dataclass
 class Period:
@@ -26,6 +29,7 @@ class Period:
     times: where its cells begin, s, ascending from `begin`.
     parted: (job, time) where a job's coarse start is split, s.
     bound: proven for what is waited in it (or for the makespan), s.
+    exact: whether every start of some optimum is when a cell begins.
     settled: nothing more can be proven here.
     """
 
@@ -35,12 +39,22 @@ class Period:
     times: FloatArray
     parted: set[tuple[int, float]] = field(default_factory=set)
     bound: float = 0.0
+    exact: bool = False
     settled: bool = False
 
     def waited(self, arrival: FloatArray, start: FloatArray) -> float:
         """Σ wait within the period of a schedule, s."""
         spent = np.minimum(start, self.end) - np.maximum(arrival, self.begin)
         return float(np.maximum(spent, 0.0).sum())
+
+    def cut(self, *moments: FloatArray) -> bool:
+        """Begin cells at these moments, where none does; whether there are any."""
+        wanted = np.unique(np.concatenate(moments))
+        wanted = wanted[(wanted > self.begin) & (wanted < self.end)]
+        at = np.searchsorted(self.times, wanted + SAME_S, side="right") - 1
+        wanted = wanted[wanted - self.times[at] > 2 * SAME_S]
+        self.times = np.union1d(self.times, wanted)
+        return len(wanted) > 0
 
 
 def periods(
@@ -101,3 +115,19 @@ def cells(moments: FloatArray, begin: float, end: float, width_s: float) -> Floa
     at = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
     times: FloatArray = np.repeat(marks, parts) + np.repeat(gaps / parts, parts) * at
     return times
+
+
+def reachable(arrival: FloatArray, duration: FloatArray, most: int) -> FloatArray:
+    """Moments at which some job may start in a schedule that delays none without need, s.
+
+    These are an arrival and the run times of some jobs after it. Empty where there are more than
+    `most`.
+    """
+    sums = np.zeros(1)
+    for length in duration.tolist():
+        sums = np.union1d(sums, sums + length)
+        sums = sums[np.append(True, np.diff(sums) > SAME_S)]
+        if len(sums) > most:
+            return np.zeros(0)
+    found = np.unique((arrival[:, None] + sums).ravel())
+    return found if len(found) <= most else np.zeros(0)

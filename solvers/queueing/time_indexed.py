@@ -23,8 +23,8 @@ from optgap.solvers.backends.linear import Solved
 from optgap.solvers.backends.safe import EPS, solver_slack
 from optgap.solvers.queueing.areas import in_unit, makespan, sum_of_waits
 from optgap.solvers.queueing.incumbents import kept_patience, known_schedule, list_schedule
-from optgap.solvers.queueing.periods import Period, periods
-from optgap.solvers.queueing.step_program import SAME_S, Fineness, StepProgram
+from optgap.solvers.queueing.periods import SAME_S, Period, periods, reachable
+from optgap.solvers.queueing.step_program import Fineness, StepProgram
 from optgap.solvers.queueing.widths import Width, widths
 
 TOLERANCE = 1e-9
@@ -42,6 +42,7 @@ class Tuning:
     gap: relative, at which the program of a period is left for a finer one.
     weights: demands beside GPUs, at most.
     few: jobs up to which every start is told apart from the outset.
+    moments: starts that are possible at all, up to which all of them begin a cell.
     searching: share of the time for a schedule to start from.
     """
 
@@ -50,6 +51,7 @@ class Tuning:
     gap: float = 1e-3
     weights: int = 3
     few: int = 30
+    moments: int = 1000
     searching: float = 0.1
 
 
@@ -91,6 +93,10 @@ class _Search:
         self.infeasible = False
         self.start = self._begin()
         self.periods = periods(problem, self.start, jobs, self.tuning.width_s, self.makespan)
+        moments = reachable(problem.jobs.arrival_s, problem.jobs.duration_s, self.tuning.moments)
+        for period in self.periods:
+            period.cut(moments)
+            period.exact = len(moments) > 0
         self.weights = _chosen(problem, self.tuning.weights)
         self.key = self.start.copy()
 
@@ -162,8 +168,9 @@ class _Search:
         if solved.values is None or solved.status is not Status.OPTIMAL:
             period.settled = True
             return
-        self._decode(program, solved.values)
-        period.settled = not program.refine(solved.values) or self._open(period) <= TOLERANCE_S
+        more = program.refine(solved.values)
+        more |= self._decode(program, solved.values)
+        period.settled = not more or self._open(period) <= TOLERANCE_S
 
     def _solve(self, program: StepProgram, period: Period, seconds: float) -> Solved:
         others = self.bound - period.bound
@@ -186,14 +193,18 @@ class _Search:
         later = count * (SAME_S + 4 * EPS * (abs(period.end) + 1))
         return later if self.makespan else count * later
 
-    def _decode(self, program: StepProgram, values: FloatArray) -> None:
-        """The list schedule in order of the program's starts."""
+    def _decode(self, program: StepProgram, values: FloatArray) -> bool:
+        """List schedules in order of the program's starts; whether they cut the period's cells."""
         for step, start in zip(program.steps, program.starts(values).tolist(), strict=True):
             if self.problem.jobs.arrival_s[step.job] >= program.period.begin:
                 self.key[step.job] = start
+        counted = replace(self.problem, placement="count")
+        start = list_schedule(counted, self.key).start_s
         self._offer(list_schedule(self.problem, self.key))
         if self.problem.placement == "count" and self.solution is not None:
             self.start = np.asarray(self.solution.start_s)
+        some, period = program.period.jobs, program.period
+        return period.cut(start[some], start[some] + self.problem.jobs.duration_s[some])
 
     # -- what it came to ----------------------------------------------------------------------
 

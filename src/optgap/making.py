@@ -226,8 +226,12 @@ def require_models(spec: FamilySpec, files: Mapping[str, Any]) -> None:
 
 def _as_fit(item: Any) -> FittedParameters | None:
     """A fit; None for another document, which its reader knows."""
-    if isinstance(item, (str, os.PathLike)) and load_json(item).get("schema") != FIT:
-        return None
+    if isinstance(item, (str, os.PathLike)):
+        try:
+            document = load_json(item)
+        except InputError:
+            return None
+        return read_fit(item) if document.get("schema") == FIT else None
     return read_fit(item)
 
 

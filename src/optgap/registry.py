@@ -267,7 +267,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             },
             view="optgap.views.queueing:draw",
             doubts="optgap.models.queueing.doubts:doubts",
-            per_event="rolling",
+            per_event="replan",
             regrets="optgap.heuristics.queueing.regret:regrets",
             refit="optgap.models.queueing.fits:refit",
         ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
@@ -10,22 +11,26 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from optgap import gaps
-from optgap.comparison import Comparison
+from optgap.comparison import Comparison, drawn
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import fitted
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
+from optgap.models.shown import MOST
 from optgap.models.spec import imported
 from optgap.registry import family
 from optgap.render import Row, html_table, percent, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 LEVEL = 0.9
 MOST_SAMPLES = 10_000
+MOST_LEFT_OUT = 20
+"""Impossible draws per draw that is wanted."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,7 @@ class Interval:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UncertainComparison:
     """The gap table at the fitted values, and how far gaps move within the fit's uncertainty.
 
@@ -47,14 +52,16 @@ class UncertainComparison:
     ----------
     comparison: at the fitted values.
     samples: one comparison per draw; each gap is against the bound of the same draw.
-    models: the files that were drawn from.
+    models: the fits that were drawn from, and their files.
     level: share of the samples within an interval.
+    left_out: draws that were replaced, as no machine could be like that (a power below 0, say).
     """
 
     comparison: Comparison
     samples: tuple[Comparison, ...]
     models: tuple[str, ...]
     level: float = LEVEL
+    left_out: int = 0
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -106,7 +113,9 @@ class UncertainComparison:
     def head(self) -> list[str]:
         """The comparison's, and what was drawn."""
         drawn = f"{len(self.samples)} samples of {', '.join(self.models)}"
-        return [*self.comparison.head(), f"gaps over {drawn}: {100 * self.level:g} % interval"]
+        left = f"; {self.left_out} impossible draws left out" if self.left_out else ""
+        words = f"gaps over {drawn}: {100 * self.level:g} % interval{left}"
+        return [*self.comparison.head(), words]
 
     def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
         """Header, rows and right-aligned columns, as text."""
@@ -132,9 +141,17 @@ class UncertainComparison:
         parts = ["\n".join(self.head()), text_table(*self.table()), "\n".join(self.notes())]
         return "\n\n".join(filter(None, parts))
 
+    def __repr__(self) -> str:
+        words = f"{self.comparison.problem_name}: {len(self.samples)} samples"
+        return shorten(NoQuote(f"<UncertainComparison {words}>"), MOST)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The gaps with their intervals; errors as `Comparison.plot`."""
+        return drawn(self, path)
+
     def _repr_html_(self) -> str:
-        header, rows, _ = self.table()
-        return html_table(header, rows, " · ".join(self.head()))
+        header, rows, right = self.table()
+        return html_table(header, rows, self.head(), right)
 
 
 @overload
@@ -238,9 +255,8 @@ def compare_uncertain(
         raise InputError("uncertainty", "", found, expected)
     # the fits in a problem are there already: put in again, they would be rounded again
     central_problem = fitted(problem, given, seed) if given else problem
-    drawn = draws(fits, samples, seed)
+    drawn_problems, left_out = _drawn_problems(central_problem, fits, samples, seed)
     limits = limits or Limits(progress=progress)
-    refit = imported(family(problem.family).refit)
 
     def run(one: Problem) -> Comparison:
         return gaps.compare(
@@ -254,12 +270,36 @@ def compare_uncertain(
         )
 
     central, done = run(central_problem), []
-    for draw in drawn:
+    for one in drawn_problems:
         if limits.interrupted.is_set() or (central.infeasible and not parts):
             break
-        done.append(run(refit(central_problem, draw, seed)))
-    names = tuple(fit.source for fit in fits)
-    return UncertainComparison(central, tuple(done), names, level)
+        done.append(run(one))
+    names = tuple(dict.fromkeys(f"{fit.model} ({os.path.basename(fit.source)})" for fit in fits))
+    return UncertainComparison(central, tuple(done), names, level, left_out)
+
+
+def _drawn_problems(
+    problem: Problem, fits: Sequence[FittedParameters], count: int, seed: int
+) -> tuple[list[Problem], int]:
+    """So many problems with drawn parameters, and how many draws no machine could be.
+
+    Raises
+    ------
+    InputError: when hardly any draw makes a problem: the fits leave too much open.
+    """
+    refit, rng = imported(family(problem.family).refit), np.random.default_rng(seed)
+    found: list[Problem] = []
+    left_out, reason = 0, ""
+    while len(found) < count and left_out <= MOST_LEFT_OUT * count:
+        for draw in draws(fits, count, rng):
+            try:
+                found.append(refit(problem, draw, seed))
+            except InputError as error:
+                left_out, reason = left_out + 1, str(error)
+    if len(found) < count:
+        expected = "fits that leave less open: their reports say what to measure"
+        raise InputError("uncertainty", "", NoQuote(f"draws such as {reason}"), expected)
+    return found[:count], left_out
 
 
 def _require_numbers(samples: int, level: float) -> None:
@@ -270,7 +310,9 @@ def _require_numbers(samples: int, level: float) -> None:
         raise InputError("--level", "", level, "a share between 0 and 1")
 
 
-def draws(fits: Sequence[FittedParameters], count: int, seed: int) -> list[list[FittedParameters]]:
+def draws(
+    fits: Sequence[FittedParameters], count: int, rng: np.random.Generator
+) -> list[list[FittedParameters]]:
     """Parameters drawn from the covariance of each group of each fit, independently.
 
     Raises
@@ -279,7 +321,6 @@ def draws(fits: Sequence[FittedParameters], count: int, seed: int) -> list[list[
     """
     from optgap.fitting.saved import drawn
 
-    rng = np.random.default_rng(seed)
     columns = [[read_fit(d) for d in drawn(fit.document, fit.source, count, rng)] for fit in fits]
     return [
         [replace(column[k], source=fit.source) for fit, column in zip(fits, columns, strict=True)]

@@ -39,7 +39,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 BESIDE_S = 16.0
 """A clock that has hardly begun: no time of a fault is below 0 on it."""
-TIES = ("exact-window", "opt_repack", "rolling")
+TIES = ("exact-window", "opt_repack")
 """Policies that solve what is equally good in any order: their objective counts."""
 
 

@@ -266,10 +266,8 @@ def _swept(text: str) -> tuple[str, list[str]]:
 def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
     from optgap.cli.work import exit_code
     from optgap.comparison import Comparison, ComparisonSet
-    from optgap.uncertain import UncertainComparison
 
     parts = (answer,) if isinstance(answer, Comparison) else answer.comparisons
-    shown = parts[0] if isinstance(answer, UncertainComparison) else answer
     if not isinstance(answer, ComparisonSet):
         for line in answer.head():
             out.line(line)
@@ -281,7 +279,7 @@ def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
     if plot is not None:
         from optgap.plotting import gaps_figure, save_figure
 
-        save_figure(plot, gaps_figure(shown))
+        save_figure(plot, gaps_figure(answer))
     failed = _complaints(parts if isinstance(answer, ComparisonSet) else parts[:1])
     return failed or exit_code(part.termination for part in parts)
 

@@ -61,11 +61,15 @@ def command(
 
 def _document(spec: Any, files: dict[str, Any]) -> bool:
     """Whether models are given that are no fits: what elastic jobs train, in a file of its own."""
-    from optgap.models.jsonio import load_json
-    from optgap.models.performance.saved import SCHEMA
+    from optgap.models.errors import InputError
+    from optgap.models.performance.saved import read_fit
 
-    paths = files.get("models", []) if "models" in spec.files else []
-    return any(load_json(path).get("schema") != SCHEMA for path in paths)
+    try:
+        for path in files.get("models", []) if "models" in spec.files else []:
+            read_fit(path)
+    except InputError:
+        return True
+    return False
 
 
 def _from_preset(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,9 @@ def test_patience_ends_the_wait() -> None:
         ("sbs", {"time_unit_s": 0.0}, "positive seconds"),
         ("adaptive", {"short_queue": "1-2"}, "three numbers"),
         ("conservative", {"depth": -1}, "0 for all"),
-        ("rolling", {"head": -1}, "0 for all"),
+        ("replan", {"jobs": 0}, "from 1 to 10000 jobs"),
+        ("replan", {"moves": -1}, "from 0 to"),
+        ("shortest-reserve", {"reserve_after_s": -1.0}, "seconds from 0"),
     ],
 )
 def test_parameters_out_of_range_are_refused(name: str, params: Any, said: str) -> None:
@@ -204,13 +207,57 @@ def test_a_policy_of_ones_own_is_told_what_was_wrong(answer: Any, said: str) -> 
         )
 
 
-def test_rolling_plans_are_worth_it_on_a_small_queue() -> None:
-    problem = mixed(seed=3, size=30, nodes=2, load=1.5)
-    outcome = run(problem, "rolling")
+@settings(max_examples=40)
+@given(seed=st.integers(0, 10_000))
+def test_re_planned_streams_with_gangs_patience_and_wrong_estimates_are_served(seed: int) -> None:
+    problem = stream(seed)
+    outcome = run(problem, "replan", moves=50)
+    if outcome.solution is None:
+        assert not problem.jobs.patient
+        return
     assert problem.check(outcome.solution) == []
-    assert problem.serves_all(outcome.solution)
-    assert outcome.info["plans"] > 0
-    assert outcome.claimed <= run(problem, "fifo").claimed
+    assert problem.serves_all(outcome.solution) or not problem.jobs.patient
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10_000), share=st.floats(0.2, 0.9))
+@pytest.mark.parametrize("name", ["replan", "shortest-reserve"])
+def test_no_decision_depends_on_jobs_that_are_still_to_come(
+    name: str, seed: int, share: float
+) -> None:
+    problem = stream(seed)
+    count = max(1, int(share * len(problem)))
+    if count == len(problem) or not problem.jobs.patient:
+        return
+    until = problem.jobs.arrival_s[count]
+    fewer = problem.subset(range(count))
+    whole, part = (np.array(starts(p, name)) for p in (problem, fewer))
+    early = whole[:count] < until
+    assert np.array_equal(whole[:count][early], part[early])
+    assert (part[~early] >= until).all()
+
+
+def test_plans_go_by_estimates_until_a_job_ends() -> None:
+    problem = stream(7)
+    assert not problem.jobs.exact_estimates
+    longer = replace(problem.jobs, duration_s=problem.jobs.duration_s + 1e6)
+    other = np.array(starts(replace(problem, jobs=longer), "replan"))
+    mine = np.array(starts(problem, "replan"))
+    ended = float((mine + problem.jobs.duration_s).min())
+    assert np.array_equal(mine[mine < ended], other[mine < ended])
+    assert (mine < ended).any()
+
+
+def test_plans_and_bookings_are_worth_it() -> None:
+    waits = dict.fromkeys(("shortest", "shortest-reserve", "replan"), 0.0)
+    for seed in range(100, 106):
+        problem = mixed(seed=seed)
+        for name in waits:
+            found = run(problem, name).claimed
+            assert found is not None
+            waits[name] += found
+    assert waits["replan"] < 0.9 * waits["shortest"]
+    assert waits["shortest-reserve"] < 0.9 * waits["shortest"]
 
 
 def test_a_regret_is_what_an_earlier_start_would_have_saved() -> None:
