@@ -29,6 +29,7 @@ from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
+from optgap.models.shown import Shown
 
 POWER_SLACK = 1e-6
 """Relative: so little above the limit keeps it, for policies, bounds and the referee alike."""
