@@ -66,18 +66,7 @@ def exact(problem: PlacementProblem, *, limits: Limits, seed: int, workers: int 
 
 
 def cpsat(problem: PlacementProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
-    """The best placement, proven, by CP-SAT after a bound from pooled nodes.
-
-    Parameters
-    ----------
-    workers: threads; 0 for one per core.
-
-    The minimising objectives place every task; a proof is good to one part in a million.
-
-    Raises
-    ------
-    InputError: for more than `MOST_NODES` nodes or `MOST_TASKS` tasks.
-    """
+    """The best placement, proven, by CP-SAT after a bound from pooled nodes; all else as `exact`."""
     return Search(problem, limits, seed, workers, ("cpsat",)).run()
 
 
