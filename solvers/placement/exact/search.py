@@ -66,7 +66,7 @@ def exact(problem: PlacementProblem, *, limits: Limits, seed: int, workers: int 
 
 
 def cpsat(problem: PlacementProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
-    """The best placement, proven, by CP-SAT after a bound from pooled nodes; all else as `exact`."""
+    """The best placement, proven, by CP-SAT and a bound from pooled nodes; all else as `exact`."""
     return Search(problem, limits, seed, workers, ("cpsat",)).run()
 
 
