@@ -112,11 +112,8 @@ def from_csv(
     if series is not None:
         read, period = _with_series(read, series, period_s, series_rule == "strict", strict)
     if capacity != "none" or util_scaled:
-        for task in read:
-            if np.isnan(task.util_percent[0]):
-                needs = f"capacity {capacity}" if capacity != "none" else "util_scaled"
-                expected = f"its util_percent or series, for {needs}"
-                raise InputError(str(tasks), f"task {task.name}", NoQuote("nothing"), expected)
+        needs = f"capacity {capacity}" if capacity != "none" else "util_scaled"
+        _require_utilisation(read, needs, str(tasks))
     known = [
         replace(_known(task), app="" if app == task.name else app)
         for task, app in zip(read, apps, strict=True)
@@ -134,6 +131,14 @@ def from_csv(
     )
     fits = read_fits(model)
     return refit(problem, fits, clocks=not own_clocks, deal=False) if fits else problem
+
+
+def _require_utilisation(tasks: Sequence[Task], needs: str, source: str) -> None:
+    """Raise InputError, naming what needs it, for a task about whose utilisation nothing is said."""
+    for task in tasks:
+        if np.isnan(task.util_percent[0]):
+            expected = f"its util_percent or series, for {needs}"
+            raise InputError(source, f"task {task.name}", NoQuote("nothing"), expected)
 
 
 def _known(task: Task) -> Task:
