@@ -114,10 +114,8 @@ def from_csv(
     if capacity != "none" or util_scaled:
         needs = f"capacity {capacity}" if capacity != "none" else "util_scaled"
         _require_utilisation(read, needs, str(tasks))
-    known = [
-        replace(_known(task), app="" if app == task.name else app)
-        for task, app in zip(read, apps, strict=True)
-    ]
+    pairs = zip(read, apps, strict=True)
+    known = [replace(_known(task), app="" if app == task.name else app) for task, app in pairs]
     problem = ConsolidationProblem.of(
         [kind],
         [Server((0,) * gpus_per_server, server_static_w)] * min(servers, 1_000_000),
@@ -134,7 +132,7 @@ def from_csv(
 
 
 def _require_utilisation(tasks: Sequence[Task], needs: str, source: str) -> None:
-    """Raise InputError, naming what needs it, for a task about whose utilisation nothing is said."""
+    """Raise InputError, naming what needs it, for a task of unknown utilisation."""
     for task in tasks:
         if np.isnan(task.util_percent[0]):
             expected = f"its util_percent or series, for {needs}"
