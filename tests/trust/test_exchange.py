@@ -82,7 +82,7 @@ def reach(problem: Any, low: float | None, high: float | None, **params: Any) ->
 
 
 def reach_what_is_proven(problem: Any, method: str) -> None:
-    """Bound and objective are equal, but where times are no decimals and were rounded for a proof."""
+    """Between bound and objective: these differ only where times were rounded for a proof."""
     exact = solved(problem, method)
     if exact.status is Status.INFEASIBLE:
         reach(problem, None, None)
