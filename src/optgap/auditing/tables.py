@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from optgap.contract import Problem
 from optgap.documents import load_solution
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
@@ -34,7 +33,7 @@ class LoggedRows:
     reasons: Mapping[str, int]
 
 
-def read_log(path: Path, problem: Problem) -> LoggedRows:
+def read_log(path: Path, problem: Any) -> LoggedRows:
     """A logged solution of a problem: JSON, or the family's table in CSV.
 
     Rows about tasks, jobs or nodes that the problem does not have are left out and counted.
