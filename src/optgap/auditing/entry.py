@@ -67,7 +67,7 @@ def audit(
 
         return audit_kubernetes(
             source,
-            moves=() if moves is None else (moves,),
+            moves=moves,
             devices=devices,
             limits=limits or Limits(time_limit),
             seed=seed,

@@ -109,7 +109,7 @@ def command(
     )
     out = Output(json, quiet)
     if out.json is not None:
-        out.document(answer.to_json(moves))
+        out.document(answer)
     if moves_json is not None:
         Output(moves_json, True).document(answer.moves(moves or 0).to_json())
     if problem_json is not None:
