@@ -128,3 +128,32 @@ def test_an_audit_in_python_has_a_table_a_picture_and_moves() -> None:
     assert audit.plot().get_xlabel() == "migrations, at most"
     assert list(audit.moves(5).to_frame().columns)[:3] == ["task", "from_node", "to_node"]
     assert audit.gap == pytest.approx(0, abs=1e-9)
+
+
+def test_columns_may_have_other_names_and_units(tmp_path: Path, cli: Cli) -> None:
+    problem = optgap.generate("queueing", size=6, seed=1)
+    result = optgap.run(problem, "fifo")
+    optgap.save(problem, tmp_path / "p.json")
+    begin = [f"{name},{start / 60!r}" for name, start in zip(
+        problem.jobs.names, result.solution.start_s.tolist(), strict=True)]  # fmt: skip
+    (tmp_path / "log.csv").write_text("id,begin\n" + "\n".join(begin) + "\n")
+    answer = cli(
+        "audit", "queueing", str(tmp_path / "p.json"), str(tmp_path / "log.csv"), "--policies",
+        "fifo", "--column", "id=job", "--column", "begin=start_s:min", "--json", "-",
+    )  # fmt: skip
+    assert answer.code == 0, answer.err
+    now = json.loads(answer.out)["now"]
+    assert now["objective"] == pytest.approx(result.objective)
+    assert not now["violations"]
+
+
+def test_sacct_columns_may_have_other_names(tmp_path: Path) -> None:
+    (tmp_path / "jobs.txt").write_text(
+        "JobID|Queued|Start|End|AllocTRES\n"
+        "5|2026-11-24T09:00:00|2026-11-24T10:00:00|2026-11-24T10:05:00|gres/gpu=1\n"
+    )
+    audit = optgap.audit(
+        "slurm", tmp_path / "jobs.txt", columns={"Queued": "Submit"}, policies="fifo"
+    )
+    assert audit.now is not None
+    assert audit.now.objective == 3600

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ def audit_solution(
     log: Any,
     *,
     moves: int | None,
+    columns: Mapping[str, str] | None,
     policies: str,
     methods: str,
     time_limit: float | None,
@@ -43,6 +45,7 @@ def audit_solution(
     ----------
     kind: the problem's family.
     log: a path, or a solution.
+    columns: what the log calls our columns.
     moves: for placements, plan so many migrations from there, too.
 
     Raises
@@ -55,7 +58,7 @@ def audit_solution(
     from_file = isinstance(log, (str, os.PathLike))
     source = str(log) if from_file else "log"
     if from_file:
-        found = read_log(log, subject)
+        found = read_log(log, subject, columns)
     else:
         found = LoggedRows(as_solution(log, subject), len(subject.subjects), {})
     require_some(found, source)

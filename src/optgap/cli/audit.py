@@ -68,6 +68,7 @@ def command(
             help="Slurm: pool, wait=eligible|submit, nodes, gpus_per_node; SWF: the last two",
         ),
     ] = None,
+    columns: opt.Columns = None,
     problem_json: Annotated[
         str | None,
         typer.Option("--problem", metavar="FILE", help="write the problem that was read"),
@@ -102,6 +103,7 @@ def command(
             time_limit=time_limit,
             seed=seed,
             limits=limits,
+            columns=assignments(columns or [], "--column"),
             **given,
         ),
         time_limit if kind == "kubernetes" else None,
