@@ -22,7 +22,7 @@ MOST_JOBS = 20_000
 
 
 def known_schedule(problem: QueueingProblem, limits: Limits, seed: int) -> QueueingSolution | None:
-    """The best schedule with hindsight within the limits; None where nobody's patience allows it."""
+    """The best schedule found within the limits; None where some job would have left before."""
     if len(problem) > MOST_JOBS:
         listed = list_schedule(problem, problem.jobs.duration_s)
         return listed if kept_patience(problem, listed) else None

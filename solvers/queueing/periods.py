@@ -9,6 +9,7 @@ until r_j + d_j. A job that starts after b has waited until b and holds nothing 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def periods(
     end = float((start + duration).max())
     edges = [float(arrival[0]), *([] if whole else _quiet(problem, start, size)), end]
     found = []
-    for a, b in zip(edges, edges[1:], strict=False):
+    for a, b in pairwise(edges):
         some = np.flatnonzero((arrival < b) & ((arrival >= a) | (arrival + duration > a)))
         r, d, s = arrival[some], duration[some], start[some]
         times = cells(np.concatenate([r, r + d, s, s + d]), a, b, width_s)

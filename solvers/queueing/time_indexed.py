@@ -8,7 +8,7 @@ time (`periods`), and the bounds of the periods add up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class Tuning:
     """
 
     width_s: float = 600.0
-    fineness: Fineness = Fineness()
+    fineness: Fineness = field(default_factory=Fineness)
     gap: float = 1e-3
     weights: int = 3
     few: int = 30
@@ -104,17 +104,15 @@ class _Search:
         """Start times of a good schedule of counted GPUs, s."""
         problem, share = self.problem, self.tuning.searching
         counted = replace(problem, placement="count")
-        for each in {problem.placement: problem, "count": counted}.values():
-            found = known_schedule(
-                each, self.limits.within(share * self.limits.remaining), self.seed
-            )
+        self.patient = False
+        start = list_schedule(counted, problem.jobs.arrival_s).start_s
+        for each in [problem, *([counted] if problem.placement == "node" else [])]:
+            limits = self.limits.within(share * self.limits.remaining)
+            found = known_schedule(each, limits, self.seed)
             if found is not None:
-                start = found.start_s
-                if each is problem or problem.placement == "count":
+                start, self.patient = found.start_s, True
+                if each is problem:
                     self._offer(found)
-        if found is None:
-            start = list_schedule(counted, problem.jobs.arrival_s).start_s
-        self.patient = found is not None
         return np.asarray(start, dtype=np.float64)
 
     def _offer(self, solution: QueueingSolution) -> None:
@@ -188,7 +186,7 @@ class _Search:
         )  # fmt: skip
 
     def _slack(self, period: Period) -> float:
-        """What rounding of times may add to a period's bound, s: starts are later by that at most."""
+        """What rounding of times may add to a period's bound, s: it delays no start by more."""
         count = len(period.jobs)
         later = count * (SAME_S + 4 * EPS * (abs(period.end) + 1))
         return later if self.makespan else count * later
