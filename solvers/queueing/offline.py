@@ -59,7 +59,8 @@ class Annealing:
         ones from the start in windows, where jobs wait for their nodes.
     whole_share: how much of the search that takes.
     round_moves: moves of a round of annealing; every round starts from the best schedule so far.
-    hot, cold: first and last temperature of a round, of the mean duration.
+    hot, cool, cold: the temperature at which the first and the last round begin, and at which all
+        of them end, of the mean duration.
     hot_windows: the first one where all is done in windows.
     window: places of a window, at least and at most.
     chunk: moves between two looks at the limits, and within one window.
@@ -73,11 +74,12 @@ class Annealing:
     pair_moves: int = 1000
     whole_jobs: int = 500
     whole_share: float = 0.8
-    round_moves: int = 60_000
-    hot: float = 0.05
+    round_moves: int = 100_000
+    hot: float = 0.5
+    cool: float = 0.03
     cold: float = 0.003
-    hot_windows: float = 0.25
-    window: tuple[int, int] = (40, 90)
+    hot_windows: float = 0.02
+    window: tuple[int, int] = (20, 60)
     chunk: int = 300
     earlier: float = 0.35
     behind: float = 0.30
@@ -207,7 +209,9 @@ class _Run:
             if spent >= self.whole or share >= 1.0:
                 self.waits, self.round, share = spent >= self.whole, self.done, 0.0
                 self._enter()
-        hot = chosen.hot_windows if self.waits else chosen.hot
+        hot = chosen.hot_windows
+        if not self.waits:
+            hot = chosen.hot * (chosen.cool / chosen.hot) ** min(spent / self.whole, 1.0)
         return hot * (chosen.cold / hot) ** min(share, 1.0) * self.mean_s
 
     def _chunk(self, heat: float) -> None:
