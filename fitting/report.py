@@ -131,7 +131,7 @@ class FitReport(Generic[E]):
         if overall["cv_mape"] is not None:
             mean, middle = overall["cv_mape"], overall["cv_median"]
             parts.append(f"held out {mean:.2%}, median {middle:.2%} ({self.split})")
-        lines.append("  ".join(parts))
+        lines.append(", ".join(parts))
         if self.held_out is not None:
             lines += [f"! not held out: {note}" for note in self.held_out.skipped]
         lines += [f"! {note}" for note in (*self.profile.notes, *self.notes)]

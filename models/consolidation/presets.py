@@ -64,7 +64,7 @@ PRESETS = entries(
         f"{HERE}:measured",
         "such tasks of 15 applications whose power and run time were measured over a GV100's clock",
         params={
-            "size": 32,
+            "size": 12,
             "servers": 0,
             **CLUSTER,
             "server_static_w": 150.0,
@@ -198,7 +198,7 @@ def mixed(
 def measured(
     *,
     seed: int,
-    size: int = 32,
+    size: int = 12,
     servers: int = 0,
     gpus_per_server: int = 8,
     gpu_memory_gb: float = 32.0,

@@ -58,7 +58,9 @@ class Annealing:
     whole_jobs: streams of up to so many jobs are annealed as a whole first, with wishes; longer
         ones from the start in windows, where jobs wait for their nodes.
     whole_share: how much of the search that takes.
-    hot, cold: first and last temperature, of the mean duration.
+    round_moves: moves of a round of annealing; every round starts from the best schedule so far.
+    hot, cool, cold: the temperature at which the first and the last round begin, and at which all
+        of them end, of the mean duration.
     hot_windows: the first one where all is done in windows.
     window: places of a window, at least and at most.
     chunk: moves between two looks at the limits, and within one window.
@@ -72,10 +74,12 @@ class Annealing:
     pair_moves: int = 1000
     whole_jobs: int = 500
     whole_share: float = 0.8
+    round_moves: int = 100_000
     hot: float = 0.5
+    cool: float = 0.03
     cold: float = 0.003
-    hot_windows: float = 0.25
-    window: tuple[int, int] = (40, 90)
+    hot_windows: float = 0.02
+    window: tuple[int, int] = (20, 60)
     chunk: int = 300
     earlier: float = 0.35
     behind: float = 0.30
@@ -167,17 +171,14 @@ class _Run:
         self.rng = np.random.default_rng(seed)
         nodes, g = problem.shape
         self.idle = machine_of(nodes, g, len(search.start))
-        short = len(problem) <= settings.whole_jobs
-        self.hot = settings.hot if short else settings.hot_windows
         self.mean_s = float(problem.jobs.duration_s.mean())
-        self.whole = settings.whole_share if short else 0.0
-        self.done, self.cut_short, self.waits = 0, False, False
+        self.whole = settings.whole_share if len(problem) <= settings.whole_jobs else 0.0
+        self.done, self.round, self.cut_short, self.waits = 0, 0, False, self.whole == 0.0
         self._enter()
 
     def _enter(self) -> None:
         """Go on from the best schedule: as wishes, or with jobs that wait for their nodes."""
         return_to_best(self.search)
-        self.waits = self.whole == 0.0
         if self.waits:
             wait_for_nodes(self.search)
         else:
@@ -196,11 +197,22 @@ class _Run:
             if self.limits.time_limit is not None:
                 used = (self.limits.elapsed - began) / (self.limits.time_limit - began)
                 spent = max(spent, used)
-            if not self.waits and spent >= self.whole:
-                self.whole = 0.0
+            self._chunk(self._heat(min(spent, 1.0)))
+
+    def _heat(self, spent: float) -> float:
+        """The temperature now, s; enters the next round when it is its turn."""
+        chosen = self.settings
+        if self.waits:
+            share = (spent - self.whole) / max(1.0 - self.whole, 1e-9)
+        else:
+            share = (self.done - self.round) / chosen.round_moves
+            if spent >= self.whole or share >= 1.0:
+                self.waits, self.round, share = spent >= self.whole, self.done, 0.0
                 self._enter()
-            cooled = self.hot * (self.settings.cold / self.hot) ** min(spent, 1.0)
-            self._chunk(cooled * self.mean_s)
+        hot = chosen.hot_windows
+        if not self.waits:
+            hot = chosen.hot * (chosen.cool / chosen.hot) ** min(spent / self.whole, 1.0)
+        return hot * (chosen.cold / hot) ** min(share, 1.0) * self.mean_s
 
     def _chunk(self, heat: float) -> None:
         """Some moves within one window."""

@@ -9,6 +9,7 @@ until r_j + d_j. A job that starts after b has waited until b and holds nothing 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -73,7 +74,7 @@ def periods(
     end = float((start + duration).max())
     edges = [float(arrival[0]), *([] if whole else _quiet(problem, start, size)), end]
     found = []
-    for a, b in zip(edges, edges[1:], strict=False):
+    for a, b in pairwise(edges):
         some = np.flatnonzero((arrival < b) & ((arrival >= a) | (arrival + duration > a)))
         r, d, s = arrival[some], duration[some], start[some]
         times = cells(np.concatenate([r, r + d, s, s + d]), a, b, width_s)
@@ -84,24 +85,28 @@ def periods(
 def _quiet(problem: QueueingProblem, start: FloatArray, size: int) -> list[float]:
     """Arrivals at which as few jobs as possible wait, and then as few GPUs as possible are busy."""
     jobs, count = problem.jobs, len(problem)
-    arrival = jobs.arrival_s
+    arrival, number = jobs.arrival_s, np.arange(count)
+    begun, done = np.sort(start), start + jobs.duration_s
+    waiting = number - np.searchsorted(begun, arrival, side="left")
+    taken = np.append(0, np.cumsum(jobs.gpus[np.argsort(start)]))
+    freed = np.append(0, np.cumsum(jobs.gpus[np.argsort(done)]))
+    busy = taken[np.searchsorted(begun, arrival, side="left")]
+    busy = busy - freed[np.searchsorted(np.sort(done), arrival, side="right")]
+    order = np.lexsort((number, busy, waiting))
+    quietness = np.empty(count)
+    quietness[order] = number
+    quietness[1:][np.diff(arrival) == 0] = np.inf  # jobs that arrive together stay together
     chosen: list[float] = []
     first = 0
     while count - first > size:
-        low, high = first + size // 2, first + size
-        best = (np.inf, np.inf, 0)
-        for k in range(low, high + 1):
-            now = arrival[k]
-            if now <= arrival[k - 1]:
-                continue
-            waiting = int((start[:k] > now).sum())
-            busy = int(
-                jobs.gpus[:k][(start[:k] <= now) & (start[:k] + jobs.duration_s[:k] > now)].sum()
-            )
-            best = min(best, (waiting, busy, k))
-        if not best[2]:  # all at once
-            break
-        first = best[2]
+        low = first + max(1, size // 2)
+        best = low + int(np.argmin(quietness[low : first + size + 1]))
+        if quietness[best] == np.inf:  # more than that at once
+            later = np.flatnonzero(np.isfinite(quietness[best:]))
+            if not len(later):
+                break
+            best += int(later[0])
+        first = best
         chosen.append(float(arrival[first]))
     return chosen
 

@@ -8,7 +8,7 @@ time (`periods`), and the bounds of the periods add up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from optgap.solvers.backends.safe import EPS, solver_slack
 from optgap.solvers.queueing.areas import in_unit, makespan, sum_of_waits
 from optgap.solvers.queueing.incumbents import kept_patience, known_schedule, list_schedule
 from optgap.solvers.queueing.periods import SAME_S, Period, periods, reachable
+from optgap.solvers.queueing.prices import best_bound
 from optgap.solvers.queueing.step_program import Fineness, StepProgram
 from optgap.solvers.queueing.widths import Width, widths
 
@@ -43,15 +44,17 @@ class Tuning:
     weights: demands beside GPUs, at most.
     few: jobs up to which every start is told apart from the outset.
     moments: starts that are possible at all, up to which all of them begin a cell.
-    searching: share of the time for a schedule to start from.
+    pricing: share of the time for prices, where there is more than one period.
+    searching: share of what is left for a schedule to start from, and for one on counted GPUs.
     """
 
     width_s: float = 600.0
-    fineness: Fineness = Fineness()
+    fineness: Fineness = field(default_factory=Fineness)
     gap: float = 1e-3
     weights: int = 3
     few: int = 30
     moments: int = 1000
+    pricing: float = 0.3
     searching: float = 0.1
 
 
@@ -87,7 +90,11 @@ class _Search:
         if len(problem) <= self.tuning.few:
             self.tuning = replace(self.tuning, fineness=Fineness(reach_s=np.inf), gap=0.0)
         self.makespan = problem.objective.goal == "makespan"
-        self.closed, self.by = makespan(problem) if self.makespan else sum_of_waits(problem)
+        if len(problem) > jobs:
+            part = self.limits.within(self.tuning.pricing * self.limits.remaining)
+            self.closed, self.by = best_bound(problem, part)
+        else:
+            self.closed, self.by = makespan(problem) if self.makespan else sum_of_waits(problem)
         self.solution: QueueingSolution | None = None
         self.value = np.inf
         self.infeasible = False
@@ -104,18 +111,16 @@ class _Search:
         """Start times of a good schedule of counted GPUs, s."""
         problem, share = self.problem, self.tuning.searching
         counted = replace(problem, placement="count")
-        for each in {problem.placement: problem, "count": counted}.values():
-            found = known_schedule(
-                each, self.limits.within(share * self.limits.remaining), self.seed
-            )
+        self.patient = False
+        start: FloatArray | None = None
+        for each in [problem, *([counted] if problem.placement == "node" else [])]:
+            limits = self.limits.within(share * self.limits.remaining)
+            found = known_schedule(each, limits, self.seed)
             if found is not None:
-                start = found.start_s
-                if each is problem or problem.placement == "count":
+                start, self.patient = np.asarray(found.start_s), True
+                if each is problem:
                     self._offer(found)
-        if found is None:
-            start = list_schedule(counted, problem.jobs.arrival_s).start_s
-        self.patient = found is not None
-        return np.asarray(start, dtype=np.float64)
+        return list_schedule(counted, problem.jobs.arrival_s).start_s if start is None else start
 
     def _offer(self, solution: QueueingSolution) -> None:
         """Keep a schedule if it is better, and within everyone's patience."""
@@ -188,7 +193,7 @@ class _Search:
         )  # fmt: skip
 
     def _slack(self, period: Period) -> float:
-        """What rounding of times may add to a period's bound, s: starts are later by that at most."""
+        """What rounding of times may add to a period's bound, s: it delays no start by more."""
         count = len(period.jobs)
         later = count * (SAME_S + 4 * EPS * (abs(period.end) + 1))
         return later if self.makespan else count * later

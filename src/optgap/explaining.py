@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from optgap.api import choose_policy, close, execute, require_time_limit
+from optgap.api import choose_method, choose_policy, close, execute, require_time_limit
 from optgap.comparison import ACCEPTED, ALL, Comparison
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
@@ -32,9 +32,10 @@ SCHEMA = "optgap.explain/1"
 TOP = 10
 """How many of the costliest decisions are shown."""
 
-Name = Literal["unproven", "online", "heuristic", "online+heuristic"]
+Name = Literal["unproven", "nodes", "online", "heuristic", "online+heuristic"]
 TITLES: Mapping[str, str] = {
     "unproven": "unproven",
+    "nodes": "price of nodes",
     "online": "price of being online",
     "heuristic": "price of the heuristic",
     "online+heuristic": "prices of online and heuristic",
@@ -346,7 +347,9 @@ def explain(
     From the best proven bound to the policy's objective there are three steps: to the best
     solution known (*unproven*), on to the policy that solves every event exactly with what is
     known by then (the *price of being online*), and on to the policy itself (the *price of the
-    heuristic*, negative when it beats that policy). A policy that turns some of the demand down
+    heuristic*, negative when it beats that policy). Where jobs are placed on nodes but could be
+    counted, the first step has two parts: to the best solution known where GPUs are only counted,
+    and on to the best on nodes (the *price of nodes*). A policy that turns some of the demand down
     is explained on the part that it served.
 
     Parameters
@@ -378,8 +381,9 @@ def explain(
     others = [name for name in policy_names(problem.family, beside) if name not in names]
     rival, trouble = _rival(asked, others, time_limit, seed, limits)
     regrets = _regrets(problem, own) if spec.regrets else ()
-    known = _Known.of(table, own, rival)
-    found = _explanation(table, scope, own, known, regrets, spec)
+    placed, counted = _with_hindsight(asked, spec, time_limit, seed, limits)
+    known = _Known.of(table, own, rival, placed)
+    found = _explanation(table, scope, own, known, counted, regrets, spec)
     return replace(found, notes=(*found.notes, *trouble))
 
 
@@ -410,6 +414,29 @@ def _rival(
     return best, trouble
 
 
+def _with_hindsight(
+    problem: Problem, spec: FamilySpec, time_limit: float | None, seed: int, limits: Limits
+) -> tuple[Result | None, Result | None]:
+    """What the family's search with hindsight finds, and what where only GPUs are counted.
+
+    None for a family, or a problem, in which nodes are no matter; and where nothing is found.
+    """
+    counted = imported(spec.counted)(problem) if spec.counted else None
+    names = [entry.name for entry in spec.methods.values() if entry.kind == "offline"]
+    if counted is None or not names:
+        return None, None
+    found: list[Result | None] = []
+    for subject in (problem, counted):
+        if limits.interrupted.is_set():
+            found.append(None)
+            continue
+        limits.progress(names[0], None, None)
+        runnable = choose_method(subject, names[0])
+        result = execute(subject, runnable, limits.each(time_limit), seed)
+        found.append(result if result.objective is not None else None)
+    return found[0], found[1]
+
+
 @dataclass(frozen=True, slots=True)
 class _Known:
     """The best solution that anyone found for all that is asked in the scope."""
@@ -419,11 +446,12 @@ class _Known:
     kind: str
 
     @classmethod
-    def of(cls, table: Comparison, own: Result, rival: Result | None) -> _Known:
+    def of(cls, table: Comparison, own: Result, *others: Result | None) -> _Known:
         """The best of a comparison, the policy itself, and the best of the others."""
         best = cls(_value(own.objective), own.method, own.kind)
-        if rival is not None and _ahead(_value(rival.objective), best.objective, own.sense):
-            best = cls(_value(rival.objective), rival.method, rival.kind)
+        for rival in others:
+            if rival is not None and _ahead(_value(rival.objective), best.objective, own.sense):
+                best = cls(_value(rival.objective), rival.method, rival.kind)
         if table.best_known is None or table.known_by is None:
             return best
         if _ahead(best.objective, table.best_known, own.sense):
@@ -457,6 +485,7 @@ def _explanation(
     scope: str,
     own: Result,
     known: _Known,
+    counted: Result | None,
     regrets: tuple[Regret, ...],
     spec: FamilySpec,
 ) -> Explanation:
@@ -465,18 +494,13 @@ def _explanation(
     if own.method == per_event and event is None:
         event, trouble = objective, ""
     _confront(table, known, own.sense)
-    ends = _Ends(own.method, per_event, known.by, known.kind, own.sense)
+    ends = _Ends(own.method, per_event, spec.per_event_exact, known.by, known.kind, own.sense)
+    steps = ends.to_known(table, known.objective, counted)
     if event is None:
-        steps = [
-            ends.unproven(table, known.objective),
-            ends.merged(known.objective, objective, trouble),
-        ]
+        steps.append(ends.merged(known.objective, objective, trouble))
     else:
-        steps = [
-            ends.unproven(table, known.objective),
-            ends.online(known.objective, event, table.best_bound),
-            ends.heuristic(event, objective),
-        ]
+        steps.append(ends.online(known.objective, event, table.best_bound))
+        steps.append(ends.heuristic(event, objective))
     return Explanation(
         family=table.family,
         problem_name=table.problem_name,
@@ -508,9 +532,32 @@ class _Ends:
 
     policy: str
     per_event: str
+    exact: bool
     known_by: str
     known_kind: str
     sense: Sense
+
+    def to_known(self, table: Comparison, known: float, counted: Result | None) -> list[Part]:
+        """From the bound to the best known, by way of the best where GPUs are only counted.
+
+        A schedule on nodes is one of counted GPUs, too, and a bound may know of nodes: what was
+        found is brought between the two.
+        """
+        if counted is None:
+            return [self.unproven(table, known)]
+        bound, by = table.best_bound, f"{counted.method} with GPUs only counted"
+        least = min(_value(counted.objective), known)
+        if bound is not None and bound > least:
+            least, by = bound, "the bound itself"
+        because = (
+            f"{self.known_by} on nodes against {by}: what nodes cost as far as is known, "
+            "for neither is proven"
+        )
+        unproven = self.unproven(table, least)
+        if bound is not None and not close(bound, least):
+            because_bound = f"bound by {table.bound_by}, best known by {by}: either may be off"
+            unproven = replace(unproven, because=because_bound)
+        return [unproven, Part("nodes", least, known, because)]
 
     def unproven(self, table: Comparison, known: float) -> Part:
         bound = table.best_bound
@@ -540,12 +587,15 @@ class _Ends:
         if close(event, objective):
             because = f"nothing: as good as {self.per_event}"
         elif _ahead(objective, event, self.sense):
-            because = (
-                f"a gain: the best answer to each event alone ({self.per_event}) is not the best "
-                f"for those to come, and {self.policy} earns some of that back"
-            )
+            because = f"a gain: {self.policy} does better than planning every event anew"
+            if self.exact:
+                because = (
+                    f"a gain: the best answer to each event alone ({self.per_event}) is not the "
+                    f"best for those to come, and {self.policy} earns some of that back"
+                )
         else:
-            because = f"{self.policy} against {self.per_event}, which solves each event exactly"
+            how = "solves each event exactly" if self.exact else "plans every event anew"
+            because = f"{self.policy} against {self.per_event}, which {how}"
         return Part("heuristic", event, objective, because)
 
     def merged(self, known: float, objective: float, trouble: str) -> Part:

@@ -115,6 +115,7 @@ def of_explanation(item: Explanation) -> str:
 
 PARTS = {
     "unproven": "unproven",
+    "nodes": "the price of nodes",
     "online": "the price of being online",
     "heuristic": "the price of the heuristic",
     "online+heuristic": "the price of being online and of the heuristic",

@@ -41,7 +41,9 @@ class FamilySpec:
     view: a function that draws a solution, ``f(problem, solution, by) -> matplotlib Figure``;
         `by` is who made it, for the title.
     exact: the exact methods that policies ask at their events, by policy.
-    per_event: the policy that solves every event exactly with what is known by then.
+    per_event: the policy that solves every event exactly with what is known by then, or, where
+        `per_event_exact` is false, as well as it can.
+    counted: ``f(problem)``, the problem with GPUs of nodes only counted; None where they are.
     regrets: a function that judges a solution's decisions one by one, ``f(problem, solution) ->
         list of Regret``.
     refit: a function that puts fits into a problem, ``f(problem, fits, seed=0)``; `SERVES` beside
@@ -61,6 +63,8 @@ class FamilySpec:
     view: str = ""
     exact: Mapping[str, str] = field(default_factory=dict)
     per_event: str = ""
+    per_event_exact: bool = True
+    counted: str = ""
     regrets: str = ""
     refit: str = ""
     doubts: str = ""
@@ -268,6 +272,8 @@ FAMILIES: Mapping[str, FamilySpec] = {
             view="optgap.views.queueing:draw",
             doubts="optgap.models.queueing.doubts:doubts",
             per_event="replan",
+            per_event_exact=False,
+            counted="optgap.models.queueing.problem:counted",
             regrets="optgap.heuristics.queueing.regret:regrets",
             refit="optgap.models.queueing.fits:refit",
         ),

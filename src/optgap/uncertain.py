@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
@@ -29,6 +30,12 @@ if TYPE_CHECKING:
 
 LEVEL = 0.9
 MOST_SAMPLES = 10_000
+BUDGET_S = 45.0
+"""Seconds for all of a comparison with draws to which no time limit is given."""
+FIRST = 0.25
+"""The share of them that each single run may take."""
+QUICK_S = 1.0
+"""What takes longer at the fitted values is not run on every draw."""
 MOST_LEFT_OUT = 20
 """Impossible draws per draw that is wanted."""
 
@@ -55,6 +62,7 @@ class UncertainComparison:
     models: the fits that were drawn from, and their files.
     level: share of the samples within an interval.
     left_out: draws that were replaced, as no machine could be like that (a power below 0, say).
+    remarks: what draws were spared, and why.
     """
 
     comparison: Comparison
@@ -62,6 +70,7 @@ class UncertainComparison:
     models: tuple[str, ...]
     level: float = LEVEL
     left_out: int = 0
+    remarks: tuple[str, ...] = ()
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -134,8 +143,8 @@ class UncertainComparison:
         return header, rows, (1, 2, 3, 4, 5)
 
     def notes(self) -> list[str]:
-        """What rows have to say at the fitted values."""
-        return self.comparison.notes()
+        """What draws were spared, and what rows have to say at the fitted values."""
+        return [*self.remarks, *self.comparison.notes()]
 
     def __str__(self) -> str:
         parts = ["\n".join(self.head()), text_table(*self.table()), "\n".join(self.notes())]
@@ -151,7 +160,7 @@ class UncertainComparison:
 
     def _repr_html_(self) -> str:
         header, rows, right = self.table()
-        return html_table(header, rows, self.head(), right)
+        return html_table(header, rows, [*self.head(), *self.remarks], right)
 
 
 @overload
@@ -238,7 +247,10 @@ def compare_uncertain(
         Parameters are drawn from each one's covariance.
     samples: how many draws.
     level: share of the draws within an interval.
-    policies, methods, time_limit, seed, limits, progress, parts: as `gaps.compare` has them.
+    time_limit: seconds for each single run, on as many draws as asked for. Without it everything
+        together takes `BUDGET_S`: what is slow is spared the draws, and there are as many of these
+        as there is time for; `UncertainComparison.remarks` says so.
+    policies, methods, seed, limits, progress, parts: as `gaps.compare` has them.
 
     Raises
     ------
@@ -257,25 +269,85 @@ def compare_uncertain(
     central_problem = fitted(problem, given, seed) if given else problem
     drawn_problems, left_out = _drawn_problems(central_problem, fits, samples, seed)
     limits = limits or Limits(progress=progress)
+    budget = _Budget(BUDGET_S if time_limit is None else math.inf)
 
-    def run(one: Problem) -> Comparison:
+    def run(one: Problem, plan: _Plan, limit: float | None) -> Comparison:
         return gaps.compare(
-            one,
-            policies,
-            methods,
-            time_limit=time_limit,
-            seed=seed,
-            limits=limits,
+            one, plan.policies, plan.methods, time_limit=limit, seed=seed, limits=limits,
             parts=parts,
-        )
+        )  # fmt: skip
 
-    central, done = run(central_problem), []
+    names = gaps.method_names(problem.family, methods)
+    asked = _Plan(tuple(gaps.policy_names(problem.family, policies)), tuple(names))
+    limit = BUDGET_S * FIRST if time_limit is None else time_limit
+    central = run(central_problem, asked, limit)
+    done: list[Comparison] = []
+    plan = asked if time_limit is not None else _quick(asked, central, central_problem)
     for one in drawn_problems:
         if limits.interrupted.is_set() or (central.infeasible and not parts):
             break
-        done.append(run(one))
-    names = tuple(dict.fromkeys(f"{fit.model} ({os.path.basename(fit.source)})" for fit in fits))
-    return UncertainComparison(central, tuple(done), names, level, left_out)
+        if len(done) >= 2 and not budget.allows(len(done)):
+            break
+        budget.start_draws()
+        done.append(run(one, plan, limit))
+    sources = dict.fromkeys(f"{fit.model} ({os.path.basename(fit.source)})" for fit in fits)
+    notes = plan.notes
+    if len(done) < samples and not (limits.interrupted.is_set() or central.infeasible):
+        more = "time_limit=… (--time-limit) takes all, however long"
+        notes = (*notes, f"{len(done)} of {samples} draws in {BUDGET_S:g} s: {more}")
+    return UncertainComparison(central, tuple(done), tuple(sources), level, left_out, notes)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a draw is compared with, and why it is less than what was asked for."""
+
+    policies: tuple[str | Callable[..., Any], ...]
+    methods: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+class _Budget:
+    """Seconds for everything together."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end = time.monotonic() + seconds
+        self.began: float | None = None
+
+    def start_draws(self) -> None:
+        """The first draw begins."""
+        self.began = time.monotonic() if self.began is None else self.began
+
+    def allows(self, done: int) -> bool:
+        """Whether another draw will probably be over in time."""
+        now = time.monotonic()
+        each = (now - (self.began or now)) / max(1, done)
+        return now + each <= self.end
+
+
+def _quick(asked: _Plan, central: Comparison, problem: Problem) -> _Plan:
+    """Without what took long at the fitted values; where all methods did, a bound stands in."""
+    count = len(asked.methods)
+    took = [row.result.seconds for row in central.rows]
+    names = [row.result.method for row in central.rows]
+    slow = [name for name, seconds in zip(names, took, strict=True) if seconds > QUICK_S]
+    policies = tuple(
+        policy
+        for policy, seconds in zip(asked.policies, took[count:], strict=False)
+        if seconds <= QUICK_S
+    )
+    methods = tuple(
+        method
+        for method, seconds in zip(asked.methods, took[:count], strict=False)
+        if seconds <= QUICK_S
+    )
+    notes = []
+    if slow:
+        notes.append(f"draws leave out what takes more than {QUICK_S:g} s: {', '.join(slow)}")
+    if asked.methods and not methods:
+        methods = (family(problem.family).auto_bound(problem),)
+        notes.append(f"and are held against {methods[0]}, which may prove less")
+    return _Plan(policies, methods, ("; ".join(notes),) if notes else ())
 
 
 def _drawn_problems(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PART_COLOURS = {
     "unproven": GREY,
+    "nodes": COLOURS[5],
     "online": COLOURS[4],
     "heuristic": COLOURS[1],
     "online+heuristic": COLOURS[3],

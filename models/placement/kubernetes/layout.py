@@ -79,13 +79,13 @@ def lay_out(objects: Objects) -> Layout:
         layout.warnings.append(f"left out: {_some(lost, 'node')} not ready")
     strange: set[str] = set()
     for name, pod in objects.pods.items():
-        where = (pod.get("spec") or {}).get("nodeName")
+        where = str((pod.get("spec") or {}).get("nodeName"))
         reason = _not_running(pod)
         if not reason and where in lost:
             reason = "on a node that is not ready"
         elif not reason and where not in by_node:
             reason = "on a node that is not in the file"
-            strange.add(str(where))
+            strange.add(where)
         if reason:
             layout.reasons[reason] += 1
         else:

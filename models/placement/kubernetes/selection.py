@@ -49,11 +49,11 @@ class Selection:
             "requiredDuringSchedulingIgnoredDuringExecution"
         ) or {}
         tolerations = spec.get("tolerations") or []
-        rules = [spec.get("nodeSelector") or {}, affinity, tolerations]
-        key = json.dumps(rules, sort_keys=True)
+        selector = spec.get("nodeSelector") or {}
+        key = json.dumps([selector, affinity, tolerations], sort_keys=True)
         if key not in self._answers:
             fits = np.ones(len(self.names), dtype=bool)
-            for label, value in rules[0].items():
+            for label, value in selector.items():
                 fits &= self._matches({"key": label, "operator": "In", "values": [value]})
             terms = affinity.get("nodeSelectorTerms") or []
             if affinity:

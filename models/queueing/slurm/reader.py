@@ -55,6 +55,7 @@ def read_slurm(
     wait: str = "eligible",
     nodes: int | None = None,
     gpus_per_node: int | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> QueueLog:
     """Read what ``sacct -P`` or ``sacct --json`` prints; ``-`` is standard input.
 
@@ -63,6 +64,7 @@ def read_slurm(
     pool: the GPU type to look at; the one with the most GPU time without it.
     wait: what a wait counts from: ``eligible``, when the job could have started, or ``submit``.
     nodes, gpus_per_node: the pool's size; as seen in the log without them.
+    columns: sacct's names of columns that the file calls otherwise.
 
     Raises
     ------
@@ -79,6 +81,10 @@ def read_slurm(
         if text.lstrip()[:1] in "{[" and text.strip()
         else (read_table(held))
     )
+    for theirs, ours in (columns or {}).items():
+        if theirs.lower() not in table.columns:
+            raise InputError("--column", "", theirs, one_of(table.columns))
+        table.columns[ours.lower()] = table.columns[theirs.lower()]
     _require_columns(table, source)
     reasons: Counter[str] = Counter()
     warnings = [*table.unread[:5], *[f"… {len(table.unread) - 5} more"][: len(table.unread) > 5]]

@@ -93,7 +93,8 @@ class CountFeasibility:
             return Verdict(True)
         if relaxed.duals is None:
             return OPEN
-        found = self._columns(relaxed, watts, int(effort * most_columns), limits, effort)
+        most = int(min(effort * most_columns, self.params.max_columns))
+        found = self._columns(relaxed, watts, most, limits, effort)
         if not found.columns:
             return OPEN
         verdict = self._search(found, counts, watts, limits, quick=quick)

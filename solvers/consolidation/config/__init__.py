@@ -118,7 +118,8 @@ class FeasibilityParams:
     ----------
     seconds: per 100 tasks, for one vector of counts; more after each round of patience.
     first_s, turn_growth: seconds per 100 tasks for each program at first; how much longer later.
-    columns: of a program at most. large_columns: where tasks are many.
+    columns, large_columns: of a program at first; where tasks are many. max_columns: at most, which
+        is for memory.
     spread: columns that leave no task in fewer, of programs that come first.
     nearly_all: times a pool up to which all columns are taken at once.
     least_share: of what lies between bound and cost, where there are too many columns: it is halved
@@ -130,6 +131,7 @@ class FeasibilityParams:
     turn_growth: float = 2.0
     columns: int = 20_000
     large_columns: int = 4000
+    max_columns: int = 500_000
     spread: tuple[int, ...] = (12, 24)
     nearly_all: float = 1.5
     least_share: float = 0.02

@@ -88,6 +88,7 @@ class DivingParams:
     gap: between bound and value where only shares are looked at.
     most_wrong, rise: assignments that are taken back, and by how much more than is needed what a
         dive may cost rises then.
+    most_wrong_columns: columns that are let go again.
     at_once: fractional columns for each that is fixed at a time beyond the first.
     least_loss, assign_s: what assigning tasks may cost at first, relative to the bound, and seconds
         per 100 tasks after which anything better than the incumbent will do.
@@ -105,6 +106,7 @@ class DivingParams:
     gap: float = 1e-4
     most_wrong: int = 60
     rise: float = 3e-4
+    most_wrong_columns: int = 5
     at_once: int = 25
     least_loss: float = 1e-3
     assign_s: float = 1.0

@@ -139,7 +139,7 @@ class Dive:
         """Whole numbers of GPUs for columns; None where `most` W does not suffice.
 
         A linear program is not solved further than to what may be lost in a step. Of columns that
-        take more together, only the first is fixed.
+        take more together only the first is fixed, and where that does, it is not.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class Dive:
         master.set_box(box)
         master.set_servers(assignment)
         last: list[int] = []
-        hopeless = -math.inf
+        wrong, hopeless = 0, -math.inf
         with _Fixed(master) as fixed:
             while True:
                 relaxed = self.generation.solve(
@@ -160,11 +160,16 @@ class Dive:
                 if self.limits.stop is not None:
                     return None
                 if relaxed.value > most:
-                    if len(last) < 2:
+                    if len(last) > 1:  # too many at once
+                        for index in last[1:]:
+                            fixed.fewer(index)
+                        last = last[:1]
+                    elif last and wrong < self.params.most_wrong_columns:
+                        fixed.at_most_fewer(last[0])
+                        last, wrong = [], wrong + 1
+                    else:
                         return None
-                    for index in last[1:]:
-                        fixed.fewer(index)
-                    last, hopeless = last[:1], most
+                    hopeless = most
                     continue
                 left = tasks_left(master, whole, width) if until else rest
                 if rest.max() <= WHOLE or (until and (left > 0).sum() <= until):
@@ -207,6 +212,11 @@ class _Fixed:
         """One less."""
         self.amounts[index] -= 1
         self.master.fix(index, self.amounts[index])
+
+    def at_most_fewer(self, index: int) -> None:
+        """One less, and no more than that."""
+        self.amounts[index] -= 1
+        self.master.fix(index, self.amounts[index], self.amounts[index])
 
 
 class Diving:

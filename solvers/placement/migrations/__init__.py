@@ -17,6 +17,7 @@ from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Termination
+from optgap.solvers.formulation import Stopped
 from optgap.solvers.placement.migrations.bound import DepartureBound
 from optgap.solvers.placement.migrations.exact import MigrationModel
 from optgap.solvers.placement.migrations.greedy import Descent
@@ -249,8 +250,11 @@ def _lay(
 
 def _exact(work: _Work, grid: Sequence[int]) -> dict[int, float]:
     """Bounds by number of migrations; the placements become paths where an order is found."""
-    model = MigrationModel(work.migration)
     bounds: dict[int, float] = {}
+    try:
+        model = MigrationModel(work.migration, work.limits)
+    except Stopped:
+        return bounds
     for most in grid:
         if work.limits.stop:
             break

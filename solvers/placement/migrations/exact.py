@@ -1,24 +1,24 @@
 """The textbook formulation with the current placement in it: at most K tasks may leave it.
 
-moved_k ≥ 1 − y_kng  for every GPU g of node n that task k has now (1 − a_kn without GPUs)
-Σ_k moved_k ≤ K,  Σ_k a_kn ≤ room of n,  a_kn = 0 where k may not go
+moved_i ≥ 1 − y_inh  for every GPU h of node n that task i has now (1 − x_in without GPUs)
+Σ_i moved_i ≤ K,  Σ_i x_in ≤ room of n,  x_in = 0 where i may not go
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem
 from optgap.models.result import Termination
 from optgap.solvers.backends import solve
-from optgap.solvers.backends.linear import LinearModel
 from optgap.solvers.backends.safe import solver_slack
-from optgap.solvers.placement.exact.milp import TOLERANCE, PlainModel
+from optgap.solvers.formulation import Formulation
+from optgap.solvers.placement.exact.milp import TOLERANCE
+from optgap.solvers.placement.formulation import program
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,48 +38,52 @@ class Found:
 
 
 class MigrationModel:
-    """The formulation, built once and solved for any K."""
+    """The formulation, written once and solved for any K.
 
-    def __init__(self, migration: MigrationProblem) -> None:
-        self.migration = migration
-        self.plain = PlainModel(migration.problem)
-        builder, current = self.plain.builder, migration.current
-        self.moved: list[int] = []
-        by_task: dict[int, list[tuple[int, int]]] = defaultdict(list)
-        by_node: dict[int, list[tuple[int, float]]] = defaultdict(list)
-        for (k, n), a in self.plain.on_node.items():
-            by_task[k].append((n, a))
-            by_node[n].append((a, 1.0))
-        for k in range(len(migration.problem.tasks)):
-            here = int(current.node[k])
-            stays = [self.plain.on_gpu[k, here, g] for g in current.gpus(k)]
-            stays = stays or [self.plain.on_node[k, here]]
-            if not migration.movable[k]:
+    Raises
+    ------
+    Stopped: at a limit.
+    """
+
+    def __init__(self, migration: MigrationProblem, limits: Limits | None = None) -> None:
+        made = program(migration.problem, limits)
+        m, current = made.m, migration.current
+        on: dict[int, list[Any]] = defaultdict(list)
+        for (i, n), x in made.x.items():
+            on[n].append(x)
+            if not migration.may_go(i, n):
+                m.fix(x, 0)
+        moved = []
+        for i in range(len(migration.problem.tasks)):
+            here = int(current.node[i])
+            stays = [made.y[i, here, h] for h in current.gpus(i)] or [made.x[i, here]]
+            if not migration.movable[i]:
                 for y in stays:
-                    builder.row([(y, 1.0)], 1, 1)
+                    m.fix(y, 1)
                 continue
-            moved = builder.variable(upper=1, integer=True)
-            self.moved.append(moved)
-            for y in stays:
-                builder.row([(moved, 1.0), (y, 1.0)], lower=1)
-            barred = [(a, 1.0) for n, a in by_task[k] if not migration.may_go(k, n)]
-            if barred:
-                builder.row(barred, upper=0)
-        for n, on in by_node.items():
-            if len(on) > migration.room[n]:
-                builder.row(on, upper=float(migration.room[n]))
-        self.limit = builder.row([(m, 1.0) for m in self.moved], upper=float(len(self.moved)))
-        self.model: LinearModel = builder.build()
+            left = m.binary(f"moved_{i}")
+            moved.append(left)
+            for k, y in enumerate(stays):
+                m.row(f"left_{i}_{k}", left + y >= 1)
+        for n, xs in on.items():
+            if len(xs) > migration.room[n]:
+                m.row(f"room_{n}", m.sum(xs) <= int(migration.room[n]))
+        self.most = len(moved)
+        if moved:
+            m.row("migrations", m.sum(moved) <= self.most)
+        self.written = Formulation(m, made.placement)
 
     def solve(self, most: int, limits: Limits, seed: int) -> Found:
         """The least power with at most `most` migrations."""
-        model = self.model
-        model.row_upper[self.limit] = float(min(most, len(self.moved)))
+        model = self.written.linear
+        if self.most:
+            limit = self.written.row_names.index("migrations")
+            model.row_upper[limit] = float(min(most, self.most))
         solved = solve(model, backend="highs", limits=limits, seed=seed, tolerance=TOLERANCE)
         bound = solved.bound
         if bound is not None:
             bound = max(0.0, bound - solver_slack(model, TOLERANCE))
         solution = None
         if solved.values is not None:
-            solution = self.plain.decode(np.asarray(solved.values))
+            solution = self.written.solution(solved.values.tolist())
         return Found(solution, bound, solved.termination)

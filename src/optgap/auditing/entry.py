@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from optgap.api import require_seed, require_time_limit
@@ -31,6 +32,7 @@ def audit(
     time_limit: float | None = None,
     seed: int = 0,
     limits: Limits | None = None,
+    columns: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Audit:
     """How far a real cluster's scheduler is from optimal.
@@ -44,6 +46,7 @@ def audit(
     devices: power by GPU product (``model,idle_w,full_w``), for Kubernetes.
     policies, methods: beside what happened, for logs; as for `compare`.
     time_limit: seconds: for the search of moves, or for each method and policy beside a log.
+    columns: what a log calls our columns (``{"begin": "start_s:min"}``), or sacct's for Slurm.
     options: for Slurm ``pool``, ``wait`` (``eligible`` or ``submit``), ``nodes`` and
         ``gpus_per_node``; for SWF the last two.
 
@@ -59,6 +62,10 @@ def audit(
         expected = "a log beside the problem" if kind in FAMILIES else "one file"
         raise InputError("audit", kind, NoQuote("no log" if log is None else "two"), expected)
     given = _options(kind, options)
+    if columns and kind == "slurm":
+        given["columns"] = dict(columns)
+    elif columns and kind not in FAMILIES:
+        raise InputError("--column", "", NoQuote(f"it for {kind}"), "a table with a header")
     beside: dict[str, Any] = {
         "policies": policies, "methods": methods, "time_limit": time_limit, "seed": seed,
     }  # fmt: skip
@@ -67,7 +74,7 @@ def audit(
 
         return audit_kubernetes(
             source,
-            moves=() if moves is None else (moves,),
+            moves=moves,
             devices=devices,
             limits=limits or Limits(time_limit),
             seed=seed,
@@ -79,7 +86,7 @@ def audit(
         return audit_queue(kind, str(source), _log(kind, source, given), limits=limits, **beside)
     from optgap.auditing.solutions import audit_solution
 
-    return audit_solution(kind, source, log, moves=moves, limits=limits, **beside)
+    return audit_solution(kind, source, log, moves=moves, columns=columns, limits=limits, **beside)
 
 
 def _options(kind: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ LISTED = 5000
 def audit_kubernetes(
     path: Path,
     *,
-    moves: Iterable[int] = (),
+    moves: int | None = None,
     devices: Path | None = None,
     limits: Limits,
     seed: int = 0,
@@ -36,7 +36,7 @@ def audit_kubernetes(
     Parameters
     ----------
     path: the file; ``-`` is standard input.
-    moves: numbers of moves that the curve must have.
+    moves: a number of moves that the curve must have.
     devices: power by GPU product, ``model,idle_w,full_w``.
 
     Raises
@@ -45,7 +45,9 @@ def audit_kubernetes(
     """
     table = read_devices(devices) if devices is not None else None
     reading = read_kubernetes(path, table)
-    found = curve(reading.migration, limits=limits, seed=seed, wanted=moves)
+    found = curve(
+        reading.migration, limits=limits, seed=seed, wanted=() if moves is None else (moves,)
+    )
     problem, current = reading.migration.problem, reading.migration.current
     now, best = problem.evaluate(current), problem.evaluate(found.solution)
     last = found.points[-1]
@@ -69,6 +71,7 @@ def audit_kubernetes(
         reading.migration,
         found,
         reading.real_node,
+        asked=moves,
     )
 
 
@@ -150,8 +153,8 @@ def _tables(
     rows = [
         {
             "node": name,
-            "tasks now": was,
-            "tasks then": then,
+            "pods now": was,
+            "pods then": then,
             "what": "empty already" if not was else "could be drained" if not then else "",
         }
         for name, (was, then) in arrivals.items()

@@ -117,7 +117,8 @@ def _waits(
 ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """Waits by size, user and hour, really and under the best policy."""
     jobs = log.problem.jobs
-    other = comparison.row(best).result.solution.start_s if best else log.logged.start_s
+    solution: Any = comparison.row(best).result.solution if best else log.logged
+    other = solution.start_s
     waits = {
         "waited (s)": log.logged.start_s - jobs.arrival_s,
         "since submission (s)": log.logged.start_s - log.submit_s,

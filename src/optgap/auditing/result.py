@@ -85,7 +85,7 @@ class MoveList:
 
     def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
         """Header, rows and right-aligned columns, as text."""
-        rows = [
+        rows: list[Row] = [
             (
                 str(step),
                 entry["task"],
@@ -130,6 +130,7 @@ class Audit:
     termination: whether a limit or an interrupt ended the work.
     migration, curve, node_names: what may move, the saving by number of moves, and nodes' names,
         for placements.
+    asked: the number of moves that a plan was asked for, if one was.
     comparison: every policy beside what happened, for logs.
     """
 
@@ -153,6 +154,7 @@ class Audit:
     curve: MigrationCurve | None = field(default=None, repr=False)
     node_names: tuple[str, ...] = field(default=(), repr=False)
     comparison: Comparison | None = field(default=None, repr=False)
+    asked: int | None = None
 
     @property
     def family(self) -> str:
@@ -192,13 +194,8 @@ class Audit:
 
     # -- forms ----------------------------------------------------------------------------
 
-    def to_json(self, moves: int | None = None) -> dict[str, Any]:
-        """JSON form, ``optgap.audit/1``.
-
-        Parameters
-        ----------
-        moves: also the list for at most so many, ``optgap.moves/1``.
-        """
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.audit/1``, with the plan that was asked for as ``optgap.moves/1``."""
         goal = self.problem.objective.described
         document: dict[str, Any] = {
             "schema": SCHEMA,
@@ -235,8 +232,8 @@ class Audit:
             "warnings": list(self.warnings),
             "termination": str(self.termination),
         }  # fmt: skip
-        if moves is not None and self.curve is not None:
-            document["moves"] = self.moves(moves).to_json()
+        if self.asked is not None and self.curve is not None:
+            document["moves"] = self.moves(self.asked).to_json()
         if self.comparison is not None:
             document["comparison"] = self.comparison.to_json()
         return document

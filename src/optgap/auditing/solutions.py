@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,9 @@ from optgap.auditing.logged import beside
 from optgap.auditing.result import Audit, Covered
 from optgap.auditing.tables import LoggedRows, read_log, require_some
 from optgap.comparison import Comparison
-from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.gaps import compare
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement.migrations import MigrationProblem
 from optgap.models.placement.solution import PlacementSolution
@@ -31,6 +32,7 @@ def audit_solution(
     log: Any,
     *,
     moves: int | None,
+    columns: Mapping[str, str] | None,
     policies: str,
     methods: str,
     time_limit: float | None,
@@ -43,21 +45,20 @@ def audit_solution(
     ----------
     kind: the problem's family.
     log: a path, or a solution.
+    columns: what the log calls our columns.
     moves: for placements, plan so many migrations from there, too.
 
     Raises
     ------
     InputError: for a problem of another family, or a log that is none of it.
     """
-    subject = as_problem(problem)
+    subject: Any = as_problem(problem)
     if subject.family != kind:
-        from optgap.models.errors import InputError
-
         raise InputError("audit", "problem", subject.family, f"a problem of {kind}")
     from_file = isinstance(log, (str, os.PathLike))
     source = str(log) if from_file else "log"
     if from_file:
-        found = read_log(log, subject)
+        found = read_log(log, subject, columns)
     else:
         found = LoggedRows(as_solution(log, subject), len(subject.subjects), {})
     require_some(found, source)
@@ -93,7 +94,7 @@ def audit_solution(
     )
 
 
-def _served(problem: Any, solution: Any) -> tuple[Problem, Any]:
+def _served(problem: Any, solution: Any) -> tuple[Any, Any]:
     """Problem and solution less what the solution does not serve, where that can be taken out."""
     if problem.serves_all(solution):
         return problem, solution
@@ -102,13 +103,13 @@ def _served(problem: Any, solution: Any) -> tuple[Problem, Any]:
         part = PlacementSolution.of_arrays(solution.node[kept], solution.gpu_mask[kept])
         return problem.restrict(solution), part
     if isinstance(solution, QueueingSolution) and solution.started.size:
-        kept = solution.started
+        started = solution.started
         sizes = np.diff(solution.held_at)
         job = np.repeat(np.arange(len(sizes)), sizes)
-        inside = np.isin(job, kept)
-        held_at = np.concatenate([[0], np.cumsum(sizes[kept])])
+        inside = np.isin(job, started)
+        held_at = np.concatenate([[0], np.cumsum(sizes[started])])
         return problem.restrict(solution), QueueingSolution(
-            solution.start_s[kept], solution.end_s[kept], held_at,
+            solution.start_s[started], solution.end_s[started], held_at,
             solution.held_node[inside], solution.held_gpus[inside],
         )  # fmt: skip
     return problem, solution
@@ -121,7 +122,10 @@ def _moves(
 
     migration = MigrationProblem.of(problem, solution)
     found = curve(migration, limits=limits, seed=seed, wanted=(moves,))
-    return {"migration": migration, "curve": found, "node_names": problem.cluster.names}
+    return {
+        "migration": migration, "curve": found, "node_names": problem.cluster.names,
+        "asked": moves,
+    }  # fmt: skip
 
 
 def _sentence(comparison: Comparison, now: float, violations: tuple[Violation, ...]) -> str:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from optgap.contract import Problem
 from optgap.documents import load_solution
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.columns import mapped, rewritten
+from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.placement.kubernetes.demands import Share
 from optgap.models.placement.kubernetes.seats import seats
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.queueing.arrays import floats, integers
 from optgap.models.queueing.solution import QueueingSolution
-from optgap.models.reading import Path
+from optgap.models.reading import Held, Path, read_text
 from optgap.models.tables import Column, read_header, read_table
 from optgap.registry import family
 
@@ -34,8 +34,12 @@ class LoggedRows:
     reasons: Mapping[str, int]
 
 
-def read_log(path: Path, problem: Problem) -> LoggedRows:
+def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None) -> LoggedRows:
     """A logged solution of a problem: JSON, or the family's table in CSV.
+
+    Parameters
+    ----------
+    columns: what the table calls our columns, as ``{"begin": "start_s:min"}``.
 
     Rows about tasks, jobs or nodes that the problem does not have are left out and counted.
 
@@ -50,8 +54,18 @@ def read_log(path: Path, problem: Problem) -> LoggedRows:
     reader = READERS.get(problem.family)
     if reader is None or (problem.family == "coscheduling" and "job" not in read_header(path)):
         return LoggedRows(load_solution(path, problem), len(problem.subjects), {})
-    found: LoggedRows = reader(path, problem)
+    table = _named(path, columns, COLUMNS[problem.family]) if columns else path
+    found: LoggedRows = reader(table, problem)
     return found
+
+
+def _named(path: Path, columns: Mapping[str, str], ours: Sequence[str]) -> Held:
+    """The table with its columns under our names and in our units."""
+    wanted, header = mapped(columns, list(ours)), read_header(path)
+    for name in wanted:
+        if name not in header:
+            raise InputError("--column", "", name, one_of(header))
+    return Held(str(path), rewritten(read_text(path), wanted))
 
 
 def _numbered(names: tuple[str, ...]) -> dict[str, list[int]]:
@@ -290,6 +304,16 @@ READERS = {
     "elastic": _elastic,
 }
 """What reads each family's table."""
+
+
+COLUMNS = {
+    "placement": ("seq", "task", "node", "gpu_index"),
+    "queueing": ("job", "start_s", "end_s", "nodes"),
+    "coscheduling": ("job", "start_s", "end_s", "gpu_index"),
+    "consolidation": ("task", "server", "gpu_index", "start_s"),
+    "elastic": ("time_s", "job", "event", "gpus", "frequency_mhz"),
+}
+"""The columns of each family's table."""
 
 
 def require_some(found: LoggedRows, source: str) -> None:

@@ -68,6 +68,7 @@ def command(
             help="Slurm: pool, wait=eligible|submit, nodes, gpus_per_node; SWF: the last two",
         ),
     ] = None,
+    columns: opt.Columns = None,
     problem_json: Annotated[
         str | None,
         typer.Option("--problem", metavar="FILE", help="write the problem that was read"),
@@ -102,6 +103,7 @@ def command(
             time_limit=time_limit,
             seed=seed,
             limits=limits,
+            columns=assignments(columns or [], "--column"),
             **given,
         ),
         time_limit if kind == "kubernetes" else None,
@@ -109,7 +111,7 @@ def command(
     )
     out = Output(json, quiet)
     if out.json is not None:
-        out.document(answer.to_json(moves))
+        out.document(answer)
     if moves_json is not None:
         Output(moves_json, True).document(answer.moves(moves or 0).to_json())
     if problem_json is not None:

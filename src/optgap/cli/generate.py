@@ -54,6 +54,8 @@ def command(
         dump_json(path, problem.to_json())
     if not quiet and target != "-" and output != "-":
         print(problem)
+        if "columns: " in problem.origin:
+            print("  columns: " + problem.origin.partition("columns: ")[2])
         for fit in problem.fits:
             print(f"  {fit.described}")
     return 0
@@ -94,7 +96,7 @@ def _from_files(
     seed: int,
     columns: dict[str, str],
 ) -> Any:
-    from optgap.making import named, require_models, with_columns
+    from optgap.making import from_files, named, require_models
     from optgap.models.errors import InputError, NoQuote
 
     files = named(spec, files)
@@ -113,7 +115,7 @@ def _from_files(
         if key not in files:
             raise InputError(f"--{key}", "", NoQuote("nothing"), "a CSV file")
     require_models(spec, files)
-    return spec.from_tables(with_columns(spec, files, columns), given, seed)
+    return from_files(spec, files, given, seed, columns)
 
 
 opt.with_files(command, file_options(outgoing=False))

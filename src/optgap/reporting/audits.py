@@ -8,6 +8,7 @@ from typing import Any
 
 from optgap.contract import Problem
 from optgap.models.jsonio import Fields
+from optgap.render import percent
 from optgap.reporting import charts, section
 from optgap.reporting.grid import grid
 from optgap.reporting.pictures import picture
@@ -50,7 +51,7 @@ def audit(
     facts = [(f.text("name"), f.text("value")) for f in fields.objects("facts")]
     facts += [
         ("records", f"{covered.integer('records'):,}, of them used {covered.integer('used'):,}"),
-        ("gap now", section.words(fields.document.get("gap_to_bound"))),
+        ("gap now", percent(fields.document.get("gap_to_bound"))),
     ]
     yield section.new(
         f"{fields.text('kind', fields.text('family'))}: {fields.text('source')}",

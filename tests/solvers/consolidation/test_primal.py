@@ -113,7 +113,7 @@ def test_counts_from_some_of_the_rows_are_no_more_than_from_all() -> None:
 
 
 def test_exchanged_placements_are_no_cheaper_than_their_counts() -> None:
-    problem = mixed(seed=3, size=60, capacity="none", gang="free")
+    problem = mixed(seed=3, size=128, capacity="none", gang="free")
     instance = instance_of(problem)
     levels, incumbent = cost_levels(instance), Incumbent(instance)
     construct(incumbent, Limits(), RNG(0), 3)
@@ -212,7 +212,7 @@ def heuristic(name: str, tree: Tree) -> PrimalHeuristic:
     ("name", "gang", "capacity", "kappas"),
     [
         ("diving", "free", "none", 0),
-        ("diving", "server", "mean", 0), ("servers", "server", "mean", 4),
+        ("diving", "server", "mean", 4), ("servers", "server", "mean", 4),
         ("residual", "free", "mean", 4),
         ("layout", "server", "none", 4), ("layout", "server", "mean", 0),
         ("layout", "server", "slot", 4),
