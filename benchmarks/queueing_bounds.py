@@ -1,9 +1,9 @@
 """How good are the queueing bounds, and how long does a proof take?
 
 Prints for a dozen jobs on 2 x 8 GPUs, over seeds and per objective, seconds until CP-SAT has proven
-the optimum, and what share of it each bound reaches; then, as the stream grows, the mean wait that the
-time-indexed program proves beside prices, and that of the best schedule it met; then bounds, their
-time and the gap of every policy at 1,000 jobs, and the bound at 100,000.
+the optimum, and what share of it each bound reaches; then, as the stream grows, the mean wait that
+the time-indexed program proves beside prices, and that of the best schedule it met; then bounds,
+their time and the gap of every policy at 1,000 jobs, and the bound at 100,000.
 
     python benchmarks/queueing_bounds.py [--quick | --growth]
 """
@@ -100,9 +100,7 @@ def many() -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="five seeds, and a dozen jobs only")
-    parser.add_argument(
-        "--growth", action="store_true", help="only how bounds grow with the stream"
-    )
+    parser.add_argument("--growth", action="store_true", help="only as the stream grows")
     options = parser.parse_args()
     if options.growth:
         growth()

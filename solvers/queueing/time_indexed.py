@@ -139,7 +139,8 @@ class _Search:
             share = self._open(period) / sum(self._open(other) for other in first[k:])
             self._improve(period, share * self.limits.remaining)
         while (left := self._unsettled()) and self.limits.stop is None and not self.infeasible:
-            self._improve(max(left, key=self._open), self.limits.remaining)
+            share = 1 / min(len(left), 2)
+            self._improve(max(left, key=self._open), share * self.limits.remaining)
 
     def _unsettled(self) -> list[Period]:
         return [period for period in self.periods if not period.settled]
