@@ -192,11 +192,15 @@ class _Search:
             self.limits.progress("time-indexed program", shown, in_unit(self.problem, best))
 
         limits = self.limits.within(seconds)
-        point = program.point(self.start) if self.patient else None
         return solve(
-            program.model, backend="highs", limits=limits.each(limits.remaining, tell),
-            start=point, gap=0.0 if period.finest else self.tuning.gap, seed=self.seed, tolerance=TOLERANCE,
-        )  # fmt: skip
+            program.model,
+            backend="highs",
+            limits=limits.each(limits.remaining, tell),
+            start=program.point(self.start) if self.patient else None,
+            gap=0.0 if period.finest else self.tuning.gap,
+            seed=self.seed,
+            tolerance=TOLERANCE,
+        )
 
     def _slack(self, program: StepProgram) -> float:
         """What tolerances and the rounding of times and sums may add to a bound, s."""
