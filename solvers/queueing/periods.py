@@ -31,6 +31,7 @@ class Period:
     parted: (job, time) where a job's coarse start is split, s.
     bound: proven for what is waited in it (or for the makespan), s.
     exact: whether every start of some optimum is when a cell begins.
+    finest: whether no cell was too coarse for the last point, so that it pays to prove it.
     settled: nothing more can be proven here.
     """
 
@@ -41,6 +42,7 @@ class Period:
     parted: set[tuple[int, float]] = field(default_factory=set)
     bound: float = 0.0
     exact: bool = False
+    finest: bool = False
     settled: bool = False
 
     def waited(self, arrival: FloatArray, start: FloatArray) -> float:

@@ -101,7 +101,7 @@ class StepProgram:
         jobs, period = self.problem.jobs, self.period
         arrival, duration = float(jobs.arrival_s[job]), float(jobs.duration_s[job])
         since = max(arrival, period.begin)
-        edges = self._ranges(job, self.cell(since), since)
+        edges = self._ranges(job, min(self.cell(since), self.count - 1), since)
         latest = arrival + float(jobs.patience_s[job])
         last = len(edges) - 1
         if latest < period.end:

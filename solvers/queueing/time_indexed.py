@@ -66,7 +66,8 @@ def time_indexed(
     Parameters
     ----------
     seconds: for all of it at most.
-    jobs: arrivals of a period at most; for the makespan there is one period.
+    jobs: arrivals of a period at most. The makespan has one period only; of longer streams it
+        keeps the bound of areas.
 
     Raises
     ------
@@ -85,7 +86,7 @@ class _Search:
     """What is known: the bound of each period, and the best schedule."""
 
     def __init__(self, problem: QueueingProblem, limits: Limits, seed: int, jobs: int) -> None:
-        self.problem, self.limits, self.seed = problem, limits, seed
+        self.problem, self.limits, self.seed, self.jobs = problem, limits, seed, jobs
         self.tuning = Tuning()
         if len(problem) <= self.tuning.few:
             self.tuning = replace(self.tuning, fineness=Fineness(reach_s=np.inf), gap=0.0)
@@ -132,6 +133,8 @@ class _Search:
 
     def run(self) -> None:
         """Each period once, for a share of the time; then refine where most is open."""
+        if self.makespan and len(self.problem) > self.jobs:
+            return
         for period in self.periods:
             period.settled = self._open(period) <= 0
         first = sorted(self._unsettled(), key=self._open)
@@ -139,7 +142,8 @@ class _Search:
             share = self._open(period) / sum(self._open(other) for other in first[k:])
             self._improve(period, share * self.limits.remaining)
         while (left := self._unsettled()) and self.limits.stop is None and not self.infeasible:
-            self._improve(max(left, key=self._open), self.limits.remaining)
+            share = 1 / min(len(left), 2)
+            self._improve(max(left, key=self._open), share * self.limits.remaining)
 
     def _unsettled(self) -> list[Period]:
         return [period for period in self.periods if not period.settled]
@@ -167,7 +171,7 @@ class _Search:
             self.infeasible = True
             return
         if solved.bound is not None:
-            proven = solved.bound - solver_slack(program.model, TOLERANCE) - self._slack(period)
+            proven = solved.bound - self._slack(program)
             if proven > period.bound:
                 period.bound, self.by = proven, f"time-indexed program, {solved.solver}"
         if solved.values is None or solved.status is not Status.OPTIMAL:
@@ -175,10 +179,12 @@ class _Search:
             return
         more = program.refine(solved.values)
         more |= self._decode(program, solved.values)
-        period.settled = not more or self._open(period) <= TOLERANCE_S
+        done = period.finest or self.tuning.gap == 0
+        period.settled = (done and not more) or self._open(period) <= TOLERANCE_S
+        period.finest = not more
 
     def _solve(self, program: StepProgram, period: Period, seconds: float) -> Solved:
-        others = self.bound - period.bound
+        others = sum(other.bound for other in self.periods if other is not period)
         shown = None if self.solution is None else self.value
 
         def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
@@ -186,17 +192,24 @@ class _Search:
             self.limits.progress("time-indexed program", shown, in_unit(self.problem, best))
 
         limits = self.limits.within(seconds)
-        point = program.point(self.start) if self.patient else None
         return solve(
-            program.model, backend="highs", limits=limits.each(limits.remaining, tell),
-            start=point, gap=self.tuning.gap, seed=self.seed, tolerance=TOLERANCE,
-        )  # fmt: skip
+            program.model,
+            backend="highs",
+            limits=limits.each(limits.remaining, tell),
+            start=program.point(self.start) if self.patient else None,
+            gap=0.0 if period.finest else self.tuning.gap,
+            seed=self.seed,
+            tolerance=TOLERANCE,
+        )
 
-    def _slack(self, period: Period) -> float:
-        """What rounding of times may add to a period's bound, s: it delays no start by more."""
+    def _slack(self, program: StepProgram) -> float:
+        """What tolerances and the rounding of times and sums may add to a bound, s."""
+        period, model = program.period, program.model
         count = len(period.jobs)
-        later = count * (SAME_S + 4 * EPS * (abs(period.end) + 1))
-        return later if self.makespan else count * later
+        later = count * (SAME_S + 4 * EPS * (abs(period.end) + 1))  # no start is later by more
+        times = later if self.makespan else count * later
+        sums = EPS * model.variables * (abs(model.offset) + abs(period.end))
+        return times + sums + solver_slack(model, TOLERANCE)
 
     def _decode(self, program: StepProgram, values: FloatArray) -> bool:
         """List schedules in order of the program's starts; whether they cut the period's cells."""
