@@ -125,9 +125,17 @@ def converted(cell: str, factor: float) -> str:
     return str(whole) if abs(scaled - whole) <= 1e-9 * max(1.0, abs(scaled)) else repr(scaled)
 
 
-def rewritten(text: str, wanted: Mapping[str, Wanted]) -> str:
-    """A CSV text with its columns renamed and converted; columns it lacks are passed over."""
-    rows = list(csv.reader(io.StringIO(text, newline="")))
+def rewritten(text: str, wanted: Mapping[str, Wanted], source: str = "table") -> str:
+    """A CSV text with its columns renamed and converted; columns it lacks are passed over.
+
+    Raises
+    ------
+    InputError: for what is no CSV text.
+    """
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error as error:
+        raise InputError(source, "", NoQuote(error), "comma-separated cells") from None
     if not rows:
         return text
     header = [cell.strip() for cell in rows[0]]
@@ -141,10 +149,15 @@ def rewritten(text: str, wanted: Mapping[str, Wanted]) -> str:
         for name, want in zip(header, wants, strict=True)
     )
     for row in rows[1:]:
+        known = len(row) == len(header)  # else the reader complains of it
         writer.writerow(
-            converted(cell, want.factor) if want and want.factor != 1 else cell
-            for cell, want in zip(row, wants, strict=True)
-        ) if len(row) == len(header) else writer.writerow(row)
+            [
+                converted(cell, want.factor) if want and want.factor != 1 else cell
+                for cell, want in zip(row, wants, strict=True)
+            ]
+            if known
+            else row
+        )
     return out.getvalue()
 
 

@@ -56,12 +56,15 @@ def make_legible(figure: Figure) -> None:
     installed font has is a box.
     """
     from matplotlib.text import Text
-    from matplotlib.ticker import FuncFormatter
+    from matplotlib.ticker import FuncFormatter, LogFormatter, NullFormatter
 
     for ax in figure.get_axes():
         for axis in (ax.xaxis, ax.yaxis):
             formatter = axis.get_major_formatter()
-            if isinstance(formatter, FuncFormatter):  # names at ticks come from it once more
+            if isinstance(formatter, LogFormatter):  # powers of ten are written as mathematics
+                axis.set_major_formatter(FuncFormatter(lambda value, _=None: f"{value:g}"))
+                axis.set_minor_formatter(NullFormatter())
+            elif isinstance(formatter, FuncFormatter):  # names at ticks come from it once more
                 axis.set_major_formatter(FuncFormatter(_drawable_ticks(formatter)))
     for text in figure.findobj(Text):
         text.set_parse_math(False)

@@ -21,6 +21,8 @@ VIEWS = "optgap.views"
 """Pictures and tables are the face's; they are looked up when they are asked for."""
 ROWS = 8
 """Rows of a table that a notebook shows."""
+LARGE = 1e6
+"""From here on a number is shown to the last whole: Unix seconds, say."""
 _BOX = "max-width:100%;overflow-x:auto;margin:.3em 0"
 _CELL = "padding:.15em .6em;white-space:nowrap"
 
@@ -94,7 +96,9 @@ class Shown:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.0f}" if abs(value) >= LARGE else f"{value:.6g}"
 
 
 def _view(name: str) -> Any:

@@ -214,7 +214,7 @@ def with_columns(
         own |= converted_names(header, ours[name], {w.name for w in own.values()})
         if own:
             source = str(table)
-            result[name] = Held(source, rewritten(read_text(table), own), _first_row(table))
+            result[name] = Held(source, rewritten(read_text(table), own, source), _first_row(table))
             notes.append(said(own))
     if missing:
         headers = [column for table in tables.values() for column in read_header(table)]

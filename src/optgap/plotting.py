@@ -70,7 +70,7 @@ def gaps_png(comparison: Comparison | ComparisonSet) -> bytes:
 def gaps_figure(answer: Comparison | ComparisonSet | Drawn) -> Figure:
     """The picture as a figure of its own, without touching pyplot's state.
 
-    What was compared under the uncertainty of fits has an interval through every dot.
+    What was compared under the uncertainty of fits has an interval below every dot.
     """
     from matplotlib.figure import Figure
 
@@ -96,7 +96,7 @@ class Drawn(Protocol):
 
 
 def _intervals(answer: Drawn, ax: Axes) -> None:
-    """A line through each dot from the low to the high end of its gaps."""
+    """A line below each dot from the low to the high end of its gaps."""
     places = {label.get_text().rstrip(STOPPED): y
               for y, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)}  # fmt: skip
     known = [one for one in answer.intervals if one.count and one.method in places]
@@ -105,7 +105,8 @@ def _intervals(answer: Drawn, ax: Axes) -> None:
     ys = [places[one.method] for one in known]
     lows, highs = ([_percent(getattr(one, end)) for one in known] for end in ("low", "high"))
     label = f"{100 * answer.level:g} % interval of the fits"
-    ax.hlines(ys, lows, highs, color="black", linewidth=2.5, alpha=0.55, zorder=2, label=label)
+    below = [y - 0.24 for y in ys]  # the value stands beside the dot
+    ax.hlines(below, lows, highs, color="black", linewidth=2.5, alpha=0.55, zorder=2, label=label)
     ax.set_xlim(right=max(ax.get_xlim()[1], 1.15 * max(highs)))
 
 
