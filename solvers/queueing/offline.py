@@ -212,7 +212,8 @@ class _Run:
         hot = chosen.hot_windows
         if not self.waits:
             hot = chosen.hot * (chosen.cool / chosen.hot) ** min(spent / self.whole, 1.0)
-        return hot * (chosen.cold / hot) ** min(share, 1.0) * self.mean_s
+        heat: float = hot * (chosen.cold / hot) ** min(share, 1.0)
+        return heat * self.mean_s
 
     def _chunk(self, heat: float) -> None:
         """Some moves within one window."""
