@@ -37,7 +37,7 @@ def main() -> None:
             began = time.perf_counter()
             incumbent, rng = Incumbent(instance_of(problem)), np.random.default_rng(seed)
             construct(incumbent, Limits(arguments.limit), rng, 3)
-            anneal(incumbent, Limits(arguments.limit), arguments.limit, ours.bound or 0.0, rng)
+            anneal(incumbent, Limits(arguments.limit), ours.bound or 0.0, rng)
             spent = time.perf_counter() - began
             least = ours.bound or 1.0
             gaps = [100 * (watts / least - 1) for watts in (ours.objective or 0.0, incumbent.watts)]

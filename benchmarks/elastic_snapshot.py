@@ -12,9 +12,10 @@ import time
 import numpy as np
 
 from optgap.models.elastic import presets
-from optgap.models.elastic.snapshot import Choices, Snapshot, horizon, solve
+from optgap.models.elastic.snapshot import Choices, Snapshot, horizon
 from optgap.models.limits import Limits
-from optgap.solvers.elastic.snapshot import milp
+from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot_milp import milp
 
 GAP = 1e-6
 

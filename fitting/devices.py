@@ -94,7 +94,7 @@ class DevicePower(Estimator):
     def remarks(self, table: Profile) -> list[str]:
         busy, power = table.numbers("busy") > 0, table.numbers("power_w")
         mean, full = float(np.mean(power[busy])), self.params_["full_w"]
-        if mean < 0.85 * full:
+        if mean < 0.95 * full:
             return [f"busy rows draw {mean:.0f} W on average: Eq. 2 counts {full:.0f} W for them"]
         return []
 

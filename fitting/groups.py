@@ -14,12 +14,13 @@ from optgap.fitting.optimise import Floats
 from optgap.fitting.profile import Profile, label
 from optgap.fitting.splits import KFold, Split
 from optgap.models.errors import InputError, NoQuote, shorten
+from optgap.models.shown import Brief
 
 E = TypeVar("E", bound=Estimator)
 
 
-@dataclass(frozen=True)
-class GroupedFit(Generic[E]):
+@dataclass(frozen=True, repr=False)
+class GroupedFit(Brief, Generic[E]):
     """Fitted estimators by group; the group of a fit without groups is ``""``."""
 
     estimator: E
@@ -96,8 +97,8 @@ def _reason(error: InputError) -> str:
     return f"{place}found {shorten(error.found)}, expected {error.expected}"
 
 
-@dataclass(frozen=True)
-class HeldOut:
+@dataclass(frozen=True, repr=False)
+class HeldOut(Brief):
     """Predictions of rows that the fit had not seen, with their measurements.
 
     `groups` names the group of each row; `mape` is the mean over groups of each group's mean.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import textwrap
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from optgap.models.jsonio import write_bytes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 BAND_SAMPLES = 200
 MANY_LINES = 6
@@ -229,9 +231,29 @@ def save_plot(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
     ------
     InputError: for an ending that cannot be drawn.
     """
+    require_ending(path)
+    write_bytes(path, image(figure_of(report), Path(path).suffix.lstrip(".").lower(), dpi=110))
+
+
+def delivered(report: FitReport[Any], path: str | os.PathLike[str] | None = None) -> Figure:
+    """The figure, which a notebook shows without further ado; written to `path`, too.
+
+    Raises
+    ------
+    InputError: as `save_plot`.
+    """
+    if path is not None:
+        save_plot(path, report)
+    figure: Any = figure_of(report)
+    figure._repr_png_ = partial(image, figure, "png", dpi=75)
+    drawn: Figure = figure
+    return drawn
+
+
+def figure_of(report: FitReport[Any]) -> Figure:
+    """The three pictures side by side."""
     from matplotlib.figure import Figure
 
-    require_ending(path)
     figure = Figure(figsize=(14, 4.2), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     plot_curve(report, left)
@@ -239,4 +261,4 @@ def save_plot(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
     plot_residuals(report, right)
     title = "\n".join(textwrap.wrap(_title(report), LONGEST))
     figure.suptitle(title, x=0.01, ha="left", fontsize="medium")
-    write_bytes(path, image(figure, Path(path).suffix.lstrip(".").lower(), dpi=110))
+    return figure

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.quantities import MEASURED
+from optgap.models.shown import MOST, ROWS, html_lines, html_table
 
 Column = NDArray[Any]
 
@@ -21,7 +23,7 @@ QUANTITIES = MEASURED
 NO_LINE = -1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Profile:
     """A profile table: equally long columns, text as objects and numbers as float64.
 
@@ -76,6 +78,16 @@ class Profile:
         profile = cls(columns, source)
         check_magnitudes(profile, strict=strict)
         return profile
+
+    def __repr__(self) -> str:
+        words = f"{self.source} ({self.kind}): {len(self)} rows of {', '.join(self.columns)}"
+        return f"<Profile {shorten(NoQuote(words), MOST)}>"
+
+    def _repr_html_(self) -> str:
+        head = self.to_frame().head(ROWS)
+        rows = [[str(value) for value in row] for row in head.itertuples(index=False)]
+        lines = [escape(repr(self).strip("<>")), *map(escape, self.notes)]
+        return html_lines(lines) + html_table(list(map(str, head.columns)), rows, ())
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import math
+import os
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from html import escape
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -13,15 +15,23 @@ from optgap.fitting import metrics
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import GroupedFit, HeldOut
 from optgap.fitting.profile import Profile
+from optgap.models.errors import NoQuote, shorten
 from optgap.models.performance.saved import SCHEMA
+from optgap.models.shown import MOST, html_lines, html_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 E = TypeVar("E", bound=Estimator)
+
+MOST_ROWS, MOST_NOTES = 60, 12
+"""Of a table of parameters in a notebook, and of the notes below it."""
 
 OVERFIT = 2.5
 """A held-out error this many times the one in sample says that the fit follows its noise."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FitReport(Generic[E]):
     """A grouped fit with its errors, held out ones included where they were taken.
 
@@ -121,11 +131,15 @@ class FitReport(Generic[E]):
         if overall["cv_mape"] is not None:
             mean, middle = overall["cv_mape"], overall["cv_median"]
             parts.append(f"held out {mean:.2%}, median {middle:.2%} ({self.split})")
-        lines.append("  ".join(parts))
+        lines.append(", ".join(parts))
         if self.held_out is not None:
             lines += [f"! not held out: {note}" for note in self.held_out.skipped]
-        lines += [f"! {note}" for note in self.notes]
+        lines += [f"! {note}" for note in (*self.profile.notes, *self.notes)]
         return lines
+
+    def _own(self, group: str) -> list[str]:
+        """A group's warnings without what is said of the whole table."""
+        return [note for note in self.warnings(group) if note not in self.profile.notes]
 
     def _group(self, title: str) -> str:
         estimator = self.fit.fits[title]
@@ -150,35 +164,48 @@ class FitReport(Generic[E]):
         ranges = [f"{k} {v[0]:g}…{v[1]:g}" for k, v in estimator.validity_.items()]
         if ranges:
             lines.append("  valid for " + ", ".join(ranges))
-        lines += [f"  ! {note}" for note in self.warnings(title)]
+        lines += [f"  ! {note}" for note in self._own(title)]
         return "\n".join(lines)
 
+    def __repr__(self) -> str:
+        by = f" by {self.fit.by}" if self.fit.by else ""
+        words = f"{self.fit.estimator.name}{by}: {'; '.join(self._head()[:2])}"
+        return shorten(NoQuote(f"<FitReport {words}>"), MOST)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Curves with their bands, measured against predicted, residuals; written to `path`, too.
+
+        Raises
+        ------
+        InputError: for an ending that cannot be drawn, or a place that cannot be written to.
+        """
+        plots: Any = import_module("optgap.fitting.plots")  # which draws this
+        figure: Figure = plots.delivered(self, path)
+        return figure
+
     def _repr_html_(self) -> str:
-        lines = [f"<p>{html.escape(line)}</p>" for line in self._head()]
+        parts = [html_lines([f"<b>{escape(self._head()[0])}</b>", *map(escape, self._head()[1:])])]
+        several = len(self.fit.fits) > 1
+        header: tuple[str, ...] = ("parameter", "value", "± stderr", "bounds", "unit", "meaning")
+        header = ("group", *header) if several else header
+        rows: list[tuple[str, ...]] = []
+        notes: list[str] = []
         for title, estimator in self.fit.fits.items():
-            head = "<tr><th>" + "</th><th>".join(
-                ("parameter", "value", "stderr", "start", "bounds", "unit", "meaning")
-            )
-            body = [head + "</th></tr>"]
-            meanings = {p.name: p.meaning for p in estimator.parameters_}
             for name, item in params_json(estimator).items():
-                cells = (
-                    name,
-                    _short(item["value"]),
-                    _short(item["stderr"]),
-                    _short(item["start"]),
-                    f"[{_bound(item['lower'])}, {_bound(item['upper'])}]",
-                    item["unit"],
-                    meanings[name],
-                )
-                body.append(
-                    "<tr>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in cells) + "</tr>"
-                )
-            lines.append(f"<h4>{html.escape(title or 'all rows')}</h4>")
-            lines.append(f"<table>{''.join(body)}</table>")
-            notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.warnings(title))
-            lines.append(f"<ul>{notes}</ul>" if notes else "")
-        return "\n".join(lines)
+                flag = " fixed" if item["fixed"] else " (at it)" if item["at_bound"] else ""
+                bounds = f"[{_bound(item['lower'])}, {_bound(item['upper'])}]{flag}"
+                error = "—" if item["fixed"] else _short(item["stderr"])
+                told = (name, _short(item["value"]), error, bounds, item["unit"], item["meaning"])
+                rows.append((title or "all rows",) * several + told)
+            notes += [f"{title}: {note}" if several else note for note in self._own(title)]
+        right = (2, 3) if several else (1, 2)
+        parts.append(html_table(header, rows[:MOST_ROWS], right))
+        if len(rows) > MOST_ROWS:
+            parts.append(f"<div>… and {len(rows) - MOST_ROWS} more rows: print() has them</div>")
+        parts.append(html_lines([f"! {escape(note)}" for note in notes[:MOST_NOTES]]))
+        if len(notes) > MOST_NOTES:
+            parts.append(f"<div>… and {len(notes) - MOST_NOTES} more notes</div>")
+        return "".join(parts)
 
 
 def params_json(estimator: Estimator) -> dict[str, dict[str, Any]]:

@@ -67,7 +67,7 @@ def drawn(
     """
     fields = Fields(document, source)
     for group in fields.objects("groups"):
-        if "state" not in group.document:
+        if "covariance" not in group.document.get("state", {}):
             expected = "a fit as `optgap fit -o` saves it, which gaps' intervals are drawn from"
             raise group.fail("state", NoQuote("no covariance"), expected)
     found: list[dict[str, Any]] = [{**document, "groups": []} for _ in range(count)]

@@ -29,6 +29,8 @@ def fit(
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     cv: int = 10,
+    leave_out: str | None = None,
+    extrapolate: Mapping[str, float] | None = None,
     drop_missing: bool = False,
     strict: bool = True,
     seed: int = 0,
@@ -43,6 +45,8 @@ def fit(
     by: fit each value of this column apart; ``device-power`` goes by ``gpu_model`` anyway.
     columns, units: what columns are called and measured in, as `read_profile` takes them.
     cv: folds held out; 0 holds out none.
+    leave_out: instead, one value of this column at a time.
+    extrapolate: instead, what lies above a value of a column: ``{"gpus": 8}``.
     drop_missing: leave out rows in which something that the model reads is missing.
     strict: refuse magnitudes that suggest another unit than stated, rather than warn of them.
     settings: the model's own settings.
@@ -65,8 +69,29 @@ def fit(
     if by is not None and by not in profile.columns and by not in profile.published:
         raise InputError(profile.source, "by", by, one_of(profile.columns))
     by = usual_groups(profile, model, by)
-    split = None if cv == 0 or model == DEVICES else KFold(cv, seed)
-    return report_of(estimator, profile, by, split)
+    split = split_of(cv, leave_out, extrapolate, seed)
+    return report_of(estimator, profile, by, None if model == DEVICES else split)
+
+
+def split_of(
+    cv: int, leave_out: str | None, extrapolate: Mapping[str, float] | None, seed: int
+) -> Split | None:
+    """What is held out: folds, one value at a time, or what lies above one; None for nothing.
+
+    Raises
+    ------
+    InputError: for two ways at once.
+    """
+    if leave_out is not None and extrapolate:
+        found = NoQuote("both")
+        raise InputError("leave_out, extrapolate", "", found, "one of them")
+    if leave_out is not None:
+        return LeaveOneValueOut(leave_out)
+    if extrapolate:
+        if len(extrapolate) != 1:
+            raise InputError("extrapolate", "", NoQuote(f"{len(extrapolate)} columns"), "one")
+        return Extrapolate(*next(iter(extrapolate.items())))
+    return KFold(cv, seed) if cv else None
 
 
 def usual_groups(profile: Profile, model: str, by: str | None) -> str | None:

@@ -49,11 +49,14 @@ class Own:
             raises itself goes through as it is.
         """
 
-        def answer() -> Any:
-            given = self.method(*seen, **self.params)
-            return given if read is None else read(given)
-
-        return self._tried(where, expected, answer)
+        given = self._tried(where, expected, lambda: self.method(*seen, **self.params))
+        if read is None:
+            return given
+        try:
+            return read(given)
+        except Exception as error:
+            found = NoQuote(f"{type(error).__name__}: {error}")
+            raise self.wrong(where, found, expected) from error
 
     def wrong(self, where: str, found: Any, expected: str) -> InputError:
         """The error that an answer is."""

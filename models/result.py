@@ -8,12 +8,21 @@ never called optimal; a bound that outlived a search without an incumbent is kep
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from html import escape
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from optgap.models.errors import NoQuote, shorten
+from optgap.models.shown import MOST, VIEWS, html_lines, html_table
+
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
     from optgap.models.jsonio import Fields
 
 SCHEMA = "optgap.result/1"
@@ -106,7 +115,7 @@ class Outcome:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Result:
     """A solution with the referee's objective and a proven bound.
 
@@ -132,6 +141,45 @@ class Result:
     solution: Any | None = None
     message: str = ""
     problem: Any | None = field(default=None, repr=False, compare=False)
+
+    def __repr__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
+        parts = [f"{self.family} by {self.method}: {self.status}"]
+        parts += [f"{self.objective:,.6g}{unit}"] if self.objective is not None else []
+        parts += [f"bound {self.bound:,.6g}{unit}"] if self.bound is not None else []
+        parts += [f"gap {100 * self.gap:.2f} %"] if self.gap is not None else []
+        return f"<Result {shorten(NoQuote(', '.join(parts)), MOST)}>"
+
+    def to_frame(self, table: str | None = None) -> DataFrame:
+        """The solution as a DataFrame: which task runs where, from when to when.
+
+        Parameters
+        ----------
+        table: one of those that `optgap run` writes for the family; the first without it.
+
+        Raises
+        ------
+        InputError: for a result without a solution, or a table that the family has not.
+        """
+        frame: DataFrame = _face("result_frame")(self, table)
+        return frame
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The solution as a figure; written to `path` (.png, .svg or .pdf), too, where it is given.
+
+        Raises
+        ------
+        InputError: for a result without a solution, or a place that cannot be written to.
+        """
+        figure: Figure = _face("plot_result")(self, path)
+        return figure
+
+    def _repr_html_(self) -> str:
+        lines = [escape(repr(self).strip("<>"))]
+        lines += [f"bound by {escape(self.bound_by)}"] if self.bound_by else []
+        lines += [escape(self.message)] if self.message else []
+        known = [(k, v if isinstance(v, str) else f"{v:,.6g}") for k, v in self.metrics.items()]
+        return html_lines(lines) + (html_table(("metric", "value"), known, (1,)) if known else "")
 
     @property
     def gap(self) -> float | None:
@@ -211,6 +259,11 @@ class Result:
             message=fields.text("message", ""),
             problem=problem,
         )
+
+
+def _face(name: str) -> Any:
+    """A function of the face, which knows pictures and tables; it is looked up when asked for."""
+    return getattr(import_module(VIEWS), name)
 
 
 def relative_gap(objective: float | None, reference: float | None) -> float | None:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
+from optgap.models.errors import InputError, one_of
 from optgap.models.result import Kind
+
+Options = TypeVar("Options")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,35 @@ class Parameter:
     choices: tuple[str, ...] = ()
 
 
+def parameter(
+    default: Any, meaning: str, unit: str = "", source: str = "", choices: tuple[str, ...] = ()
+) -> Any:
+    """A field of a dataclass of options: its default, and a `Parameter` that says what it means."""
+    return field(default=default, metadata={"means": Parameter(meaning, unit, source, choices)})
+
+
+def meanings(options: type) -> dict[str, Parameter]:
+    """What each option means."""
+    return {f.name: f.metadata["means"] for f in fields(options)}
+
+
+def chosen(
+    options: type[Options], given: Mapping[str, Any], owner: str, where: str = ""
+) -> Options:
+    """The options with what was given.
+
+    Raises
+    ------
+    InputError: by `owner`, `where` before the name, for what is none of an option's choices.
+    """
+    made = options(**given)
+    for name, meaning in meanings(options).items():
+        value = getattr(made, name)
+        if meaning.choices and value not in meaning.choices:
+            raise InputError(owner, f"{where}{name}", value, one_of(meaning.choices))
+    return made
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One method, policy or preset: a name, and where its function is when it is needed.
@@ -44,6 +77,9 @@ class Entry:
     params: names and defaults of its own parameters; a default's type is the parameter's type.
     deterministic: False when the seed matters.
     goals: the objectives it can treat; empty for all of its family.
+    options: a dataclass of `parameter` fields, which then gives `params`.
+    exact: for a policy that asks an exact method at its events, that method, ``module:function``:
+        the registry puts it in, as policies know no solvers; the function gets it as `exact`.
     """
 
     name: str
@@ -53,12 +89,24 @@ class Entry:
     params: Mapping[str, Any] = field(default_factory=dict)
     deterministic: bool = True
     goals: tuple[str, ...] = ()
+    options: type | None = None
+    exact: str = ""
+
+    def __post_init__(self) -> None:
+        if self.options is not None:
+            defaults = {f.name: f.default for f in fields(self.options)}
+            object.__setattr__(self, "params", defaults)
 
     def load(self) -> Callable[..., Any]:
         """Import the function."""
-        module, _, name = self.target.partition(":")
-        function: Callable[..., Any] = getattr(import_module(module), name)
-        return function
+        function: Callable[..., Any] = imported(self.target)
+        return partial(function, exact=imported(self.exact)) if self.exact else function
+
+
+def imported(target: str) -> Any:
+    """The object that ``module:attribute`` names."""
+    module, _, name = target.partition(":")
+    return getattr(import_module(module), name)
 
 
 def entries(*items: Entry) -> dict[str, Entry]:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from optgap.models.errors import InputError, NoQuote
@@ -19,10 +20,8 @@ from optgap.models.result import Outcome, Sense, Status, Termination
 if TYPE_CHECKING:
     from optgap.solvers.backends.linear import LinearModel
 
-MOST_TERMS = 5_000_000
-"""Entries of all rows together: 2 GB of a PuLP problem, and a minute to write it."""
-LOOK_EVERY = 100
-"""Rows between two looks at the clock."""
+MOST_VARIABLES, MOST_TERMS = 1_000_000, 5_000_000
+"""Of a program, and entries of all its rows together: gigabytes of PuLP's expressions."""
 CONSTANT = "constant"
 """The variable fixed at 1 that carries the constant part of an objective through any file."""
 
@@ -61,7 +60,7 @@ class Program:
         self.name, self.limits = name, limits
         self.problem = pulp.LpProblem(name, pulp.LpMinimize if sense == "min" else pulp.LpMaximize)
         self.variables: list[Any] = []
-        self.rows = self.terms = 0
+        self.terms = 0
         self._one: Any = None
 
     def binary(self, name: str, upper: int = 1) -> Any:
@@ -79,7 +78,17 @@ class Program:
     def _variable(self, name: str, lower: float, upper: float | None, kind: Any) -> Any:
         made = self.problem.add_variable(name, lower, upper, kind)
         self.variables.append(made)
+        self._look(len(self.variables), MOST_VARIABLES, "variables")
         return made
+
+    def _look(self, count: int, most: int, what: str) -> None:
+        """Raise where the limits or the size end it."""
+        if count > most:
+            found = NoQuote(f"more than {most:,} {what}")
+            raise InputError(self.name, "", found, "a smaller problem, to be written down")
+        stop = None if self.limits is None else self.limits.stop
+        if stop is not None:
+            raise Stopped(stop)
 
     def fix(self, variable: Any, value: int) -> None:
         """Leave a variable this one value."""
@@ -104,7 +113,7 @@ class Program:
         Raises
         ------
         Stopped: at a limit.
-        InputError: for a program of more than `MOST_TERMS`.
+        InputError: for a program that becomes too large.
         """
         size = len(constraint.items())
         if not size:
@@ -112,13 +121,8 @@ class Program:
             if value > 0 or not constraint.constant:
                 return
             constraint = self.one <= 0
-        self.rows, self.terms = self.rows + 1, self.terms + size
-        if self.terms > MOST_TERMS:
-            found = NoQuote(f"more than {MOST_TERMS:,} entries of its rows")
-            raise InputError(self.name, "", found, "a smaller problem, to be written down")
-        looks = self.limits is not None and self.rows % LOOK_EVERY == 0
-        if looks and self.limits is not None and self.limits.stop is not None:
-            raise Stopped(self.limits.stop)
+        self.terms += size
+        self._look(self.terms, MOST_TERMS, "entries of its rows")
         self.problem += constraint, name
 
     def objective(self, name: str, expression: Any) -> None:
@@ -126,6 +130,8 @@ class Program:
         constant = float(expression.constant)
         if constant:
             expression = expression - constant + constant * self.one
+        if not expression.items():  # files need one, and would get a variable of PuLP's own
+            expression = expression + self.continuous("nothing", 0, 0)
         self.problem += expression, name
 
     def sequence(
@@ -188,6 +194,11 @@ class Formulation:
     program: Program
     decode: Callable[[Mapping[str, float]], Any]
 
+    def __repr__(self) -> str:
+        linear = self.linear
+        size = f"{linear.variables} variables ({int(linear.integer.sum())} whole)"
+        return f"<Formulation {self.program.name}: {size}, {linear.rows} rows>"
+
     @property
     def model(self) -> Any:
         """The `pulp.LpProblem`."""
@@ -218,11 +229,14 @@ class Formulation:
 
     def write(self, path: str | os.PathLike[str], mps: bool = False) -> None:
         """Write an LP or MPS file; integers and the constant part are in both."""
-        if mps:
-            sense = self.linear.sense
-            self.model.writeMPS(os.fspath(path), with_objsense=sense == "max")
-        else:
+        if not mps:
             self.model.writeLP(os.fspath(path))
+            return
+        self.model.writeMPS(os.fspath(path), with_objsense=self.linear.sense == "max")
+        if self.linear.sense == "max":  # PuLP begins with the sense; CBC wants it behind the name
+            lines = Path(path).read_text().splitlines()
+            lines[:3] = [lines[2], lines[0], "    MAX"]
+            Path(path).write_text("\n".join(lines) + "\n")
 
 
 def chosen(values: Mapping[str, float], variables: Mapping[Any, Any]) -> list[Any]:

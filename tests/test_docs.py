@@ -67,3 +67,21 @@ def test_the_tutorial_goes_as_it_says(
                 assert line in out
     assert Path("report.html").stat().st_size > 50_000
     assert "lowest.py:Lowest" in out
+
+
+def test_the_page_from_a_csv_to_a_gap_lists_every_column_and_model(root: Path) -> None:
+    from optgap.fitting import ESTIMATORS
+    from optgap.making import MODELS, columns_in
+    from optgap.models.quantities import MEASURED
+    from optgap.registry import FAMILIES
+
+    page = (root / "docs" / "csv-to-gap.md").read_text()
+    for name, quantity in MEASURED.items():
+        assert f"| `{name}` | {quantity.unit}" in page or quantity.unit in ("0..1", "0..GPUs"), name
+    for name in ESTIMATORS:
+        assert page.count(f"`{name}`") >= 2, name
+    for spec in FAMILIES.values():
+        part = page.partition(f"### {spec.name}\n")[2].partition("\n### ")[0]
+        for table, columns in spec.files.items():
+            if table not in MODELS and table != "trace":
+                assert all(f"`{column}`" in part for column in columns_in(columns)), table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,10 @@ KINDS = {"": "Problem", "policies": "Policies", "bounds": "Bounds and proofs"}
 
 API = {
     "api/face.md": ("Solve, compare, explain, report", [
-        "optgap.api", "optgap.making", "optgap.gaps", "optgap.comparison", "optgap.explaining",
-        "optgap.waterfall", "optgap.overview", "optgap.plotting", "optgap.reporting.page",
-        "optgap.documents", "optgap.registry",
+        "optgap.api", "optgap.making", "optgap.uncertain", "optgap.gaps", "optgap.comparison",
+        "optgap.explaining", "optgap.waterfall", "optgap.overview", "optgap.plotting",
+        "optgap.reporting.page", "optgap.documents", "optgap.registry", "optgap.exchange",
+        "optgap.solutionfiles",
     ]),
     "api/work.md": ("Reproduce, sweep, tune, data", [
         "optgap.reproduce", "optgap.reproduce.report", "optgap.reproduce.cache",
@@ -42,6 +43,8 @@ API = {
 }  # fmt: skip
 """Pages made from docstrings; each family's problem, policies and methods are added."""
 
+POLICY = re.compile(r"\{HERE\}\.([\w.]+):")
+"""The module of a policy, in its family's table."""
 OUTSIDE = re.compile(r"\[([^\]]+)\]\(\.\./([^)]+)\)")
 TOKENS = re.compile(
     r"^```(?P<language>\w*)[^\n]*\n(?P<fenced>.*?)^```[^\S\n]*$|`[^`\n]+`|\$\$(?P<block>.+?)\$\$"
@@ -66,10 +69,12 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
         {
             "How to": taken(
                 ("Task by task", "how-to.md"),
+                ("From your CSV to a gap", "csv-to-gap.md"),
                 ("A policy of your own", "your-own-policy.md"),
                 ("Fit models to measurements", "fitting.md"),
                 ("Explain a gap", "explain.md"),
                 ("Make a report", "report.md"),
+                ("Audit your own cluster", "audit.md"),
             )
             + [
                 {_title(root, page): page}
@@ -126,9 +131,11 @@ def api_pages(root: Path) -> dict[str, str]:
 
 def _modules(root: Path, name: str) -> list[str]:
     """The modules of a family that its users meet."""
-    wanted = [
+    table = root / "heuristics" / name / "__init__.py"
+    policies = POLICY.findall(table.read_text(encoding="utf-8")) if table.is_file() else []
+    wanted: list[tuple[str, Sequence[str]]] = [
         ("models", ("problem", "solution", "presets")),
-        ("heuristics", ("policies", "custom", "regret")),
+        ("heuristics", ("parameters", *dict.fromkeys(policies), "regret")),
         ("solvers", ()),
     ]
     found = []

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from optgap.fitting.profile import NO_LINE, QUANTITIES, Profile
-from optgap.fitting.readers import ecosched, samples, sweeps, tidy, training, zeus
+from optgap.fitting.readers import ecosched, prometheus, samples, sweeps, tidy, training, zeus
 from optgap.fitting.readers.naming import recognised, renamed
 from optgap.fitting.readers.text import RawTable, parse_csv
 from optgap.fitting.units import apply_units, check_magnitudes
@@ -82,7 +82,9 @@ def read_profile(
     held = path if isinstance(path, (str, os.PathLike)) else held_table("table", path)
     source = str(held)
     text = read_text(held)
-    if text.lstrip()[:1] == "{":
+    if prometheus.is_answer(text):
+        profile = prometheus.read_answer(text, source)
+    elif text.lstrip()[:1] == "{":
         profile = training.read_gavel_json(text, source)
     elif samples.is_dcgmi(text):
         profile = samples.read_dcgmi(text, source, interval_s)
@@ -147,8 +149,8 @@ def read_profiles(
     if len(tables) == 1:
         return tables[0]
     shared = [name for name in tables[0].columns if all(name in table for table in tables)]
-    columns = {name: np.concatenate([table[name] for table in tables]) for name in shared}
-    columns["file"] = np.concatenate(
+    joined = {name: np.concatenate([table[name] for table in tables]) for name in shared}
+    joined["file"] = np.concatenate(
         [np.full(len(table), table.source, dtype=object) for table in tables]
     )
     published = {
@@ -162,7 +164,7 @@ def read_profiles(
     notes = tuple(note for table in tables for note in table.notes)
     source = ", ".join(table.source for table in tables)
     kinds = "+".join(dict.fromkeys(table.kind for table in tables))
-    return Profile(columns, source, kinds, lines, notes, published)
+    return Profile(joined, source, kinds, lines, notes, published)
 
 
 def without_copies(raw: RawTable) -> tuple[RawTable, tuple[str, ...]]:

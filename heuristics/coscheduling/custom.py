@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
+from optgap.heuristics.coscheduling.engine import State, replay
 from optgap.heuristics.custom import Own, listed
 from optgap.models.coscheduling import CoschedulingProblem
-from optgap.models.coscheduling.events import State, replay
 from optgap.models.errors import NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome

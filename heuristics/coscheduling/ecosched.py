@@ -1,104 +1,77 @@
-"""EcoSched: per event, the jobs and GPU counts of least mean energy regret and idle share."""
+"""EcoSched: per event, the jobs and GPU counts of least mean energy regret and idle share.
+
+Phase I, `phase_one`: relative run times of every application on each of its GPU counts. Phase II,
+`regrets` and `best_action`: of the counts within τ of the fastest, the set of waiting jobs that
+minimises (1/|a|)·Σ regret + λ·(free − Σ g)/M (Eq. 1-2), regret = energy over the least of the
+application, less 1.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any
 
 import numpy as np
 
+from optgap.heuristics.coscheduling.engine import Action, State, replay
+from optgap.heuristics.coscheduling.parameters import EcoSchedParams
 from optgap.models.coscheduling import Application, CoschedulingProblem
-from optgap.models.coscheduling.events import Action, State, replay
 from optgap.models.coscheduling.predicted import dram_fit, predicted_s
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.spec import chosen
 
-Signal = Literal["auto", "perfect", "dram", "fitted", "noisy"]
-Normalise = Literal["all", "kept"]
 Regrets = tuple[tuple[int, float], ...]
 """(GPU count, normalised energy − 1) of each mode that is kept."""
 EQUAL = 1e-12
 """Scores this close count as equal."""
 
 
-def ecosched(
-    problem: CoschedulingProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    tau: float = 0.14,
-    idle_weight: float | None = None,
-    window: int = 0,
-    signal: Signal = "auto",
-    sigma: float = 0.05,
-    repeat: bool = False,
-    model: str = "",
-    profiling_s: float = 15.0,
-    count_profiling: bool = False,
-    normalise: Normalise = "all",
-) -> Outcome:
-    """EcoSched's Phase I and Phase II.
-
-    Parameters
-    ----------
-    tau: τ, slow-down against the fastest mode that is tolerated; the authors use 0.14 on H100
-        and 0.20 on V100.
-    idle_weight: λ, weight of the share of GPUs left idle; as the authors do unless given: idle
-        power over mean busy power per GPU, over all modes.
-    window: how many waiting jobs are looked at, in queue order; 0 for all.
-    signal: Phase I's relative run times. ``auto``: fitted ones where the problem has them, else
-        the true ones; ``perfect``: the true ones; ``dram``: from the sampled DRAM activity,
-        ∝ 1/(its sum over the GPUs), or alike on every count where some mode was not sampled
-        or has no traffic, which the message says; ``fitted``: those of the problem, or of `model`;
-        ``noisy``: the true ones times a log-normal error.
-    sigma: standard deviation of that error's logarithm.
-    repeat: choose again at the same instant until nothing more fits.
-    model: file of a saved ``dram-runtime`` fit by application, for ``fitted``; without it, the
-        problem's own fit.
-    profiling_s: how long each GPU count of each application is profiled, s; on other nodes, so
-        that it takes no time here.
-    count_profiling: whether to add that energy to the node's, as a metric.
-    normalise: over which modes the least energy of an application is taken, ``all`` or only
-        those that τ keeps (``kept``): the paper leaves it open.
+def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """EcoSched's Phase I and Phase II; `given` as in `EcoSchedParams`.
 
     Raises
     ------
     InputError: for a parameter out of range, or a signal that the problem lacks.
     """
-    _require("tau", tau, tau >= 0, "a slow-down of at least 0")
-    _require("window", window, window >= 0, "a number of jobs, or 0 for all")
-    _require("sigma", sigma, 0 <= sigma <= 10, "a standard deviation from 0 to 10")
-    _require("signal", signal, signal in get_args(Signal), one_of(get_args(Signal)))
-    allowed = get_args(Normalise)
-    _require("normalise", normalise, normalise in allowed, one_of(allowed))
-    _require("profiling_s", profiling_s, 0 <= profiling_s < 1e9, "a time in s of at least 0")
-    _require("model", model, not model or signal == "fitted", "none unless signal=fitted")
-    _require_signal(problem, signal, model)
-    weight = weight_of(problem, idle_weight)
+    options = chosen(EcoSchedParams, given, "ecosched")
+    for name, holds, expected in (
+        ("tau", options.tau >= 0, "a slow-down of at least 0"),
+        ("window", options.window >= 0, "a number of jobs, or 0 for all"),
+        ("sigma", 0 <= options.sigma <= 10, "a standard deviation from 0 to 10"),
+        ("profiling_s", 0 <= options.profiling_s < 1e9, "a time in s of at least 0"),
+        ("model", not options.model or options.signal == "fitted", "none unless signal=fitted"),
+    ):
+        _require(name, getattr(options, name), holds, expected)
+    _require_signal(problem, options.signal, options.model)
+    weight = weight_of(problem, options.idle_weight)
     rng = np.random.default_rng(seed)
     queued = sorted(set(problem.jobs))
-    times = phase_one(problem, signal, sigma, rng, model)
+    times = phase_one(problem, options.signal, options.sigma, rng, options.model)
     blind = [a.name for a, t in zip(problem.applications, times, strict=True) if _alike(a, t)]
-    only = normalise == "kept"
-    kept = [regrets(app, tau, t, only) for app, t in zip(problem.applications, times, strict=True)]
+    only = options.normalise == "kept"
+    kept = [
+        regrets(app, options.tau, t, only)
+        for app, t in zip(problem.applications, times, strict=True)
+    ]
 
     def choose(state: State) -> Action:
-        jobs = state.waiting[:window] if window else state.waiting
+        jobs = state.waiting[: options.window] if options.window else state.waiting
         offers = [(job, kept[problem.jobs[job]]) for job in jobs]
         return best_action(offers, state.free_gpus, state.free_domains, weight, problem.gpus)
 
-    outcome = replay(problem, choose, limits, repeat)
+    outcome = replay(problem, choose, limits, options.repeat)
     profiled = [problem.applications[a].modes for a in queued]
-    profiling_j = math.fsum(m.power_w * profiling_s for modes in profiled for m in modes)
+    profiling_j = math.fsum(m.power_w * options.profiling_s for modes in profiled for m in modes)
     info = {**outcome.info, "profiling_j": profiling_j}
-    if count_profiling and outcome.solution is not None:
+    if options.count_profiling and outcome.solution is not None:
         energy_j = problem.evaluate(outcome.solution).metrics["energy_j"]
         info["energy_with_profiling_j"] = energy_j + profiling_j
     message = outcome.message
-    if blind and signal == "dram":
+    if blind and options.signal == "dram":
         message = f"no DRAM activity of {', '.join(blind)} on some GPU count: all taken as alike"
     return dataclasses.replace(outcome, info=info, message=message)
 
@@ -107,7 +80,7 @@ def _alike(app: Application, times: Sequence[float]) -> bool:
     return len(app.modes) > 1 and set(times) == {1.0}
 
 
-def _require_signal(problem: CoschedulingProblem, signal: Signal, model: str) -> None:
+def _require_signal(problem: CoschedulingProblem, signal: str, model: str) -> None:
     """Raise InputError for a signal of which the problem has nothing at all."""
     several = [app for app in problem.applications if len(app.modes) > 1]
     lacks = {
@@ -138,7 +111,7 @@ def weight_of(problem: CoschedulingProblem, given: float | None) -> float:
 
 def phase_one(
     problem: CoschedulingProblem,
-    signal: Signal,
+    signal: str,
     sigma: float,
     rng: np.random.Generator,
     model: str = "",
@@ -198,7 +171,7 @@ def best_action(
     for job, modes in reversed(offers):
         before = list(least.items())
         fresh: dict[tuple[int, int], tuple[float, tuple[tuple[int, int], ...]]] = {}
-        for (size, used), (total, chosen) in before:
+        for (size, used), (total, taken) in before:
             if size == places:
                 continue
             for count, regret in modes:
@@ -207,9 +180,9 @@ def best_action(
                 key, value = (size + 1, used + count), total + regret
                 # earlier jobs and smaller counts come first among equals
                 if key not in fresh or value < fresh[key][0] - EQUAL:
-                    fresh[key] = (value, ((job, count), *chosen))
+                    fresh[key] = (value, ((job, count), *taken))
                 elif value <= fresh[key][0] + EQUAL:
-                    rival = ((job, count), *chosen)
+                    rival = ((job, count), *taken)
                     if rival < fresh[key][1]:
                         fresh[key] = (value, rival)
         for key, found in fresh.items():
@@ -218,12 +191,12 @@ def best_action(
     del least[0, 0]
     best: tuple[float, int, int] | None = None
     action: tuple[tuple[int, int], ...] = ()
-    for (size, used), (total, chosen) in least.items():
+    for (size, used), (total, taken) in least.items():
         score = total / size + weight * (free - used) / gpus
         if best is not None and score > best[0] + EQUAL:
             continue
         if best is None or score < best[0] - EQUAL or (used, size) > best[1:]:
-            best, action = (score, used, size), chosen
+            best, action = (score, used, size), taken
     return list(action)
 
 

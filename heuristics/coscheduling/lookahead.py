@@ -1,10 +1,18 @@
-"""Look ahead with EcoSched's own score: the action whose end EcoSched would like best."""
+"""Look ahead with EcoSched's own score: the action whose end EcoSched would like best.
+
+It knows what EcoSched knows: power, run times relative to the fastest mode, and what it has seen
+so far. How long a job runs on its fastest GPU count is taken to be the mean of what was seen of
+those that ended, the same for all; the action is started from which EcoSched's own greedy choice
+leads to the least energy in that picture. τ is twice the fastest run time unless given:
+EcoSched's own costs most of the energy that it leaves on the table.
+"""
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +23,9 @@ from optgap.heuristics.coscheduling.ecosched import (
     regrets,
     weight_of,
 )
+from optgap.heuristics.coscheduling.engine import Action, State, replay
+from optgap.heuristics.coscheduling.parameters import LookaheadParams
 from optgap.models.coscheduling import CoschedulingProblem
-from optgap.models.coscheduling.events import Action, State, replay
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
@@ -30,50 +39,30 @@ LEAST_LEFT = 0.3
 Plan = tuple[tuple[int, int], ...]
 
 
-def lookahead(
-    problem: CoschedulingProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    tau: float = 1.0,
-    idle_weight: float | None = None,
-    window: int = 20,
-    breadth: int = 24,
-) -> Outcome:
-    """At each event, play EcoSched to the end of the window from each of the best actions.
-
-    It knows what EcoSched knows: power, run times relative to the fastest mode, and what it has
-    seen so far. How long a job runs on its fastest GPU count is taken to be the mean of what was
-    seen of those that ended, the same for all; the action is started from which EcoSched's own
-    greedy choice leads to the least energy in that picture.
-
-    Parameters
-    ----------
-    tau: slow-down that is tolerated; twice the fastest run time unless given, as EcoSched's own
-        τ costs most of the energy that it leaves on the table.
-    idle_weight: λ of the score, as in ``ecosched``.
-    window: how many waiting jobs are looked at, in queue order; 0 for all.
-    breadth: how many actions are played to the end, those of least score.
+def lookahead(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """At each event, play EcoSched to the end of the window; `given` as in `LookaheadParams`.
 
     Raises
     ------
     InputError: for a parameter out of range.
     """
-    for name, value, least in (("window", window, 0), ("breadth", breadth, 1)):
+    options = LookaheadParams(**given)
+    tau, window = options.tau, options.window
+    for name, value, least in (("window", window, 0), ("breadth", options.breadth, 1)):
         if value < least:
             raise InputError("lookahead", name, value, f"a number of at least {least}")
     if not tau >= 0:
         raise InputError("lookahead", "tau", tau, "a slow-down of at least 0")
     times = phase_one(problem, "auto", 0.0, np.random.default_rng(seed))
     kept = [regrets(app, tau, t) for app, t in zip(problem.applications, times, strict=True)]
-    player = _Player(problem, kept, times, weight_of(problem, idle_weight))
+    player = _Player(problem, kept, times, weight_of(problem, options.idle_weight))
     seen = _Seen(problem, player.modes)
 
     def choose(state: State) -> Action:
         seen.look(state)
         jobs = state.waiting[:window] if window else state.waiting
         offers = [(job, kept[problem.jobs[job]]) for job in jobs]
-        first = player.actions(offers, state, breadth)
+        first = player.actions(offers, state, options.breadth)
         if len(first) <= 1:
             return seen.started(first[0] if first else (), state)
         running = seen.left(state)

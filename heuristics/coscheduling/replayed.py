@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from optgap.models.coscheduling.events import State
+from optgap.heuristics.coscheduling.engine import State
 from optgap.models.coscheduling.measured import read_schedule
 from optgap.models.errors import InputError, NoQuote
 

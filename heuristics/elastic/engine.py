@@ -8,117 +8,24 @@ places, charges restarts, and works out when each job will be done if nothing ch
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from optgap.heuristics.elastic import placement
+from optgap.heuristics.elastic.cluster import Cluster
+from optgap.heuristics.elastic.protocol import Decision, Policy, State
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
-from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.elastic.arrays import Ints
+from optgap.models.elastic.referee import profile_of_power, within_limit
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
 
-Making = Literal["least", "repack", "none"]
-"""What to do when a job fits nowhere although enough GPUs are free: move as few as possible,
-place all jobs anew, or let it wait."""
 MOST_IDLE = 10_000
 """Events in a row at which nothing was done since the last and nobody came or went: an error."""
 PAUSE_S = 1.0
 """A job that goes on elsewhere, on as many GPUs, after a shorter pause than this has been moved."""
-
-
-@dataclass(frozen=True, eq=False)
-class Settings:
-    """How the cluster is run.
-
-    Parameters
-    ----------
-    making: see `Making`.
-    strict_order: a job that has to wait for a place lets none behind it start.
-    switch_off: nodes without a job draw nothing.
-    consolidate: empty the least used node while fewer nodes would hold everything.
-    prerun_s: a job can run so much later than it is submitted, and is profiled meanwhile on one
-        GPU outside the cluster.
-    profile_s: length of the window in which a job is profiled on a GPU count new to it; 0: none.
-    preempt_profile: a window may be cut short.
-    strict: the power limit holds at all times, in windows, too.
-    boot_s: what a job waits for a node that was off, on top of its restart.
-    """
-
-    making: Making = "least"
-    strict_order: bool = False
-    switch_off: bool = False
-    consolidate: bool = False
-    prerun_s: float = 0.0
-    profile_s: float = 0.0
-    preempt_profile: bool = False
-    strict: bool = True
-    boot_s: float = 0.0
-
-
-@dataclass(eq=False)
-class State:
-    """What a policy sees.
-
-    Parameters
-    ----------
-    problem: cluster, classes and jobs.
-    time_s: now.
-    jobs: (A,) active jobs (may run, not done), in order of submission.
-    of_class, remaining: (A,) class and iterations left.
-    count: (A,) index into ``problem.counts`` of what each holds, −1 for none.
-    clock: (A,) index into the clocks.
-    locked: (A,) the count index of a job in a profiling window, −1 for the others.
-    locked_w: (A,) its power in the window, W.
-    profiled: (J, K) GPU counts that each job has been profiled on.
-    held_s: (J,) seconds that each job has held GPUs.
-    """
-
-    problem: ElasticProblem
-    time_s: float
-    jobs: Ints
-    of_class: Ints
-    remaining: Floats
-    count: Ints
-    clock: Ints
-    locked: Ints
-    locked_w: Floats
-    profiled: np.ndarray
-    held_s: Floats
-
-
-@dataclass(eq=False)
-class Decision:
-    """What a policy answers, by active job.
-
-    Parameters
-    ----------
-    count: (A,) index into ``problem.counts``, −1 to wait.
-    clock: (A,) index into the clocks.
-    order: (A,) positions in the order in which places are given; by GPUs, largest first,
-        without it.
-    wake_s: when to be asked again at the latest.
-    places: the blocks of each active job, where the policy places itself.
-    """
-
-    count: Ints
-    clock: Ints
-    order: Ints | None = None
-    wake_s: float = math.inf
-    places: Sequence[tuple[int, ...]] | None = None
-
-
-class Policy(Protocol):
-    """Decides at every event."""
-
-    settings: Settings
-
-    def decide(self, state: State) -> Decision:
-        """GPU counts and clocks from now on."""
 
 
 @dataclass
@@ -131,92 +38,6 @@ class Tally:
     windows: int = 0
     peak_w: float = 0.0
     extra: dict[str, float | int | str] = field(default_factory=dict)
-
-
-class Cluster:
-    """Who holds which GPUs."""
-
-    def __init__(self, problem: ElasticProblem) -> None:
-        self.per = problem.gpus_per_node
-        self.owner = np.full(problem.gpus, placement.FREE, dtype=np.int64)
-        self.free = np.full(problem.nodes, self.per, dtype=np.int64)
-        self.sizes = np.zeros(len(problem), dtype=np.int64)
-        width = max(1, int(problem.counts[-1]) // self.per)
-        self.blocks = np.zeros((len(problem), width), dtype=np.int64)
-        self.moved = np.zeros(len(problem), dtype=np.bool_)
-        self.fixed = np.zeros(len(problem), dtype=np.bool_)
-        self.known: dict[tuple[int, ...], int] = {}
-
-    def place(self, job: int) -> int:
-        """The number of the job's place."""
-        n = int(self.sizes[job])
-        blocks = self.blocks[job, : max(1, n // self.per)]
-        return self.known.setdefault(tuple(blocks.tolist()), len(self.known))
-
-    def release(self, job: int) -> None:
-        """Take a job's GPUs back."""
-        n = int(self.sizes[job])
-        if n:
-            placement.take(self.owner, self.free, self.per, job, self.blocks[job], n)
-            self.sizes[job] = 0
-
-    def put_at(self, job: int, n: int, blocks: tuple[int, ...]) -> None:
-        """Give a job these blocks, which must be free."""
-        size = min(n, self.per)
-        for i, first in enumerate(blocks):
-            placement.put(self.owner, self.free, self.per, job, first, size)
-            self.blocks[job, i] = first
-        self.sizes[job] = n
-
-    def start(self, job: int, n: int, making: Making) -> bool:
-        """Find n GPUs for a job, moving others if need be."""
-        own = self.blocks[job]
-        found = bool(placement.allocate(self.owner, self.free, self.per, job, n, own))
-        if not found and making == "least":
-            found = bool(
-                placement.make_room(
-                    self.owner, self.free, self.per, job, n, self.sizes, self.blocks, self.fixed,
-                    self.moved,
-                )
-            )  # fmt: skip
-        if not found and making != "none":
-            holders = np.flatnonzero(self.sizes)
-            if int(self.sizes[holders].sum()) + n > len(self.owner):
-                return False
-            self.sizes[job] = n
-            placement.repack(
-                self.owner, self.free, self.per, np.append(holders, job), self.sizes,
-                self.blocks, self.moved,
-            )  # fmt: skip
-            return True
-        if found:
-            self.sizes[job] = n
-        return found
-
-    def consolidate(self) -> None:
-        """Empty the least used nodes while fewer nodes would hold everything."""
-        while int((self.free < self.per).sum()) > -(-int(self.sizes.sum()) // self.per):
-            used = np.where(self.free < self.per, self.per - self.free, self.per + 1)
-            node = len(used) - 1 - int(np.argmin(used[::-1]))
-            jobs = np.unique(self.owner[node * self.per : (node + 1) * self.per])
-            jobs = jobs[jobs >= 0]
-            if int(used[node]) >= self.per or self.fixed[jobs].any():
-                return
-            before = (self.owner.copy(), self.free.copy(), self.blocks[jobs].copy())
-            closed = self.free == self.per
-            closed[node] = True
-            for job in jobs[np.argsort(-self.sizes[jobs], kind="stable")].tolist():
-                n = int(self.sizes[job])
-                placement.take(self.owner, self.free, self.per, job, self.blocks[job], n)
-                self.free[closed] -= 2 * self.per  # neither there nor on a node that is off
-                found = placement.allocate(
-                    self.owner, self.free, self.per, job, n, self.blocks[job]
-                )
-                self.free[closed] += 2 * self.per
-                if not found:
-                    self.owner[:], self.free[:], self.blocks[jobs] = before
-                    return
-            self.moved[jobs] = True
 
 
 class Simulation:
@@ -610,10 +431,6 @@ class Simulation:
 
 def declared(problem: ElasticProblem, solution: ElasticSolution) -> ElasticSolution:
     """The same, with the limit that it keeps where that is above the problem's own."""
-    from dataclasses import replace
-
-    from optgap.models.elastic.referee import profile_of_power, within_limit
-
     if within_limit(problem, solution):
         return solution
     peak = float(profile_of_power(problem, solution)[1].max())

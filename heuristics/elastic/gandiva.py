@@ -1,59 +1,52 @@
-"""Gandiva: node sets per GPU count, shared in time slices when over-subscribed."""
+"""Gandiva (Xiao et al., OSDI 2018) in its node-set form: not elastic, slices time.
+
+Nodes are held by sets, each for one GPU count. Where more jobs than slots are in a set they take
+turns of `quantum_s`; restarts that would take half of that or more come on top. Sets go to GPU
+counts in proportion to what their jobs ask for.
+"""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
 from optgap.heuristics.elastic.budget import within_budget
-from optgap.heuristics.elastic.common import Clock, require
-from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
+from optgap.heuristics.elastic.engine import simulate
+from optgap.heuristics.elastic.parameters import GandivaParams, GandivaZeusParams
+from optgap.heuristics.elastic.protocol import Decision, Settings, State
+from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.times import slack_s
 
 
 @within_budget
-def gandiva(
-    problem: ElasticProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    quantum_s: float = 60.0,
-    frequency: float = 0.0,
-    capped: bool = True,
-) -> Outcome:
-    """Gandiva (Xiao et al., OSDI 2018) in its node-set form: not elastic, slices time.
-
-    Parameters
-    ----------
-    quantum_s: length of a slice, s; restarts that would take half of it or more come on top.
-    frequency, capped: see `fifo`.
-    """
-    require("gandiva", "quantum_s", quantum_s, quantum_s > 0, "a positive number of seconds")
-    policy = Gandiva(problem, Clock(problem, "gandiva", frequency, capped), quantum_s)
-    return simulate(problem, policy, limits)
+def gandiva(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """Gandiva; `given` as in `GandivaParams`."""
+    options = GandivaParams(**given)
+    clock = Clock(problem, "gandiva", options.frequency, options.capped)
+    return _run(problem, limits, "gandiva", clock, options.quantum_s)
 
 
 @within_budget
-def gandiva_zeus(
-    problem: ElasticProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    zeus_eta: float = 0.5,
-    zeus_profile: bool = False,
-    quantum_s: float = 60.0,
-    capped: bool = True,
-) -> Outcome:
-    """Gandiva, each job at the clock that minimises Zeus's cost.
+def gandiva_zeus(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """Gandiva, each job at Zeus's clock; `given` as in `GandivaZeusParams`."""
+    options = GandivaZeusParams(**given)
+    clock = Clock(
+        problem, "gandiva+zeus", 0.0, options.capped, options.zeus_eta, options.zeus_profile
+    )
+    return _run(problem, limits, "gandiva+zeus", clock, options.quantum_s)
 
-    zeus_eta, zeus_profile: see `Clock`.
-    """
-    require("gandiva+zeus", "quantum_s", quantum_s, quantum_s > 0, "a positive number of seconds")
-    clock = Clock(problem, "gandiva+zeus", 0.0, capped, zeus_eta, zeus_profile)
+
+def _run(
+    problem: ElasticProblem, limits: Limits, owner: str, clock: Clock, quantum_s: float
+) -> Outcome:
+    if not quantum_s > 0:
+        raise InputError(owner, "quantum_s", quantum_s, "a positive number of seconds")
     return simulate(problem, Gandiva(problem, clock, quantum_s), limits)
 
 

@@ -7,14 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
-from optgap.heuristics.elastic.optimal import configurations, decision
-from optgap.heuristics.elastic.powerflow import Known, PowerFlow
+from optgap.heuristics.elastic.engine import simulate
+from optgap.heuristics.elastic.parameters import PowerFlowParams
+from optgap.heuristics.elastic.powerflow import PowerFlow
+from optgap.heuristics.elastic.predictions import Known
+from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Floats, Ints
-from optgap.models.elastic.snapshot import MOST_STATES as ALL_STATES
-from optgap.models.elastic.snapshot import Choices, Solved, horizon
+from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.snapshot import Choices, Snapshot, Solve, Solved
 from optgap.models.limits import Limits
+
+MOST_STATES = 400_000
+"""Of one optimum."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +54,19 @@ class Judge(PowerFlow):
     """PowerFlow, strict and with known profiles, whose decisions are judged as they are taken."""
 
     def __init__(
-        self, problem: ElasticProblem, limits: Limits, gap: float, slowdown: bool, checked: int
+        self,
+        problem: ElasticProblem,
+        limits: Limits,
+        exact: Solve,
+        gap: float,
+        slowdown: bool,
+        checked: int,
     ) -> None:
         settings = Settings(making="least", switch_off=True)
         limit = problem.power_limit_w
-        super().__init__(problem, settings, Known(problem), limit, "strict", "fixed", "energy")
-        self.limits, self.gap, self.slowdown, self.checked = limits, gap, slowdown, checked
+        super().__init__(problem, settings, Known(problem), limit, PowerFlowParams())
+        self.limits, self.exact = limits, exact
+        self.gap, self.slowdown, self.checked = gap, slowdown, checked
         self.choices = Choices.of(problem)
         self.fastest = problem.time_s.min(axis=(1, 2))
         self.found: list[Judged] = []
@@ -71,9 +82,10 @@ class Judge(PowerFlow):
         """One decision."""
         problem, c = state.problem, state.of_class
         weight = 1 / self.fastest[c] if self.slowdown else state.remaining
-        wait = horizon(problem, c, weight)
+        snapshot = Snapshot.of(self.choices, problem, c, weight, self.limit_w)
+        wait = snapshot.wait_s
         value = _value(problem, c, weight, answer.count, answer.clock, wait)
-        best = decision(self.choices, problem, c, weight, self.limit_w, self.gap, ALL_STATES)
+        best = self.exact(snapshot, self.gap, MOST_STATES)
         off = None
         if self.checked and len(self.found) % self.checked == 0:
             off = self.recomputed(best, c, weight, wait)
@@ -84,7 +96,7 @@ class Judge(PowerFlow):
         problem, prices = self.problem, solved.prices
         if solved.chosen is None:
             return math.inf
-        count, clock = configurations(self.choices, solved.chosen)
+        count, clock = self.choices.configurations(solved.chosen)
         runs = count >= 0
         used = int(problem.counts[count[runs]].sum())
         counted = np.maximum(problem.power_w, problem.idle_w * problem.counts[None, :, None])
@@ -114,6 +126,7 @@ def _value(
 def judged(
     problem: ElasticProblem,
     limits: Limits,
+    exact: Solve,
     gap: float = 1e-6,
     *,
     slowdown: bool = False,
@@ -123,10 +136,11 @@ def judged(
 
     Parameters
     ----------
+    exact: what finds the optima.
     gap: relative, to which the optima are proven.
     slowdown: Σ of each remaining time over the least that the job could have, instead of Eq. 18.
     checked: one optimum in so many is worked out anew from the problem's tables; 0 for none.
     """
-    judge = Judge(problem, limits, gap, slowdown, checked)
+    judge = Judge(problem, limits, exact, gap, slowdown, checked)
     simulate(problem, judge, Limits())
     return judge.found

@@ -1,22 +1,29 @@
-"""Every event decided optimally with what is known then: the exact optimum of Eq. 18-19."""
+"""Every event decided optimally with what is known then: the exact optimum of Eq. 18-19.
+
+Restarts and the future are left aside. A job that waits counts for twice the longest remaining
+time of any, so that as many as possible run. Profiles are exact and free, as in the paper's
+comparison with pre-profiled data. Σ remaining time, Eq. 18 as printed, gives most to the jobs
+that have longest to go; Σ slowdown has each remaining time over the least that the job could
+have, in which the work left cancels as it does in PowerFlow's priorities.
+"""
 
 from __future__ import annotations
 
-import math
-from typing import Literal, get_args
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from optgap.heuristics.elastic.budget import within_budget
-from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
+from optgap.heuristics.elastic.engine import simulate
+from optgap.heuristics.elastic.parameters import OptimalParams, OptimalSlowdownParams
+from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Floats, Ints
-from optgap.models.elastic.snapshot import Choices, Snapshot, Solved, horizon, solve
-from optgap.models.errors import InputError, one_of
+from optgap.models.elastic.snapshot import Choices, Snapshot, Solve
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
-
-Weighing = Literal["jct", "slowdown"]
+from optgap.models.spec import chosen
 
 MOST_STATES = 60_000
 """Of one decision; one that needs more is taken as far as it is proven, and counted."""
@@ -24,52 +31,39 @@ MOST_STATES = 60_000
 
 @within_budget
 def optimal(
-    problem: ElasticProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    objective: Weighing = "jct",
-    switch_off: bool = True,
-    gap: float = 1e-4,
+    problem: ElasticProblem, *, limits: Limits, seed: int, exact: Solve, **given: Any
 ) -> Outcome:
-    """The best decision at each event, restarts and the future aside.
+    """The best decision at each event; `given` as in `OptimalParams`.
 
-    A job that waits counts for twice the longest remaining time of any, so that as many as
-    possible run. Profiles are exact and free, as in the paper's comparison with pre-profiled data.
-
-    Parameters
-    ----------
-    objective: ``jct``: Σ remaining time, Eq. 18 as printed, which gives most to the jobs that have
-        longest to go; ``slowdown``: each remaining time over the least that the job could have,
-        in which the work left cancels as it does in PowerFlow's priorities.
-    switch_off: nodes without jobs are switched off.
-    gap: relative gap at which a decision counts as proven.
+    Raises
+    ------
+    InputError: for a parameter out of range.
     """
-    if not 0 <= gap < 1:
-        raise InputError("optimal", "gap", gap, "a number from 0 to 1")
-    if objective not in get_args(Weighing):
-        shown = one_of(get_args(Weighing))
-        raise InputError("optimal", "objective", objective, shown)
-    policy = Optimal(problem, switch_off, gap, objective)
+    options = chosen(OptimalParams, given, "optimal")
+    return _run(problem, limits, exact, options, options.objective)
+
+
+@within_budget
+def optimal_slowdown(
+    problem: ElasticProblem, *, limits: Limits, seed: int, exact: Solve, **given: Any
+) -> Outcome:
+    """`optimal` with ``objective=slowdown``; `given` as in `OptimalSlowdownParams`."""
+    return _run(problem, limits, exact, OptimalSlowdownParams(**given), "slowdown")
+
+
+def _run(
+    problem: ElasticProblem,
+    limits: Limits,
+    exact: Solve,
+    options: OptimalParams | OptimalSlowdownParams,
+    objective: str,
+) -> Outcome:
+    if not 0 <= options.gap < 1:
+        raise InputError("optimal", "gap", options.gap, "a number from 0 to 1")
+    policy = Optimal(problem, exact, options.switch_off, options.gap, objective)
     outcome = simulate(problem, policy, limits)
     info = {**outcome.info, "unproven_decisions": policy.unproven}
-    return Outcome(
-        outcome.solution, outcome.status, outcome.termination, info=info, message=outcome.message
-    )
-
-
-def optimal_slowdown(
-    problem: ElasticProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    switch_off: bool = True,
-    gap: float = 1e-4,
-) -> Outcome:
-    """`optimal` with ``objective=slowdown``; the same parameters."""
-    return optimal(
-        problem, limits=limits, seed=seed, objective="slowdown", switch_off=switch_off, gap=gap
-    )
+    return replace(outcome, info=info)
 
 
 class Optimal:
@@ -78,11 +72,12 @@ class Optimal:
     def __init__(
         self,
         problem: ElasticProblem,
+        exact: Solve,
         switch_off: bool,
         gap: float,
-        objective: Weighing = "jct",
+        objective: str = "jct",
     ) -> None:
-        self.problem, self.gap, self.objective = problem, gap, objective
+        self.problem, self.exact, self.gap, self.objective = problem, exact, gap, objective
         self.settings = Settings(making="least", switch_off=switch_off)
         self.choices = Choices.of(problem)
         self.limit_w = problem.power_allowed_w
@@ -97,36 +92,9 @@ class Optimal:
         weight = state.remaining
         if self.objective == "slowdown":
             weight = 1 / self.fastest[state.of_class]
-        solved = decision(
-            self.choices, state.problem, state.of_class, weight, self.limit_w, self.gap
-        )
+        snapshot = Snapshot.of(self.choices, state.problem, state.of_class, weight, self.limit_w)
+        solved = self.exact(snapshot, self.gap, MOST_STATES)
         self.unproven += not solved.proven
         if solved.chosen is None:
             raise ValueError(f"no decision at {state.time_s} s")
-        return Decision(*configurations(self.choices, solved.chosen))
-
-
-def decision(
-    choices: Choices,
-    problem: ElasticProblem,
-    of_class: Ints,
-    remaining: Floats,
-    limit_w: float,
-    gap: float,
-    most_states: int = MOST_STATES,
-) -> Solved:
-    """The optimum of one decision, jobs that wait at the horizon."""
-    wait = horizon(problem, of_class, remaining)
-    limit = limit_w if math.isfinite(limit_w) else math.inf
-    snapshot = Snapshot(choices, of_class, remaining, problem.gpus, limit, wait)
-    return solve(snapshot, gap, most_states)
-
-
-def configurations(choices: Choices, chosen: Ints) -> tuple[Ints, Ints]:
-    """(A,) count and clock indices of a choice, −1 and 0 for jobs that wait."""
-    runs = chosen >= 0
-    count = np.where(runs, choices.count[chosen], -1)
-    return count, np.where(runs, choices.clock[chosen], 0)
-
-
-__all__ = ["Optimal", "configurations", "decision", "optimal", "optimal_slowdown"]
+        return Decision(*self.choices.configurations(solved.chosen))

@@ -1,83 +1,208 @@
-"""What the parameters of the policies mean; one that differs in an entry is ``entry.parameter``."""
+"""What can be set of each policy, what it means, and where it stands in a paper."""
 
-from optgap.models.spec import Parameter
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
-PARAMETERS = {
-    "mode": Parameter(
+from optgap.models.spec import parameter
+
+Making = Literal["least", "repack", "none"]
+"""What to do when a job fits nowhere although enough GPUs are free: move as few as possible,
+place all jobs anew, or let it wait."""
+
+
+def _frequency() -> Any:
+    return parameter(
+        0.0, "common clock of all jobs; 0 for the highest", "MHz", "PowerFlow, evaluation"
+    )
+
+
+def _capped() -> Any:
+    return parameter(True, "keep the power limit by lower clocks and by waiting")
+
+
+def _switch_off() -> Any:
+    return parameter(True, "nodes without jobs are switched off", source="PowerFlow")
+
+
+def _quantum_s() -> Any:
+    return parameter(60.0, "length of a time slice", "s", "Gandiva")
+
+
+def _gap() -> Any:
+    return parameter(1e-4, "relative gap at which a decision counts as proven", "share")
+
+
+@dataclass(frozen=True)
+class PowerFlowParams:
+    """PowerFlow."""
+
+    mode: str = parameter(
+        "strict",
         "a step only if the limit holds after it, or as printed: until it has been passed",
         source="PowerFlow, Alg. 1",
         choices=("strict", "paper"),
-    ),
-    "powerflow.frequency": Parameter(
+    )
+    frequency: str = parameter(
+        "fixed",
         "clock f* while GPUs are handed out: of the fewest GPUs, or of each count",
         source="PowerFlow, Alg. 1",
         choices=("fixed", "per_n"),
-    ),
-    "frequency": Parameter(
-        "common clock of all jobs; 0 for the highest", "MHz", "PowerFlow, evaluation"
-    ),
-    "first_gpu": Parameter(
+    )
+    first_gpu: str = parameter(
+        "energy",
         "who gets a first GPU: least energy, best efficiency, first come, least time",
         source="PowerFlow, Eq. 20",
         choices=("energy", "ee", "fifo", "srtf"),
-    ),
-    "profiles": Parameter(
+    )
+    profiles: str = parameter(
+        "fitted",
         "predictions with the paper's errors and paid for, or exact and free",
         source="PowerFlow, Table 2 and Fig. 9",
         choices=("fitted", "oracle"),
-    ),
-    "sigma_time": Parameter(
-        "standard deviation of the logarithm of predicted times' error", source="PowerFlow, Table 2"
-    ),
-    "sigma_energy": Parameter(
+    )
+    sigma_time: float = parameter(
+        0.044,
+        "standard deviation of the logarithm of predicted times' error",
+        source="PowerFlow, Table 2",
+    )
+    sigma_energy: float = parameter(
+        0.055,
         "standard deviation of the logarithm of predicted energies' error",
         source="PowerFlow, Table 2",
-    ),
-    "prerun_s": Parameter("run of a new job on one GPU before it may start", "s", "PowerFlow"),
-    "profile_s": Parameter("profiling on each GPU count that is new to a job", "s", "PowerFlow"),
-    "preempt_profile": Parameter("profiling may be cut short"),
-    "migration": Parameter(
+    )
+    prerun_s: float = parameter(
+        240.0, "run of a new job on one GPU before it may start", "s", "PowerFlow"
+    )
+    profile_s: float = parameter(
+        240.0, "profiling on each GPU count that is new to a job", "s", "PowerFlow"
+    )
+    preempt_profile: bool = parameter(False, "profiling may be cut short")
+    migration: Making = parameter(
+        "least",
         "where a job fits nowhere: move the fewest, place all anew, or wait",
         source="PowerFlow, Sec. 5.3",
-        choices=("least", "repack", "none"),
-    ),
-    "consolidate": Parameter("no more nodes on than needed, at the price of moves"),
-    "switch_off": Parameter("nodes without jobs are switched off", source="PowerFlow"),
-    "boot_s": Parameter("what a job waits for a node that was off", "s"),
-    "count_idle": Parameter("the limit counts idle GPUs of as many nodes as hold the jobs"),
-    "eta": Parameter("η to plan with; empty for the problem's", "share", "PowerFlow, Alg. 1"),
-    "capped": Parameter("keep the power limit by lower clocks and by waiting"),
-    "discipline": Parameter(
+        choices=get_args(Making),
+    )
+    consolidate: bool = parameter(False, "no more nodes on than needed, at the price of moves")
+    switch_off: bool = _switch_off()
+    boot_s: float = parameter(0.0, "what a job waits for a node that was off", "s")
+    count_idle: bool = parameter(
+        False, "the limit counts idle GPUs of as many nodes as hold the jobs"
+    )
+    eta: float | None = parameter(
+        None, "η to plan with; empty for the problem's", "share", "PowerFlow, Alg. 1"
+    )
+
+
+@dataclass(frozen=True)
+class ClockParams:
+    """AFS, elastic FIFO and elastic SRTF."""
+
+    frequency: float = _frequency()
+    capped: bool = _capped()
+
+
+@dataclass(frozen=True)
+class FifoParams(ClockParams):
+    """FIFO."""
+
+    backfill: bool = parameter(False, "jobs behind one that does not fit may start")
+
+
+@dataclass(frozen=True)
+class _Queues:
+    """Tiresias' queues."""
+
+    discipline: str = parameter(
+        "2d-las",
         "order within a queue: by attained service, or by the Gittins index",
         source="Tiresias",
         choices=("2d-las", "gittins"),
-    ),
-    "threshold_1": Parameter("attained service at which the first queue ends", "GPU-s", "Tiresias"),
-    "threshold_2": Parameter(
-        "attained service at which the second queue ends; 0 for none", "GPU-s", "Tiresias"
-    ),
-    "promote": Parameter(
+    )
+    threshold_1: float = parameter(
+        3250.0, "attained service at which the first queue ends", "GPU-s", "Tiresias"
+    )
+    threshold_2: float = parameter(
+        7200.0,
+        "attained service at which the second queue ends; 0 for none",
+        "GPU-s",
+        "Tiresias",
+    )
+    promote: float = parameter(
+        0.0,
         "κ: who waited κ times as long as it ran goes to the first queue; 0: never",
         source="Tiresias",
-    ),
-    "repack": Parameter("place all jobs anew when one fits nowhere; otherwise it waits"),
-    "gittins": Parameter(
+    )
+    repack: bool = parameter(True, "place all jobs anew when one fits nowhere; otherwise it waits")
+
+
+@dataclass(frozen=True)
+class TiresiasParams(_Queues):
+    """Tiresias."""
+
+    gittins: str = parameter(
+        "corrected",
         "remaining service in the index's denominator, or total as in the public code",
         source="Tiresias",
         choices=("corrected", "public"),
-    ),
-    "quantum_s": Parameter("length of a time slice", "s", "Gandiva"),
-    "zeus_eta": Parameter(
-        "η_z of Zeus's cost, 0 for time alone, 1 for energy alone", source="Zeus"
-    ),
-    "zeus_profile": Parameter(
-        "each job first runs at every clock, from the highest down", source="Zeus"
-    ),
-    "backfill": Parameter("jobs behind one that does not fit may start"),
-    "objective": Parameter(
+    )
+    frequency: float = _frequency()
+    capped: bool = _capped()
+
+
+@dataclass(frozen=True)
+class GandivaParams:
+    """Gandiva."""
+
+    quantum_s: float = _quantum_s()
+    frequency: float = _frequency()
+    capped: bool = _capped()
+
+
+@dataclass(frozen=True)
+class _Zeus:
+    """Zeus."""
+
+    zeus_eta: float = parameter(
+        0.5, "η_z of Zeus's cost, 0 for time alone, 1 for energy alone", source="Zeus"
+    )
+    zeus_profile: bool = parameter(
+        False, "each job first runs at every clock, from the highest down", source="Zeus"
+    )
+
+
+@dataclass(frozen=True)
+class TiresiasZeusParams(_Queues, _Zeus):
+    """Tiresias+Zeus."""
+
+    capped: bool = _capped()
+
+
+@dataclass(frozen=True)
+class GandivaZeusParams(_Zeus):
+    """Gandiva+Zeus."""
+
+    quantum_s: float = _quantum_s()
+    capped: bool = _capped()
+
+
+@dataclass(frozen=True)
+class OptimalParams:
+    """The optimum at every event."""
+
+    objective: str = parameter(
+        "jct",
         "remaining times, or each over the least that the job could have",
         source="PowerFlow, Eq. 18",
         choices=("jct", "slowdown"),
-    ),
-    "gap": Parameter("relative gap at which a decision counts as proven", "share"),
-}
+    )
+    switch_off: bool = _switch_off()
+    gap: float = _gap()
+
+
+@dataclass(frozen=True)
+class OptimalSlowdownParams:
+    """The same, of slowdowns."""
+
+    switch_off: bool = _switch_off()
+    gap: float = _gap()

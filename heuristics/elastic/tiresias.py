@@ -1,108 +1,72 @@
-"""Tiresias: queues by attained service (GPU-s), with or without a Gittins index inside."""
+"""Tiresias (Gu et al., NSDI 2019): not elastic, preempts, knows no durations.
+
+Jobs stand in queues by attained service, GPUs × seconds, the least first. Inside a queue, 2D-LAS
+has running jobs first, then by first start and submission; 2D-Gittins goes by the index of the
+services of jobs done so far, `gittins_index`. A job that has waited κ times as long as it ran
+goes to the first queue, if it got anything done since it last went there.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from optgap.heuristics.elastic.budget import within_budget
-from optgap.heuristics.elastic.common import Clock, require
-from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
+from optgap.heuristics.elastic.engine import simulate
+from optgap.heuristics.elastic.parameters import TiresiasParams, TiresiasZeusParams
+from optgap.heuristics.elastic.protocol import Decision, Settings, State
+from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Floats, Ints
-from optgap.models.errors import one_of
+from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.spec import chosen
 from optgap.models.times import slack_s
 
-Discipline = Literal["2d-las", "gittins"]
 QUANTUM_GPU_S = 3250.0
 """Δ of the Gittins index."""
 
 
 @within_budget
-def tiresias(
-    problem: ElasticProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    discipline: Discipline = "2d-las",
-    threshold_1: float = 3250.0,
-    threshold_2: float = 7200.0,
-    promote: float = 0.0,
-    repack: bool = True,
-    gittins: str = "corrected",
-    frequency: float = 0.0,
-    capped: bool = True,
-) -> Outcome:
-    """Tiresias (Gu et al., NSDI 2019): not elastic, preempts, knows no durations.
-
-    Parameters
-    ----------
-    discipline: ``2d-las``: inside a queue running jobs first, then by first start and
-        submission; ``gittins``: by the Gittins index of the durations of jobs done so far.
-    threshold_1, threshold_2: ends of the first two queues in GPU-s; 0 for no second one.
-    promote: κ; a job that has waited κ times as long as it ran goes to the first queue, if it got
-        anything done since it last went there; 0: never.
-    repack: jobs are placed anew, largest first, when one fits nowhere; otherwise it waits.
-    gittins: ``corrected`` remaining service in the denominator, or ``public`` as in the code.
-    frequency, capped: see `fifo`.
+def tiresias(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """Tiresias; `given` as in `TiresiasParams`.
 
     Raises
     ------
     InputError: for a parameter out of range.
     """
-    clock = Clock(problem, "tiresias", frequency, capped)
-    return _run(problem, limits, clock, discipline, (threshold_1, threshold_2), promote, repack,
-                gittins)  # fmt: skip
+    options = chosen(TiresiasParams, given, "tiresias")
+    clock = Clock(problem, "tiresias", options.frequency, options.capped)
+    return _run(problem, limits, clock, options, options.gittins)
 
 
 @within_budget
-def tiresias_zeus(
-    problem: ElasticProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    zeus_eta: float = 0.5,
-    zeus_profile: bool = False,
-    discipline: Discipline = "2d-las",
-    threshold_1: float = 3250.0,
-    threshold_2: float = 7200.0,
-    promote: float = 0.0,
-    repack: bool = True,
-    capped: bool = True,
-) -> Outcome:
-    """Tiresias, each job at the clock that minimises Zeus's cost; parameters as `tiresias`.
-
-    zeus_eta, zeus_profile: see `Clock`.
-    """
-    clock = Clock(problem, "tiresias+zeus", 0.0, capped, zeus_eta, zeus_profile)
-    thresholds = (threshold_1, threshold_2)
-    return _run(problem, limits, clock, discipline, thresholds, promote, repack, "corrected")
+def tiresias_zeus(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """Tiresias, each job at Zeus's clock; `given` as in `TiresiasZeusParams`."""
+    options = chosen(TiresiasZeusParams, given, "tiresias")
+    clock = Clock(
+        problem, "tiresias+zeus", 0.0, options.capped, options.zeus_eta, options.zeus_profile
+    )
+    return _run(problem, limits, clock, options, "corrected")
 
 
 def _run(
     problem: ElasticProblem,
     limits: Limits,
     clock: Clock,
-    discipline: Discipline,
-    thresholds: tuple[float, float],
-    promote: float,
-    repack: bool,
+    options: TiresiasParams | TiresiasZeusParams,
     gittins: str,
 ) -> Outcome:
-    choices = get_args(Discipline)
-    require("tiresias", "discipline", discipline, discipline in choices, one_of(choices))
-    good = thresholds[0] > 0 and (thresholds[1] == 0 or thresholds[1] > thresholds[0])
-    require("tiresias", "thresholds", thresholds, good, "positive, ascending GPU-s")
-    require("tiresias", "promote", promote, promote >= 0, "a factor of at least 0")
-    known = ("corrected", "public")
-    require("tiresias", "gittins", gittins, gittins in known, one_of(known))
+    thresholds = (options.threshold_1, options.threshold_2)
+    if not (thresholds[0] > 0 and (thresholds[1] == 0 or thresholds[1] > thresholds[0])):
+        raise InputError("tiresias", "thresholds", thresholds, "positive, ascending GPU-s")
+    if not options.promote >= 0:
+        raise InputError("tiresias", "promote", options.promote, "a factor of at least 0")
     queues = np.array([t for t in thresholds if t > 0])
-    policy = Tiresias(problem, clock, discipline, queues, promote, repack, gittins)
-    return simulate(problem, policy, limits)
+    return simulate(problem, Tiresias(problem, clock, queues, options, gittins), limits)
 
 
 def gittins_index(services: Floats, attained: float, public: bool = False) -> float:
@@ -129,15 +93,13 @@ class Tiresias:
         self,
         problem: ElasticProblem,
         clock: Clock,
-        discipline: Discipline,
         thresholds: Floats,
-        promote: float,
-        repack: bool,
+        options: TiresiasParams | TiresiasZeusParams,
         gittins: str,
     ) -> None:
-        self.problem, self.clock, self.discipline = problem, clock, discipline
-        self.thresholds, self.promote, self.gittins = thresholds, promote, gittins
-        self.settings = Settings(making="repack" if repack else "none")
+        self.problem, self.clock, self.discipline = problem, clock, options.discipline
+        self.thresholds, self.promote, self.gittins = thresholds, options.promote, gittins
+        self.settings = Settings(making="repack" if options.repack else "none")
         self.wanted = clock.requested()
         size = len(problem)
         self.first_start = np.full(size, np.inf)

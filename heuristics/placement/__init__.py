@@ -1,5 +1,6 @@
 """Placement policies: online, one task at a time, without knowledge of later arrivals."""
 
+from optgap.heuristics.placement.parameters import FgdParams, PwrFgdParams, PwrParams
 from optgap.models.spec import Entry, entries
 
 HERE = "optgap.heuristics.placement"
@@ -7,56 +8,56 @@ HERE = "optgap.heuristics.placement"
 POLICIES = entries(
     Entry(
         "pwr",
-        f"{HERE}.policies:pwr",
+        f"{HERE}.pwr:pwr",
         "PWR, Alg. 1: least increase of power",
-        params={"score": "implemented", "strict_fraction": False},
+        options=PwrParams,
     ),
     Entry(
         "fgd",
-        f"{HERE}.policies:fgd",
+        f"{HERE}.fgd:fgd",
         "FGD: least increase of expected fragmentation",
-        params={"score": "implemented"},
+        options=FgdParams,
     ),
     Entry(
         "pwr+fgd",
-        f"{HERE}.policies:pwr_fgd",
+        f"{HERE}.pwr_fgd:pwr_fgd",
         "PWR and FGD, weighted by alpha and 1 - alpha",
-        params={"alpha": 0.1, "score": "implemented", "strict_fraction": False},
+        options=PwrFgdParams,
     ),
     Entry(
         "bestfit",
-        f"{HERE}.policies:best_fit",
+        f"{HERE}.bestfit:best_fit",
         "BestFit: least CPU and GPU left over",
     ),
     Entry(
         "dotprod",
-        f"{HERE}.policies:dot_product",
+        f"{HERE}.dotprod:dot_product",
         "DotProd: smallest product of free and requested",
     ),
     Entry(
         "gpupacking",
-        f"{HERE}.policies:gpu_packing",
+        f"{HERE}.gpupacking:gpu_packing",
         "GpuPacking: GPUs in use before idle ones",
     ),
     Entry(
         "gpuclustering",
-        f"{HERE}.policies:gpu_clustering",
+        f"{HERE}.gpuclustering:gpu_clustering",
         "GpuClustering: tasks of a kind on the same nodes",
     ),
     Entry(
         "random",
-        f"{HERE}.policies:random",
+        f"{HERE}.random:random",
         "Random: any feasible node and GPU",
         deterministic=False,
     ),
     Entry(
         "firstfit",
-        f"{HERE}.policies:first_fit",
+        f"{HERE}.firstfit:first_fit",
         "FirstFit: lowest-ranked feasible node, lowest GPU",
     ),
     Entry(
         "greedy-exact",
-        f"{HERE}.policies:greedy_exact",
+        f"{HERE}.greedy_exact:greedy_exact",
         "least increase of the problem's own objective, unrounded",
     ),
 )

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 
 import numpy as np
 
-from optgap.heuristics.placement.kernels import place_arrivals, refresh_all
-from optgap.heuristics.placement.tables import (
-    ARRIVAL,
-    CANDIDATE,
-    NONE,
-    REQUEST,
-    SCORES,
-    STATE,
-    Rule,
-    Run,
-)
+from optgap.heuristics.placement.loop import place_arrivals, refresh_all
+from optgap.heuristics.placement.rule import NONE, Rule
+from optgap.heuristics.placement.tables import ARRIVAL, CANDIDATE, REQUEST, SCORES, STATE, Run
 from optgap.models.clock import working_time
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
-from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.kernels import (
     PROFILE,
     Table,
@@ -162,26 +153,3 @@ def _claim(problem: PlacementProblem, state: Table, rank: IntArray) -> float:
         return float(problem.tasks.demand_milli[rank >= 0].sum())
     per_watt, per_milli = goal.weights
     return per_watt * math.fsum(state["power"]) + per_milli * math.fsum(state["fragment"])
-
-
-@lru_cache(maxsize=1)
-def sigmoid_steps() -> FloatArray:
-    """(100,) the smallest x with trunc(100·sigmoid(x)) ≥ 1, 2, …, 100, by bisection.
-
-    FGD's points are a step function of the fragment change, and one wrong point alters every
-    later placement. With the steps found once by Python's `math.exp`, no other exponential
-    decides on which side of a step a change falls.
-    """
-    return np.array([_step(points) for points in range(1, 101)])
-
-
-def _step(points: int) -> float:
-    low, high = -64.0, 64.0
-    while True:
-        middle = (low + high) / 2
-        if middle in (low, high):
-            return high
-        if math.trunc(100 * (1 / (1 + math.exp(-middle)))) >= points:
-            high = middle
-        else:
-            low = middle

@@ -1,16 +1,49 @@
-"""What the parameters of the policies mean; one that differs in an entry is ``entry.parameter``."""
+"""What can be set of each policy, what it means, and where it stands in a paper."""
 
-from optgap.models.spec import Parameter
+from dataclasses import dataclass
+from typing import Any
 
-PARAMETERS = {
-    "score": Parameter(
+from optgap.models.spec import parameter
+
+
+def _score() -> Any:
+    return parameter(
+        "implemented",
         "scores as the simulators compute them, or unrounded as the paper prints them",
         source="PWR+FGD, Alg. 1 and Eq. 5; FGD",
         choices=("implemented", "exact"),
-    ),
-    "strict_fraction": Parameter(
+    )
+
+
+def _strict_fraction() -> Any:
+    return parameter(
+        False,
         "shares of a GPU go only to GPUs that are in use, D <= u - floor(u)",
         source="PWR+FGD, Cond. 3",
-    ),
-    "alpha": Parameter("weight α of power; 1 - α is fragmentation's", source="PWR+FGD, Eq. 5"),
-}
+    )
+
+
+@dataclass(frozen=True)
+class PwrParams:
+    """PWR."""
+
+    score: str = _score()
+    strict_fraction: bool = _strict_fraction()
+
+
+@dataclass(frozen=True)
+class FgdParams:
+    """FGD."""
+
+    score: str = _score()
+
+
+@dataclass(frozen=True)
+class PwrFgdParams:
+    """PWR+FGD."""
+
+    alpha: float = parameter(
+        0.1, "weight α of power; 1 - α is fragmentation's", source="PWR+FGD, Eq. 5"
+    )
+    score: str = _score()
+    strict_fraction: bool = _strict_fraction()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.heuristics.placement.engine import set_up
-from optgap.heuristics.placement.kernels import best_move, choose_gpus, choose_node, commit
-from optgap.heuristics.placement.kernels import move_value as value_of
-from optgap.heuristics.placement.policies import greedy_rule
-from optgap.heuristics.placement.tables import EXACT, Run
+from optgap.heuristics.placement.greedy_exact import rule_of
+from optgap.heuristics.placement.loop import choose_gpus, choose_node, commit
+from optgap.heuristics.placement.rule import EXACT
+from optgap.heuristics.placement.scoring import best_move
+from optgap.heuristics.placement.scoring import move_value as value_of
+from optgap.heuristics.placement.tables import Run
 from optgap.models.compiled import compiled
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
@@ -30,7 +32,7 @@ def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regr
     order = np.argsort(problem.ranks)
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    run = set_up(problem, greedy_rule(problem), order, seed=0)
+    run = set_up(problem, rule_of(problem), order, seed=0)
     size = len(problem.tasks)
     rank = np.where(solution.node >= 0, place[solution.node], -1)
     best_rank, best_mask = np.full(size, -1), np.zeros(size, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What the compiled event loop works on: a policy as data, and tables of everything else."""
+"""What the compiled event loop works on: tables of arrivals, requests, nodes and scores."""
 
 from __future__ import annotations
 
@@ -6,23 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.heuristics.placement.rule import Rule
+from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.kernels import BoolArray, Table
-
-# Node scores
-NONE = 0
-PWR = 1
-FGD = 2
-EXACT = 3
-BESTFIT = 4
-DOTPROD = 5
-PACKING = 6
-CLUSTERING = 7
-
-# GPU selection; PWR, FGD and EXACT stand for "the GPU with the best such score"
-BEST = 10
-FIRST = 11
-RANDOM = 12
 
 ARRIVAL = np.dtype(
     [
@@ -63,34 +49,6 @@ SCORES = np.dtype([("stamp", "i4"), ("first", "f8"), ("second", "f8")])
 """Scores of a request on a node, good while `stamp` is the number of the node's tasks."""
 
 CANDIDATE = np.dtype([("node", "i8"), ("first", "f8"), ("second", "f8")])
-
-
-class Rule(NamedTuple):
-    """A policy as data.
-
-    Parameters
-    ----------
-    first, second: the kinds of its node scores.
-    first_weight, second_weight: total = first_weight·first + second_weight·second.
-    normalise: stretch the first score to 0..100 over the feasible nodes, in integers.
-    gpu: how a fractional task's GPU is selected.
-    random_node: draw a feasible node instead of scoring.
-    watt_weight, fragment_weight: the EXACT score is −(watt_weight·ΔP + fragment_weight·ΔF).
-    share_limit: the largest free milli-GPU of a GPU that fractional tasks may use.
-    steps: (100,) the smallest fragment decrease in GPUs that earns 1..100 FGD points.
-    """
-
-    first: int
-    second: int
-    first_weight: float
-    second_weight: float
-    normalise: bool
-    gpu: int
-    random_node: bool
-    watt_weight: float
-    fragment_weight: float
-    share_limit: int
-    steps: FloatArray
 
 
 class Run(NamedTuple):

@@ -113,6 +113,6 @@ def validate_line(line: PowerLine, source: str, where: str) -> None:
     for name in ("static_w", "slope_w_per_mhz"):
         value = getattr(line, name)
         if not 0 <= value < 1e6 or not math.isfinite(value):
-            raise InputError(source, f"{where}.{name}", value, "a number of at least 0")
+            raise InputError(source, f"{where}.{name}", value, "a number of at least 0, below 1e6")
     if line.static_w == line.slope_w_per_mhz == 0:
         raise InputError(source, where, NoQuote("0 W at any clock"), "a GPU that draws power")

@@ -106,21 +106,16 @@ def from_csv(
     if not 1 <= kappa < 1e6:
         raise InputError("--set", "kappa", kappa, "a tolerance of at least 1")
     if not 0 <= server_static_w < 1e6:
-        raise InputError("--set", "server_static_w", server_static_w, "a power of at least 0")
+        raise InputError("--set", "server_static_w", server_static_w, "0 to below 1e6 W")
     read, apps = _tasks(tasks, kappa, strict)
     period = period_s or 60.0
     if series is not None:
         read, period = _with_series(read, series, period_s, series_rule == "strict", strict)
     if capacity != "none" or util_scaled:
-        for task in read:
-            if np.isnan(task.util_percent[0]):
-                needs = f"capacity {capacity}" if capacity != "none" else "util_scaled"
-                expected = f"its util_percent or series, for {needs}"
-                raise InputError(str(tasks), f"task {task.name}", NoQuote("nothing"), expected)
-    known = [
-        replace(_known(task), app="" if app == task.name else app)
-        for task, app in zip(read, apps, strict=True)
-    ]
+        needs = f"capacity {capacity}" if capacity != "none" else "util_scaled"
+        _require_utilisation(read, needs, str(tasks))
+    pairs = zip(read, apps, strict=True)
+    known = [replace(_known(task), app="" if app == task.name else app) for task, app in pairs]
     problem = ConsolidationProblem.of(
         [kind],
         [Server((0,) * gpus_per_server, server_static_w)] * min(servers, 1_000_000),
@@ -134,6 +129,14 @@ def from_csv(
     )
     fits = read_fits(model)
     return refit(problem, fits, clocks=not own_clocks, deal=False) if fits else problem
+
+
+def _require_utilisation(tasks: Sequence[Task], needs: str, source: str) -> None:
+    """Raise InputError, naming what needs it, for a task of unknown utilisation."""
+    for task in tasks:
+        if np.isnan(task.util_percent[0]):
+            expected = f"its util_percent or series, for {needs}"
+            raise InputError(source, f"task {task.name}", NoQuote("nothing"), expected)
 
 
 def _known(task: Task) -> Task:

@@ -12,6 +12,7 @@ from optgap.models.consolidation import recorded
 from optgap.models.consolidation.binpacking import CLASSES, draw_class
 from optgap.models.consolidation.cluster import GpuKind, PowerLine, Server
 from optgap.models.consolidation.csvin import V100, from_csv, kind_of
+from optgap.models.consolidation.fits import refit
 from optgap.models.consolidation.problem import (
     MOST_TASKS,
     Capacity,
@@ -23,6 +24,7 @@ from optgap.models.consolidation.problem import (
 from optgap.models.consolidation.tasks import FloatArray, Task
 from optgap.models.consolidation.traces import PAI, PHILLY, Workload, draw, utilisation
 from optgap.models.errors import InputError
+from optgap.models.performance.measured import gv100_power, gv100_time
 from optgap.models.spec import Entry, entries
 
 __all__ = ["PRESETS", "bin_packing", "cats_testbed", "from_csv", "mixed", "pai", "philly"]
@@ -54,6 +56,22 @@ PRESETS = entries(
             "clock_step_mhz": 0.0,
             "kappas": 4,
             "util_scaled": False,
+        },
+        deterministic=False,
+    ),
+    Entry(
+        "measured",
+        f"{HERE}:measured",
+        "such tasks of 15 applications whose power and run time were measured over a GV100's clock",
+        params={
+            "size": 12,
+            "servers": 0,
+            **CLUSTER,
+            "server_static_w": 150.0,
+            "capacity": "mean",
+            "gang": "server",
+            "samples": 12,
+            "kappas": 4,
         },
         deterministic=False,
     ),
@@ -175,6 +193,44 @@ def mixed(
         name=f"mixed, {size} tasks, seed {seed}",
         origin="synthetic",
     )
+
+
+def measured(
+    *,
+    seed: int,
+    size: int = 12,
+    servers: int = 0,
+    gpus_per_server: int = 8,
+    gpu_memory_gb: float = 32.0,
+    server_static_w: float = 150.0,
+    capacity: Capacity = "mean",
+    gang: Gang = "server",
+    samples: int = 12,
+    kappas: int = 4,
+) -> ConsolidationProblem:
+    """`mixed` on fits of public measurements: power lines and exponents by application.
+
+    Raises
+    ------
+    InputError: for sizes out of range.
+    """
+    tasks = mixed(
+        seed=seed,
+        size=size,
+        servers=servers,
+        gpus_per_server=gpus_per_server,
+        gpu_memory_gb=gpu_memory_gb,
+        server_static_w=server_static_w,
+        capacity=capacity,
+        gang=gang,
+        samples=samples,
+        kappas=kappas,
+    )
+    made = refit(tasks, [gv100_power(), gv100_time()])
+    kinds = tuple(replace(kind, name="GV100") for kind in made.kinds)
+    name = f"measured, {size} tasks, seed {seed}"
+    origin = "fits of public measurements; tasks synthetic"
+    return replace(made, kinds=kinds, name=name, origin=origin)
 
 
 TABLE_4 = (

@@ -24,6 +24,7 @@ from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.result import Evaluation, Objective, Violation
+from optgap.models.shown import Shown
 from optgap.models.times import SHORTEST_S, slack_s
 
 MOST_TASKS = 100_000
@@ -85,14 +86,14 @@ class Rules:
         if not 0 <= self.contention <= 10:
             raise InputError(source, "field contention", self.contention, "a number from 0 to 10")
         if not 0 <= self.wake_s < 1e6:
-            raise InputError(source, "field wake_s", self.wake_s, "a time in s of at least 0")
+            raise InputError(source, "field wake_s", self.wake_s, "0 to below 1e6 s")
         if goal == "energy" and self.capacity == "slot":
             why = "none, mean or peak: over time, residents are not aligned"
             raise InputError(source, "field capacity", "slot", why)
 
 
-@dataclass(frozen=True, eq=False)
-class ConsolidationProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class ConsolidationProblem(Shown):
     """Tasks on servers, all present at one instant (power) or arriving over time (energy).
 
     GPUs are numbered through the cluster, server after server.
@@ -411,7 +412,7 @@ def _check_cluster(kinds: Sequence[GpuKind], servers: Sequence[Server], source: 
     for i, server in enumerate(servers):
         where = f"field servers[{i}]"
         if not 0 <= server.static_w < 1e6:
-            raise InputError(source, f"{where}.static_w", server.static_w, "a power of at least 0")
+            raise InputError(source, f"{where}.static_w", server.static_w, "0 to below 1e6 W")
         if not server.gpus:
             raise InputError(source, f"{where}.gpus", NoQuote("no GPUs"), "at least one")
         for kind_number in server.gpus:

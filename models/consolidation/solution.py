@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from optgap.models.errors import NoQuote
+from optgap.models.shown import Brief
 
 if TYPE_CHECKING:
     from optgap.models.consolidation.problem import ConsolidationProblem
@@ -37,8 +38,8 @@ class Clock:
     time_s: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class ConsolidationSolution:
+@dataclass(frozen=True, slots=True, repr=False)
+class ConsolidationSolution(Brief):
     """Where everything runs and at which clocks, in order of time."""
 
     assignments: tuple[Assignment, ...]

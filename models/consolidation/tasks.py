@@ -60,13 +60,13 @@ class Task:
 
         validate_series(self.util_percent, source, f"{where}, util_percent")
         if not 0 <= self.memory_gb < 1e6:
-            raise fail("memory_gb", self.memory_gb, "a size in GB of at least 0")
+            raise fail("memory_gb", self.memory_gb, "0 to below 1e6 GB")
         if isinstance(self.gpus, bool) or not isinstance(self.gpus, int) or self.gpus < 1:
             raise fail("gpus", self.gpus, "an integer of at least 1")
         if not 1 <= self.kappa < 1e6:
-            raise fail("kappa", self.kappa, "a tolerance of at least 1")
+            raise fail("kappa", self.kappa, "a tolerance of at least 1, below 1e6")
         if not 0 <= self.submit_s < 1e12:
-            raise fail("submit_s", self.submit_s, "a time in s of at least 0")
+            raise fail("submit_s", self.submit_s, "0 to below 1e12 s")
         if not SHORTEST_S <= self.duration_s < 1e12:
             raise fail("duration_s", self.duration_s, f"a time of at least {SHORTEST_S:g} s")
         if self.beta is not None and not 0 <= self.beta <= 10:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -85,7 +86,7 @@ def _of_fit(problem: CoschedulingProblem, fit: FittedParameters, seed: int) -> C
         numa=problem.numa,
         idle_w=problem.idle_w,
         goal=problem.objective.goal,
-        name=f"{len(problem)} jobs of {fit.source}, seed {seed}",
+        name=f"{len(problem)} jobs of {os.path.basename(fit.source)}, seed {seed}",
         origin=f"measured: {fit.document.get('source', fit.source)}",
         releases=problem.releases or None,
         source=fit.source,

@@ -20,6 +20,7 @@ from optgap.models.coscheduling.problem import (
     Mode,
 )
 from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.performance.measured import ECOSCHED, H100_DRAM, Scaling, h100_runtime
 from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
@@ -33,6 +34,13 @@ PRESETS = entries(
         "synthetic",
         "optgap.models.coscheduling.presets:synthetic",
         "a synthetic pool of 17 applications (size = jobs, 17) on one node",
+        params={"size": 17, **NODE_PARAMS, "between_s": 0.0},
+        deterministic=False,
+    ),
+    Entry(
+        "measured",
+        "optgap.models.coscheduling.presets:measured",
+        "jobs of 13 applications (size = jobs, 17) from fits of EcoSched's H100 profiles and DRAM",
         params={"size": 17, **NODE_PARAMS, "between_s": 0.0},
         deterministic=False,
     ),
@@ -119,6 +127,60 @@ def synthetic(
         origin="synthetic",
         releases=np.round(np.cumsum(gaps) - gaps[0], 2).tolist(),
     )
+
+
+def measured(
+    *,
+    seed: int,
+    size: int = 17,
+    gpus: int = 4,
+    numa: int = 2,
+    idle_w: float = 70.0,
+    goal: Goal = "energy",
+    tau: float | None = None,
+    between_s: float = 0.0,
+) -> CoschedulingProblem:
+    """Applications on 1 to 4 GPUs whose times, powers and DRAM activity follow what was measured.
+
+    Policies decide on run times fitted to DRAM activity, the referee counts T_g; both are fits of
+    EcoSched's H100 profiles. Parameters as for `synthetic`.
+
+    Raises
+    ------
+    InputError: as for `synthetic`.
+    """
+    if not 0 <= between_s < 1e9:
+        raise InputError("between_s", "", between_s, "a time in s of at least 0")
+    if not 1 <= size <= MOST_JOBS:
+        raise InputError("size", "", size, f"1 to {MOST_JOBS} jobs")
+    rng = np.random.default_rng(seed)
+    apps = [
+        Application(name, tuple(_scaled(item, g) for g in range(1, min(gpus, 4) + 1)))
+        for name, item in H100_DRAM.items()
+    ]
+    queue: list[int] = []
+    while len(queue) < size:
+        queue += rng.permutation(len(apps)).tolist()
+    gaps = rng.exponential(between_s, size) if between_s else np.zeros(size)
+    made = CoschedulingProblem.of(
+        within(apps, tau),
+        queue[:size],
+        gpus=gpus,
+        numa=numa,
+        idle_w=idle_w,
+        goal=goal,
+        name=f"measured, {size} jobs, seed {seed}",
+        origin=f"fits of public measurements: {ECOSCHED}; queue synthetic",
+        releases=np.round(np.cumsum(gaps) - gaps[0], 2).tolist(),
+    )
+    return refit(made, [h100_runtime()])
+
+
+def _scaled(item: Scaling, g: int) -> Mode:
+    """One GPU count of a measured application."""
+    (single, share, loss), (x, m), (watts, fall) = item.time, item.signal, item.power
+    time = single * (1 - share + share / g + loss * (g - 1))
+    return Mode(g, round(time, 3), round(watts - fall * (g - 1), 2), round(x * g**m, 5))
 
 
 def synthetic_25(

@@ -16,6 +16,7 @@ from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
+from optgap.models.shown import Shown
 from optgap.models.times import SHORTEST_S, shown
 
 SCHEMA = "optgap.coscheduling.problem/1"
@@ -97,8 +98,8 @@ class Application:
         return min(self.modes, key=lambda mode: (mode.runtime_s, mode.gpu_count))
 
 
-@dataclass(frozen=True, eq=False)
-class CoschedulingProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class CoschedulingProblem(Shown):
     """Jobs that wait for one node and run on it, each once, without interruption.
 
     Parameters
@@ -366,7 +367,7 @@ def _releases(times: Sequence[float] | None, jobs: int, source: str) -> tuple[fl
         raise InputError(source, "field release_s", NoQuote(f"{len(times)} times"), f"{jobs}")
     for k, time in enumerate(times):
         if not 0 <= time < 1e12:
-            raise InputError(source, f"field release_s[{k}]", time, "a time in s of at least 0")
+            raise InputError(source, f"field release_s[{k}]", time, "0 to below 1e12 s")
     return tuple(map(float, times)) if any(times) else ()
 
 
@@ -382,7 +383,8 @@ def _fitting(app: Application, gpus: int, source: str, k: int) -> Application:
             expected = f"a time of at least {SHORTEST_S:g} s"
             raise InputError(source, f"{where}, runtime_s", mode.runtime_s, expected)
         if not 0 < mode.power_per_gpu_w < 1e12:
-            raise InputError(source, f"{where}, power", mode.power_per_gpu_w, "a positive number")
+            given = mode.power_per_gpu_w
+            raise InputError(source, f"{where}, power", given, "above 0, below 1e12 W")
         if mode.dram_util_sum is not None and not 0 <= mode.dram_util_sum < math.inf:
             shown = mode.dram_util_sum
             raise InputError(source, f"{where}, dram_util_sum", shown, "a number of at least 0")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from optgap.models.errors import NoQuote
+from optgap.models.shown import Brief
 
 if TYPE_CHECKING:
     from optgap.models.coscheduling.problem import CoschedulingProblem
@@ -40,8 +41,8 @@ class Run:
         return len(self.gpu_index)
 
 
-@dataclass(frozen=True, slots=True)
-class CoschedulingSolution:
+@dataclass(frozen=True, slots=True, repr=False)
+class CoschedulingSolution(Brief):
     """A schedule: one run per job, in order of start.
 
     Parameters

@@ -3,13 +3,8 @@
 "The paper" is that of PowerFlow, an energy-aware scheduler for GPU clusters.
 """
 
-from optgap.models.elastic.problem import (
-    ElasticObjective,
-    ElasticProblem,
-    JobClass,
-    Jobs,
-    Overhead,
-)
+from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
+from optgap.models.elastic.problem import ElasticObjective, ElasticProblem
 from optgap.models.elastic.solution import ElasticSolution, Kind
 
 __all__ = [

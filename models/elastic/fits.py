@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optgap.models.elastic.problem import ElasticProblem, Floats, JobClass, Jobs
+from optgap.models.elastic.arrays import Floats
+from optgap.models.elastic.jobs import JobClass, Jobs
+from optgap.models.elastic.problem import ElasticProblem
 from optgap.models.elastic.tables import Trained, counts_up_to, job_class
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.fitted import (

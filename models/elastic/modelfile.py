@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.fits import Fitted, Maker, together
-from optgap.models.elastic.problem import Floats, JobClass
+from optgap.models.elastic.jobs import JobClass
 from optgap.models.elastic.tables import Trained, job_class
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, load_json

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.models.elastic.problem import Floats, JobClass
+from optgap.models.elastic.arrays import Floats
+from optgap.models.elastic.jobs import JobClass
 from optgap.models.elastic.tables import Trained, job_class
 from optgap.models.errors import InputError, one_of
 from optgap.models.performance.energy import EnergyModel
+from optgap.models.performance.measured import A100_ITERATIONS
 from optgap.models.performance.throughput import ThroughputModel
 
 KNEE = 0.873
@@ -68,33 +70,7 @@ def board_of(pool: str) -> Board:
 
 Terms = Mapping[str, float]
 
-A100: Mapping[str, Terms] = {
-    "bert": {
-        "a_io_s": 0.00066495, "b_io_s": 8.00368e-05, "a_grad_s": 0.0501748,
-        "b_grad_s": 0.00172338, "theta_local_s": 0.0838289, "B_local_s": 0.000249041,
-        "theta_node_s": 0.0821568, "B_node_s": 0.000381199, "gamma1": 1.0, "gamma2": 5.10488,
-    },
-    "deepspeech2": {
-        "a_io_s": 0.0523068, "b_io_s": 0.000836685, "a_grad_s": 0.0446621,
-        "b_grad_s": 0.00893867, "theta_local_s": 0.0754688, "theta_node_s": 0.0754688,
-        "B_node_s": 0.000796531, "gamma1": 3.26119, "gamma2": 5.5504,
-    },
-    "inception3": {
-        "a_io_s": 0.0493522, "b_io_s": 8.3075e-05, "a_grad_s": 0.0214527,
-        "b_grad_s": 0.00288837, "theta_local_s": 0.00656204, "B_local_s": 0.00104073,
-        "theta_node_s": 0.014594, "B_node_s": 0.000200799, "gamma1": 3.2539, "gamma2": 1.0,
-    },
-    "resnet50": {
-        "a_io_s": 0.0176514, "b_io_s": 0.000178923, "a_grad_s": 0.00872493,
-        "b_grad_s": 0.00211256, "theta_local_s": 0.00928904, "B_local_s": 0.00130923,
-        "theta_node_s": 0.020286, "B_node_s": 0.000133793, "gamma1": 10.0, "gamma2": 1.0,
-    },
-    "vgg16": {
-        "a_io_s": 0.00448754, "b_io_s": 0.000174363, "a_grad_s": 0.0093149,
-        "b_grad_s": 0.00291184, "theta_local_s": 0.00588308, "B_local_s": 0.00099759,
-        "theta_node_s": 0.0136203, "B_node_s": 0.00012243, "gamma1": 1.71203, "gamma2": 1.0,
-    },
-}  # fmt: skip
+A100: Mapping[str, Terms] = A100_ITERATIONS
 """Fitted to ElasticFlow's throughputs_A100 (Gu et al., ASPLOS 2023; MAPE 0.9 to 2.6 %)."""
 
 T4: Mapping[str, Terms] = {

@@ -10,17 +10,12 @@ from typing import Any
 import numpy as np
 
 from optgap.models.elastic import pools, workload
+from optgap.models.elastic.arrays import Floats
+from optgap.models.elastic.checks import MOST_JOBS
 from optgap.models.elastic.fits import Maker, noted
+from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
 from optgap.models.elastic.modelfile import ModelFile, read_models
-from optgap.models.elastic.problem import (
-    MOST_JOBS,
-    Cap,
-    ElasticProblem,
-    Floats,
-    JobClass,
-    Jobs,
-    Overhead,
-)
+from optgap.models.elastic.problem import Cap, ElasticProblem
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
@@ -47,6 +42,22 @@ PRESETS = entries(
             "scale": 0.5,
             "requested": 0,
             **LIMITS,
+        },
+        deterministic=False,
+    ),
+    Entry(
+        "measured",
+        "optgap.models.elastic.measured:measured",
+        "small on fits alone: iterations timed on A100, power and run time over a GV100's clock",
+        params={
+            "size": 48,
+            "gpus": 32,
+            "gpus_per_node": 8,
+            "hours": 2.0,
+            "scale": 0.5,
+            "requested": 0,
+            "eta": 0.6,
+            "restarts": True,
         },
         deterministic=False,
     ),
@@ -330,7 +341,7 @@ def _from_jobs(
         np.array(requested, dtype=np.int64),
     )
     name = os.path.splitext(os.path.basename(os.fspath(path)))[0]
-    read = [models] if isinstance(models, (str, os.PathLike)) else models or []
+    read = models if isinstance(models, list) else [models]
     paths = [path, *(m for m in read if isinstance(m, (str, os.PathLike)))]
     origin = ", ".join(os.path.basename(os.fspath(x)) for x in paths)
     problem = _problem(classes, jobs, p, name, origin, clocks, notes, str(paths[-1]))

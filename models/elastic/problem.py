@@ -9,8 +9,19 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
+from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.checks import (
+    LARGEST,
+    check_cluster,
+    check_lengths,
+    check_limit,
+    class_of,
+    clocks_of,
+    jobs_of,
+)
+from optgap.models.elastic.document import arguments, document
+from optgap.models.elastic.jobs import JobClass, Jobs, Overhead
 from optgap.models.elastic.solution import ElasticSolution
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
@@ -18,17 +29,11 @@ from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
-from optgap.models.times import SHORTEST_S
+from optgap.models.shown import Shown
 
-SCHEMA = "optgap.elastic.problem/1"
-MOST_GPUS = 1 << 16
-MOST_JOBS = 200_000
-LARGEST = 1e15
 POWER_SLACK = 1e-6
 """Relative: so little above the limit keeps it, for policies, bounds and the referee alike."""
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Cap = Literal["power", "energy", "none"]
 
 
@@ -42,96 +47,8 @@ class ElasticObjective:
         return Objective("mean_jct", "s")
 
 
-@dataclass(frozen=True, eq=False)
-class JobClass:
-    """A model trained with a global batch, on every GPU count and clock it may have.
-
-    Parameters
-    ----------
-    model, batch: what is trained; the batch is global, in samples.
-    counts: (K,) n, GPU counts that it may run on, ascending.
-    time_s: (K, F) T_iter, s per iteration.
-    power_w: (K, F) mean power of all n GPUs together, E_iter/T_iter, W.
-    """
-
-    model: str
-    batch: int
-    counts: tuple[int, ...]
-    time_s: Floats
-    power_w: Floats
-
-    @property
-    def label(self) -> str:
-        """As tables call it."""
-        return f"{self.model}/{self.batch}"
-
-
-@dataclass(frozen=True, slots=True)
-class Overhead:
-    """Seconds without progress when a job starts, resumes, changes its GPU count or moves.
-
-    base_s + per_doubling_s·(1 + log2 n), and forced_s more where a job of unchanged size is
-    moved. The GPUs are held and draw idle power meanwhile. The defaults are those of the
-    ElasticFlow simulator below 256 GPUs.
-    """
-
-    base_s: float = 2.0
-    per_doubling_s: float = 2.0
-    forced_s: float = 27.0
-
-    @classmethod
-    def of_cluster(cls, gpus: int) -> Overhead:
-        """The ElasticFlow simulator's numbers for a cluster of this size."""
-        return cls(7.0, 2.0, 47.0) if gpus >= 256 else cls()
-
-    def seconds(self, gpus: int, moved: bool = False) -> float:
-        """What one start on n GPUs takes, s."""
-        start = self.base_s + self.per_doubling_s * (1.0 + math.log2(gpus))
-        if not self.base_s and not self.per_doubling_s:
-            start = 0.0
-        return start + (self.forced_s if moved else 0.0)
-
-    @property
-    def free(self) -> bool:
-        """Whether nothing of it costs anything."""
-        return not (self.base_s or self.per_doubling_s or self.forced_s)
-
-
-@dataclass(frozen=True, eq=False)
-class Jobs:
-    """Jobs in order of submission.
-
-    Parameters
-    ----------
-    names: (J,) as users know them.
-    submit_s: (J,) when they are known to the scheduler, ascending.
-    of_class: (J,) index into the problem's classes.
-    iterations: (J,) all there is to do.
-    requested: (J,) GPUs that the user asked for: what schedulers that are not elastic give.
-    """
-
-    names: tuple[str, ...]
-    submit_s: Floats
-    of_class: Ints
-    iterations: Floats
-    requested: Ints
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def only(self, chosen: Ints) -> Jobs:
-        """Those of these numbers."""
-        return Jobs(
-            tuple(self.names[k] for k in chosen),
-            self.submit_s[chosen],
-            self.of_class[chosen],
-            self.iterations[chosen],
-            self.requested[chosen],
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class ElasticProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class ElasticProblem(Shown):
     """Jobs that arrive over time on a cluster of equal nodes with a power limit.
 
     Parameters
@@ -199,15 +116,15 @@ class ElasticProblem:
             power that is not positive the class, the GPU count and the clock; for a job that may
             be done in less than `SHORTEST_S`; and for a limit under which some job can never run.
         """
-        _cluster(source, gpus, gpus_per_node)
-        clocks = _clocks(source, frequencies_mhz)
+        check_cluster(source, gpus, gpus_per_node)
+        clocks = clocks_of(source, frequencies_mhz)
         if not isinstance(eta, (int, float)) or not 0 <= eta <= 1:
             raise InputError(source, "field eta", eta, "a number from 0 to 1")
         if cap not in get_args(Cap):
             raise InputError(source, "field cap", cap, one_of(get_args(Cap)))
         if not classes:
             raise InputError(source, "field classes", NoQuote("nothing"), "at least one")
-        kept = tuple(_class(source, k, c, gpus, clocks) for k, c in enumerate(classes))
+        kept = tuple(class_of(source, k, c, gpus, clocks) for k, c in enumerate(classes))
         if p_max_w is None:
             p_max_w = float(np.mean([c.power_w[0, -1] / c.counts[0] for c in kept]))
         if idle_w is None:
@@ -218,13 +135,13 @@ class ElasticProblem:
             ("energy_budget_j", energy_budget_j, 1e-9 if cap == "energy" else 0.0),
         ):
             if not least <= value < LARGEST:
-                raise InputError(source, f"field {key}", value, "a positive number")
-        ordered, more = _jobs(source, jobs, kept)
+                raise InputError(source, f"field {key}", value, "a positive number, below 1e15")
+        ordered, more = jobs_of(source, jobs, kept)
         overhead = Overhead.of_cluster(gpus) if overhead is None else overhead
         for key in ("base_s", "per_doubling_s", "forced_s"):
             value = getattr(overhead, key)
             if not 0 <= value < LARGEST:
-                raise InputError(source, f"field overhead.{key}", value, "seconds, at least 0")
+                raise InputError(source, f"field overhead.{key}", value, "0 to below 1e15 s")
         problem = cls(
             gpus,
             gpus_per_node,
@@ -241,8 +158,8 @@ class ElasticProblem:
             origin,
             tuple(notes) + more,
         )
-        _last(source, problem)
-        _can_run(source, problem)
+        check_lengths(source, problem)
+        check_limit(source, problem)
         return problem
 
     # -- what methods and policies ask for ------------------------------------------------
@@ -388,45 +305,7 @@ class ElasticProblem:
 
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.elastic.problem/1``."""
-        jobs = self.jobs
-        return {
-            "schema": SCHEMA,
-            "family": self.family,
-            "name": self.name,
-            "origin": self.origin,
-            "notes": list(self.notes),
-            "gpus": self.gpus,
-            "gpus_per_node": self.gpus_per_node,
-            "frequencies_mhz": self.frequencies_mhz.tolist(),
-            "eta": self.eta,
-            "p_max_w": self.p_max_w,
-            "idle_w": self.idle_w,
-            "cap": self.cap,
-            "energy_budget_j": self.energy_budget_j,
-            "overhead": {
-                "base_s": self.overhead.base_s,
-                "per_doubling_s": self.overhead.per_doubling_s,
-                "forced_s": self.overhead.forced_s,
-            },
-            "classes": [
-                {
-                    "model": c.model,
-                    "batch": c.batch,
-                    "counts": list(c.counts),
-                    "time_s": c.time_s.tolist(),
-                    "power_w": c.power_w.tolist(),
-                }
-                for c in self.classes
-            ],
-            "jobs": {
-                "name": list(jobs.names),
-                "submit_s": jobs.submit_s.tolist(),
-                "class": jobs.of_class.tolist(),
-                "iterations": jobs.iterations.tolist(),
-                "gpus": jobs.requested.tolist(),
-            },
-            **saved.written(self.fits),
-        }
+        return document(self)
 
     @classmethod
     def from_json(cls, fields: Fields) -> ElasticProblem:
@@ -436,180 +315,4 @@ class ElasticProblem:
         ------
         InputError: naming the field that is missing or not what it should be.
         """
-        fields.schema(SCHEMA)
-        clocks = fields.numbers("frequencies_mhz")
-        classes = [_class_from_json(item, len(clocks)) for item in fields.objects("classes")]
-        item = fields.object("jobs")
-        names = tuple(item.texts("name"))
-        columns: dict[str, list[Any]] = {
-            "submit_s": item.numbers("submit_s"),
-            "class": item.integers("class"),
-            "iterations": item.numbers("iterations"),
-            "gpus": item.integers("gpus"),
-        }
-        for key, values in columns.items():
-            if len(values) != len(names):
-                raise item.fail(key, NoQuote(f"{len(values)} entries"), f"{len(names)}, as in name")
-        over = fields.object("overhead")
-        problem = cls.of(
-            classes,
-            Jobs(
-                names,
-                np.array(columns["submit_s"], dtype=np.float64),
-                np.array(columns["class"], dtype=np.int64),
-                np.array(columns["iterations"], dtype=np.float64),
-                np.array(columns["gpus"], dtype=np.int64),
-            ),
-            clocks,
-            gpus=fields.integer("gpus"),
-            gpus_per_node=fields.integer("gpus_per_node"),
-            eta=fields.number("eta"),
-            p_max_w=fields.number("p_max_w"),
-            idle_w=fields.number("idle_w"),
-            cap=fields.text("cap", "power"),  # type: ignore[arg-type]  # checked
-            energy_budget_j=fields.number("energy_budget_j", default=0.0),
-            overhead=Overhead(
-                over.number("base_s"), over.number("per_doubling_s"), over.number("forced_s")
-            ),
-            name=fields.text("name", "elastic"),
-            origin=fields.text("origin", ""),
-            notes=fields.texts("notes") if "notes" in fields.document else (),
-            source=fields.source,
-        )
-        return replace(problem, fits=saved.restored(fields))
-
-
-# -- the door -----------------------------------------------------------------------------
-
-
-def power_of_two(value: int) -> bool:
-    """Whether `value` is 1, 2, 4, …"""
-    return value > 0 and value & (value - 1) == 0
-
-
-def _cluster(source: str, gpus: int, per_node: int) -> None:
-    for name, value in (("gpus", gpus), ("gpus_per_node", per_node)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_GPUS:
-            raise InputError(source, f"field {name}", value, f"an integer from 1 to {MOST_GPUS}")
-    if not power_of_two(per_node):
-        raise InputError(source, "field gpus_per_node", per_node, "a power of two")
-    if gpus % per_node:
-        raise InputError(source, "field gpus", gpus, f"a multiple of gpus_per_node = {per_node}")
-
-
-def _clocks(source: str, values: Sequence[float]) -> Floats:
-    clocks = np.array(values, dtype=np.float64)
-    rising = clocks.ndim == 1 and len(clocks) and np.isfinite(clocks).all() and clocks[0] > 0
-    if not rising or (np.diff(clocks) <= 0).any() or clocks[-1] >= LARGEST:
-        raise InputError(source, "field frequencies_mhz", list(values), "positive, ascending MHz")
-    clocks.flags.writeable = False
-    return clocks
-
-
-def _class(source: str, k: int, item: JobClass, gpus: int, clocks: Floats) -> JobClass:
-    """The class without counts above G; every entry must be a positive time and power."""
-    where = f"field classes[{k}] ({item.label})"
-    if not item.counts or list(item.counts) != sorted(set(item.counts)) or item.counts[0] < 1:
-        raise InputError(source, f"{where}, counts", list(item.counts), "ascending GPU counts")
-    for n in item.counts:
-        if not power_of_two(n):
-            raise InputError(source, f"{where}, counts", n, "a power of two")
-    shape = (len(item.counts), len(clocks))
-    for name, unit in (("time_s", "s"), ("power_w", "W")):
-        table = np.asarray(getattr(item, name), dtype=np.float64)
-        if table.shape != shape:
-            found = NoQuote(f"shape {table.shape}")
-            raise InputError(source, f"{where}, {name}", found, f"shape {shape}, counts × clocks")
-        with np.errstate(invalid="ignore"):
-            bad = ~((table > 1e-12) & (table < LARGEST))
-        if bad.any():
-            i, j = np.argwhere(bad)[0]
-            place = f"{where}, {name} at {item.counts[i]} GPUs, {clocks[j]:g} MHz"
-            raise InputError(source, place, float(table[i, j]), f"a positive number of {unit}")
-    keep = [i for i, n in enumerate(item.counts) if n <= gpus and n <= item.batch]
-    if not keep:
-        found = NoQuote(f"at least {item.counts[0]} GPUs, batch {item.batch}")
-        raise InputError(source, where, found, f"a count that {gpus} GPUs and the batch allow")
-    return JobClass(
-        item.model,
-        item.batch,
-        tuple(item.counts[i] for i in keep),
-        np.asarray(item.time_s, dtype=np.float64)[keep],
-        np.asarray(item.power_w, dtype=np.float64)[keep],
-    )
-
-
-def _class_from_json(item: Fields, clocks: int) -> JobClass:
-    counts = item.integers("counts", minimum=1)
-    tables = {}
-    for name in ("time_s", "power_w"):
-        rows = item.array(name)
-        if len(rows) != len(counts) or any(
-            not isinstance(row, list)
-            or len(row) != clocks
-            or any(type(x) not in (int, float) for x in row)
-            for row in rows
-        ):
-            raise item.fail(name, NoQuote("other rows"), f"{len(counts)} rows of {clocks} numbers")
-        tables[name] = np.array(rows, dtype=np.float64).reshape(len(counts), clocks)
-    return JobClass(
-        item.text("model"),
-        item.integer("batch", minimum=1),
-        tuple(counts),
-        tables["time_s"],
-        tables["power_w"],
-    )
-
-
-def _jobs(source: str, jobs: Jobs, classes: tuple[JobClass, ...]) -> tuple[Jobs, tuple[str, ...]]:
-    """The jobs in order of submission, and what was changed."""
-    if not 0 < len(jobs) <= MOST_JOBS:
-        found = NoQuote(f"{len(jobs) or 'no'} jobs")
-        raise InputError(source, "field jobs", found, f"1 to {MOST_JOBS} jobs")
-    if len(set(jobs.names)) != len(jobs):
-        twice = next(n for k, n in enumerate(jobs.names) if n in jobs.names[:k])
-        raise InputError(source, "field jobs.name", twice, "a name of its own for each job")
-    tests = (
-        ("submit_s", (jobs.submit_s >= 0) & (jobs.submit_s < LARGEST), "seconds, at least 0"),
-        ("iterations", (jobs.iterations > 0) & (jobs.iterations < LARGEST), "a positive number"),
-        ("class", (jobs.of_class >= 0) & (jobs.of_class < len(classes)), "one of the classes"),
-    )
-    for key, good, expected in tests:
-        if not good.all():
-            k = int(np.argmin(good))
-            found = {"submit_s": jobs.submit_s, "iterations": jobs.iterations}.get(
-                key, jobs.of_class
-            )[k]
-            raise InputError(source, f"field jobs.{key}[{k}]", found.item(), expected)
-    for k, (c, n) in enumerate(zip(jobs.of_class, jobs.requested, strict=True)):
-        if int(n) not in classes[c].counts:
-            allowed = ", ".join(map(str, classes[c].counts))
-            where = f"field jobs.gpus[{k}] ({jobs.names[k]}, {classes[c].label})"
-            raise InputError(source, where, int(n), f"one of {allowed}")
-    if (np.diff(jobs.submit_s) >= 0).all():
-        return jobs, ()
-    order = np.argsort(jobs.submit_s, kind="stable")
-    return jobs.only(order), ("jobs were not in order of submission; sorted",)
-
-
-def _last(source: str, problem: ElasticProblem) -> None:
-    """Raise InputError for a job that may be done sooner than times can be told apart."""
-    for j in np.flatnonzero(problem.least_jct_s < SHORTEST_S)[:1].tolist():
-        found = NoQuote(f"{problem.least_jct_s[j]:g} s of work at its fastest")
-        where = f"job {problem.jobs.names[j]}, iterations"
-        raise InputError(source, where, found, f"at least {SHORTEST_S:g} s")
-
-
-def _can_run(source: str, problem: ElasticProblem) -> None:
-    """Raise InputError for a power limit under which some class can never run."""
-    watts = np.where(np.isfinite(problem.time_s), problem.power_w, np.inf)
-    # a restart holds the GPUs at idle power, which no clock of the job's own may undercut
-    idle = problem.idle_w * problem.counts[None, :, None]
-    least = np.maximum(watts, idle).min(axis=(1, 2))
-    for c in np.unique(problem.jobs.of_class):
-        if least[c] > problem.power_allowed_w:
-            found = NoQuote(f"{problem.power_limit_w:.12g} W (η = {problem.eta:g})")
-            label = problem.classes[c].label
-            where = f"power limit for {label}"
-            needed = f"at least {least[c]:.12g} W, what it needs to run"
-            raise InputError(source, where, found, needed)
+        return replace(cls.of(**arguments(fields)), fits=saved.restored(fields))

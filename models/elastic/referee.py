@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from optgap.models.elastic.problem import POWER_SLACK, ElasticProblem, Floats, Ints
+from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.problem import POWER_SLACK, ElasticProblem
 from optgap.models.elastic.solution import ElasticSolution, Kind
 from optgap.models.result import Evaluation, Violation
 from optgap.models.times import ROUNDING, freed_s, shown, slack_s

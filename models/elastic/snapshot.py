@@ -1,29 +1,18 @@
-"""The decision at one event, exactly: a multiple-choice knapsack with two capacities (Eq. 18-19).
+"""The decision at one event: which jobs run now, on how many GPUs and at which clock (Eq. 18-19).
 
-Each active job takes one configuration (n, f) or waits; GPUs and power are limited; the sum of
-remaining times is minimal. Lagrangian prices λ (s per GPU) and μ (s per W) bound it, reduced
-costs fix most jobs, and dynamic programming over the Pareto-optimal (GPUs, power, cost) states
-of the others proves the optimum (`knapsack`). No solver is needed.
+A multiple-choice knapsack with two capacities, GPUs and power. Solved in `optgap.solvers.elastic`.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.models.compiled import interpreted
-from optgap.models.elastic import knapsack
-from optgap.models.elastic.problem import ElasticProblem, Floats, Ints
-
-MOST_STATES = 400_000
-FEW_STATES = 150
-"""Kept at a time while no good choice is known: the most promising."""
-FIRST_ROOM = 1e-7
-"""The least room of a first round, relative to the bound."""
-GROWTH = 2.0
-"""Of the room from one round to the next."""
+from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.problem import ElasticProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +61,11 @@ class Choices:
             np.array(columns[4], dtype=np.int64),
         )
 
+    def configurations(self, chosen: Ints) -> tuple[Ints, Ints]:
+        """(A,) count and clock indices of a choice, −1 and 0 for jobs that wait."""
+        runs = chosen >= 0
+        return np.where(runs, self.count[chosen], -1), np.where(runs, self.clock[chosen], 0)
+
 
 def undominated(*criteria: Floats) -> Ints:
     """Indices of rows that no other row is at most in every criterion; the first of equals."""
@@ -102,6 +96,20 @@ class Snapshot:
     gpus: int
     limit_w: float
     wait_s: float
+
+    @classmethod
+    def of(
+        cls,
+        choices: Choices,
+        problem: ElasticProblem,
+        of_class: Ints,
+        remaining: Floats,
+        limit_w: float,
+    ) -> Snapshot:
+        """All the problem's GPUs for these jobs; those that wait count for the `horizon`."""
+        wait = horizon(problem, of_class, remaining)
+        limit = limit_w if math.isfinite(limit_w) else math.inf
+        return cls(choices, of_class, remaining, problem.gpus, limit, wait)
 
     def objective(self, chosen: Ints) -> float:
         """Σ remaining time of a choice (index into the choices, −1 to wait), s."""
@@ -144,6 +152,10 @@ class Solved:
         return (self.objective - self.bound) / self.bound if self.bound > 0 else 0.0
 
 
+Solve = Callable[[Snapshot, float, int], Solved]
+"""The optimum to a relative gap, with so many states at the most."""
+
+
 def horizon(problem: ElasticProblem, of_class: Ints, remaining: Floats) -> float:
     """H: twice the longest that any of these jobs could take on any configuration, s.
 
@@ -151,84 +163,3 @@ def horizon(problem: ElasticProblem, of_class: Ints, remaining: Floats) -> float
     """
     slowest = np.where(np.isfinite(problem.time_s), problem.time_s, 0.0).max(axis=(1, 2))
     return 2 * float((remaining * slowest[of_class]).max())
-
-
-@interpreted(False)
-def solve(snapshot: Snapshot, gap: float = 1e-9, most_states: int = MOST_STATES) -> Solved:
-    """The optimum with proof, up to a relative gap."""
-    return _Search(snapshot, gap, most_states).run()
-
-
-class _Search:
-    """The state of `solve`: the best choice so far, and what is proven."""
-
-    def __init__(self, snapshot: Snapshot, gap: float, most_states: int) -> None:
-        c = snapshot.choices
-        self.snapshot, self.gap, self.most_states = snapshot, gap, most_states
-        self.jobs = (snapshot.of_class, snapshot.remaining, c.first, c.time_s, c.gpus, c.watts)
-        self.there = (snapshot.gpus, min(snapshot.limit_w, knapsack.NO_LIMIT), snapshot.wait_s)
-        self.prices, start, self.best, value = knapsack.best_prices(*self.jobs, *self.there, gap)
-        self.value = math.inf
-        if math.isfinite(value):
-            knapsack.improve(*self.jobs, self.best, *self.there)
-            self.value = snapshot.objective(self.best)
-        paid = float(self.prices[0]) * self.there[0] + float(self.prices[1]) * self.there[1]
-        self.start = start - 1e-12 * (abs(start) + paid)
-        self.bound = self.start
-        self.states = 0
-
-    def run(self) -> Solved:
-        """Rounds of growing room that keep few states, then one with all."""
-        if self.closed:
-            return self.solved(True)
-        all_prices = np.vstack([self.prices, knapsack.other_prices(*self.prices)])
-        least = knapsack.least_costs(*self.jobs, all_prices, self.snapshot.wait_s)
-        size = max(abs(self.start), 1e-9)
-        room = 1e-4 * size
-        if math.isfinite(self.value):
-            room = max((self.value - self.start) / 1024, FIRST_ROOM * size)
-        narrow = True
-        while True:
-            found, complete = self.round(all_prices, least, room, narrow)
-            if self.closed or (found and complete):
-                return self.solved(True)
-            if not narrow:  # all states do not fit, or there is no choice at all
-                return self.solved(complete)
-            room *= GROWTH
-            known = self.value * (1 - self.gap / 4) - self.start
-            if found or room >= known:
-                narrow, room = False, known
-            elif room > 1e3 * (size + 1.0):
-                narrow = False
-
-    def round(self, prices: Floats, least: Floats, room: float, narrow: bool) -> tuple[bool, bool]:
-        """One dynamic program: whether it found a choice, and whether it looked at all."""
-        size = len(self.snapshot.remaining)
-        slack = self.gap * abs(self.start) / (4 * size)
-        chosen, found, complete, wide = knapsack.core(
-            *self.jobs, prices, least, self.start, room, slack, *self.there,
-            FEW_STATES if narrow else self.most_states, narrow,
-        )  # fmt: skip
-        self.states = max(self.states, wide)
-        if found:
-            value = self.snapshot.objective(chosen)
-            if value < self.value:
-                self.best, self.value = chosen, value
-        if complete:
-            reached = min(self.start + room, self.value) if found else self.start + room
-            self.bound = max(self.bound, reached - size * slack - 1e-12 * abs(reached))
-        return found, complete
-
-    @property
-    def closed(self) -> bool:
-        """Whether the best choice is proven up to the gap."""
-        known = math.isfinite(self.value)
-        return known and self.value - self.bound <= self.gap * abs(self.value)
-
-    def solved(self, proven: bool) -> Solved:
-        """What is known."""
-        pair = (float(self.prices[0]), float(self.prices[1]))
-        if not math.isfinite(self.value):
-            bound = math.inf if proven else self.bound
-            return Solved(None, math.inf, bound, proven, self.states, pair)
-        return Solved(self.best, self.value, min(self.bound, self.value), proven, self.states, pair)

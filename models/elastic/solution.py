@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optgap.models.errors import NoQuote, one_of
+from optgap.models.shown import Brief
 
 if TYPE_CHECKING:
     from optgap.models.elastic.problem import ElasticProblem
@@ -32,8 +33,8 @@ class Kind(IntEnum):
     """The same on one GPU outside the cluster, before the job may run, without progress."""
 
 
-@dataclass(frozen=True, eq=False)
-class ElasticSolution:
+@dataclass(frozen=True, eq=False, repr=False)
+class ElasticSolution(Brief):
     """Segments by (start, job); a job is done when its iterations are.
 
     Parameters

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.models.elastic.problem import Floats, JobClass
+from optgap.models.elastic.arrays import Floats
+from optgap.models.elastic.jobs import JobClass
 from optgap.models.performance.energy import EnergyModel
 from optgap.models.performance.throughput import ThroughputModel
 

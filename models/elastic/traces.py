@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.models.elastic.problem import JobClass, Jobs
+from optgap.models.elastic.jobs import JobClass, Jobs
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.tables import DATE, Column, Date, read_header, read_table
 

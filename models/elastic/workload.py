@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from optgap.models.elastic.problem import JobClass, Jobs
+from optgap.models.elastic.jobs import JobClass, Jobs
 
 MEDIAN_S = 23 * 60.0
 P90_S = 4.5 * 3600.0

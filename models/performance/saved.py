@@ -10,14 +10,18 @@ from typing import Any
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, finite, load_json
 from optgap.models.quantities import warn
+from optgap.models.shown import Brief
 
 SCHEMA = "optgap.fit/1"
+LEVELS = "device-power"
+"""Two levels: what lies between them is no error of theirs."""
+FILES = (".csv", ".gz", ".json")
 SHOWN = 3
 """Files that one line names."""
 
 
-@dataclass(frozen=True)
-class FittedParameters:
+@dataclass(frozen=True, repr=False)
+class FittedParameters(Brief):
     """A fitted model without its fitting: the name, the settings and the values by group.
 
     The group of a fit without groups is ``""``.
@@ -85,10 +89,10 @@ class FittedParameters:
         if by:
             parts.append(f"{len(self.groups)} groups by {by}")
         for key, words in (("mape", "mean error"), ("cv_mape", "held out")):
-            if isinstance(overall.get(key), (int, float)):
+            if self.model != LEVELS and isinstance(overall.get(key), (int, float)):
                 parts.append(f"{words} {100 * overall[key]:.1f} %")
         paths = str(self.document.get("source") or self.source).split(", ")
-        names = [os.path.basename(path) for path in paths]
+        names = [os.path.basename(p) if p.endswith(FILES) else p for p in paths]
         origin = ", ".join(names) if len(names) <= SHOWN else f"{names[0]} … ({len(names)} files)"
         text = f"{self.model} fitted to {origin} ({', '.join(parts)})" if parts else self.model
         return f"{text}: {self.used}" if self.used else text

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any, get_args
 
 import numpy as np
 
 from optgap.models.errors import InputError, one_of
+from optgap.models.performance.measured import devices as measured_devices
 from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.placement.alibaba import NODE_TYPES, TASK_CLASSES
 from optgap.models.placement.cluster import Cluster
@@ -46,6 +48,13 @@ PRESETS = entries(
         deterministic=False,
     ),
     Entry(
+        "measured",
+        f"{HERE}:measured",
+        "eight nodes of H100 and V100 whose power was measured, tasks as in small (size, 40)",
+        params={"size": 40, **OBJECTIVE_PARAMS},
+        deterministic=False,
+    ),
+    Entry(
         "small",
         f"{HERE}:small",
         "eight nodes of the Alibaba types and a few of its tasks (size = tasks, 40): exact methods",
@@ -60,6 +69,12 @@ SMALL_CLUSTER = (
     ("P100", 2, 16_000, 122_880, 1),
     ("V100M16", 4, 32_000, 131_072, 1),
     ("V100M32", 4, 48_000, 376_832, 1),
+)
+MEASURED_CLUSTER = (
+    ("H100", 8, 128_000, 786_432, 2),
+    ("H100", 4, 96_000, 393_216, 2),
+    ("V100", 4, 48_000, 376_832, 3),
+    ("V100", 2, 32_000, 131_072, 1),
 )
 ORIGIN = "Alibaba cluster-trace-gpu-v2023 (counts)"
 
@@ -119,22 +134,64 @@ def small(
     ------
     InputError: for a size below 1 or a parameter out of range.
     """
+    objective = PlacementObjective(goal, alpha, watts_per_gpu)
+    name = f"small, {size} tasks, seed {seed}"
+    return _of_types(SMALL_CLUSTER, name, seed, size, None, cpu_rule, objective)
+
+
+def _of_types(
+    types: Sequence[tuple[str, int, int, int, int]],
+    name: str,
+    seed: int,
+    size: int,
+    fit: FittedParameters | None,
+    cpu_rule: CpuRule,
+    objective: PlacementObjective,
+) -> PlacementProblem:
+    """Nodes of these types, and tasks drawn from the Default workload that fit them."""
     if size < 1:
         raise InputError("size", "", size, "at least 1 task")
     arrivals, ranks = np.random.default_rng(seed).spawn(2)
-    cluster = cluster_of(SMALL_CLUSTER)
+    cluster = cluster_of(types)
     trace = _that_fit(trace_of_classes(), cluster)
     chosen = arrivals.integers(len(trace), size=size)
-    return PlacementProblem.of(
+    power = power_model(cpu_rule)
+    if fit is not None:  # so that the nodes' models have power figures
+        idle = {name: p["idle_w"] for name, p in fit.groups.items()}
+        full = {name: p["full_w"] for name, p in fit.groups.items()}
+        power = PowerModel(idle, full, power.cpu, power.cpu_rule)
+    made = PlacementProblem.of(
         cluster,
         trace.take(chosen.tolist()),
         TargetWorkload.from_tasks(trace_of_classes()),
         ranks.permutation(len(cluster)),
-        power_model(cpu_rule),
-        PlacementObjective(goal, alpha, watts_per_gpu),
-        f"small, {size} tasks, seed {seed}",
+        power,
+        objective,
+        name,
         ORIGIN,
     )
+    return made if fit is None else refit(made, [fit])
+
+
+def measured(
+    *,
+    seed: int,
+    size: int = 40,
+    goal: Goal = "power",
+    alpha: float = 0.5,
+    watts_per_gpu: float = 120.0,
+    cpu_rule: CpuRule = "packages",
+) -> PlacementProblem:
+    """`small` on nodes whose GPUs' idle and full power were measured.
+
+    Raises
+    ------
+    InputError: for a size below 1 or a parameter out of range.
+    """
+    name, fit = f"measured, {size} tasks, seed {seed}", measured_devices()
+    objective = PlacementObjective(goal, alpha, watts_per_gpu)
+    made = _of_types(MEASURED_CLUSTER, name, seed, size, fit, cpu_rule, objective)
+    return replace(made, origin=f"{ORIGIN}; power: fits of public measurements")
 
 
 def from_csv(

@@ -19,6 +19,7 @@ from optgap.models.placement.power import PowerModel
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.placement.tasks import TargetWorkload, TaskClass, Tasks
 from optgap.models.result import Evaluation, Objective, Violation
+from optgap.models.shown import Shown
 
 SCHEMA = "optgap.placement.problem/1"
 Goal = Literal["power", "fragmentation", "weighted", "accepted_gpu"]
@@ -81,8 +82,8 @@ class PlacementObjective:
             )
 
 
-@dataclass(frozen=True, eq=False)
-class PlacementProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class PlacementProblem(Shown):
     """Tasks arriving one after another at a cluster that they never leave.
 
     Parameters

@@ -10,6 +10,7 @@ import numpy as np
 
 from optgap.models.errors import NoQuote
 from optgap.models.placement.arrays import IntArray
+from optgap.models.shown import Brief
 
 if TYPE_CHECKING:
     from optgap.models.jsonio import Fields
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 SCHEMA = "optgap.placement.solution/1"
 
 
-@dataclass(frozen=True, eq=False)
-class PlacementSolution:
+@dataclass(frozen=True, eq=False, repr=False)
+class PlacementSolution(Brief):
     """One placement per task of the problem, in order of arrival.
 
     Parameters

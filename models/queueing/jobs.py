@@ -12,6 +12,7 @@ import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
+from optgap.models.shown import Brief
 from optgap.models.times import SHORTEST_S
 
 LONGEST_S = 4e9
@@ -19,8 +20,8 @@ LONGEST_S = 4e9
 MOST_JOBS = 10_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class Jobs:
+@dataclass(frozen=True, eq=False, repr=False)
+class Jobs(Brief):
     """Rigid jobs: a fixed number of GPUs, all at once, from start to end.
 
     Every array has one entry per job, by ascending arrival; jobs that arrive together keep the
@@ -144,7 +145,6 @@ class Jobs:
         texts = [
             tuple(column[k] for k in picked) for column in (self.names, self.kinds, self.families)
         ]
-        numbers = (self.iterations, self.patience_s, self.estimate_s)
         return Jobs(
             texts[0],
             floats(self.arrival_s[picked]),
@@ -152,7 +152,9 @@ class Jobs:
             integers(self.gpus[picked]),
             texts[1],
             texts[2],
-            *(floats(column[picked]) for column in numbers),
+            floats(self.iterations[picked]),
+            floats(self.patience_s[picked]),
+            floats(self.estimate_s[picked]),
             None if self.batches is None else integers(self.batches[picked]),
         )
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.performance.measured import a100_iterations
 from optgap.models.performance.saved import read_fits
 from optgap.models.queueing.fits import refit, times_of
 from optgap.models.queueing.problem import Goal, Placement, QueueingProblem
@@ -42,6 +44,13 @@ PRESETS = entries(
         "mixed",
         f"{HERE}:mixed",
         "the paper's mix of synthetic jobs on 8 x 8 GPUs (size = jobs, 200)",
+        params={"size": 200, **WORKLOAD, **CLUSTER},
+        deterministic=False,
+    ),
+    Entry(
+        "measured",
+        f"{HERE}:measured",
+        "the same stream of trainings whose iterations were timed on A100 (size = jobs, 200)",
         params={"size": 200, **WORKLOAD, **CLUSTER},
         deterministic=False,
     ),
@@ -111,11 +120,21 @@ def mixed(
     )
 
 
-def _variant(doc: str, **defaults: Any) -> Callable[..., QueueingProblem]:
-    """`mixed` with other defaults, which its signature shows."""
+def _timed(made: QueueingProblem, seed: int) -> QueueingProblem:
+    """The stream with durations = iterations × T_iter of five networks fitted on A100."""
+    fitted = refit(made, [a100_iterations()], seed)
+    origin = "fits of public measurements; stream synthetic, after the paper's Section IV-A"
+    return replace(fitted, name=f"measured stream, {len(made)} jobs, seed {seed}", origin=origin)
+
+
+def _variant(
+    doc: str, then: Callable[[QueueingProblem, int], QueueingProblem] | None = None, **defaults: Any
+) -> Callable[..., QueueingProblem]:
+    """`mixed` with other defaults, which its signature shows, and what is done to it `then`."""
 
     def function(*, seed: int, **params: Any) -> QueueingProblem:
-        return mixed(seed=seed, **{**defaults, **params})
+        made = mixed(seed=seed, **{**defaults, **params})
+        return made if then is None else then(made, seed)
 
     shown = inspect.signature(mixed)
     changed = [
@@ -127,6 +146,7 @@ def _variant(doc: str, **defaults: Any) -> Callable[..., QueueingProblem]:
     return function
 
 
+measured = _variant("`mixed` of trainings whose iterations were timed.", _timed)
 paper = _variant("`mixed` with 1,000 jobs.", size=1000)
 small = _variant(
     "`mixed` with 12 jobs on two nodes, twice as many as they can keep up with.",

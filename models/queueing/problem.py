@@ -18,6 +18,7 @@ from optgap.models.queueing.jobs import Jobs
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.result import Evaluation, Objective, Violation
 from optgap.models.shortage import WAITING
+from optgap.models.shown import Shown
 
 SCHEMA = "optgap.queueing.problem/1"
 MOST_NODES = 1_000_000
@@ -54,8 +55,8 @@ class QueueingObjective:
             raise InputError(source, "field objective.goal", self.goal, expected)
 
 
-@dataclass(frozen=True, eq=False)
-class QueueingProblem:
+@dataclass(frozen=True, eq=False, repr=False)
+class QueueingProblem(Shown):
     """Jobs for a cluster of N nodes with g GPUs each.
 
     A job of n ≤ g GPUs holds them on one node; a larger one holds ⌊n/g⌋ whole nodes and what is

@@ -10,6 +10,7 @@ import numpy as np
 
 from optgap.models.errors import NoQuote
 from optgap.models.queueing.arrays import FloatArray, IntArray, floats, integers
+from optgap.models.shown import Brief
 
 if TYPE_CHECKING:
     from optgap.models.jsonio import Fields
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 SCHEMA = "optgap.queueing.solution/1"
 
 
-@dataclass(frozen=True, eq=False)
-class QueueingSolution:
+@dataclass(frozen=True, eq=False, repr=False)
+class QueueingSolution(Brief):
     """A schedule; a job that never starts has no start time.
 
     Parameters

@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from optgap.models.consolidation import ConsolidationProblem
 
 HERE = "optgap.solvers.consolidation"
-MOST_SEARCHED = 600
-"""Tasks up to which `exact` grows a tree; beyond that GPUs are filled one by one."""
-MOST_EXHAUSTIVE = 6
 POWER, ENERGY = ("power",), ("energy",)
 
 METHODS = entries(
@@ -115,18 +112,23 @@ FORMULATIONS = entries(
 
 def auto(problem: ConsolidationProblem) -> str:
     """The method for this problem."""
+    from optgap.solvers.consolidation.config import DEFAULT
+    from optgap.solvers.consolidation.formulations.exhaustive import MOST_TASKS
+
     if problem.objective.goal == "energy":
         return "bound-energy"
     if problem.rules.util_scaled:
-        return "exhaustive" if len(problem) <= MOST_EXHAUSTIVE else "bound-columns"
+        return "exhaustive" if len(problem) <= MOST_TASKS else "bound-columns"
     alike = len(set(problem.servers)) == 1 and len(set(problem.servers[0].gpus)) == 1
-    return "filling" if alike and len(problem) > MOST_SEARCHED else "exact"
+    return "filling" if alike and len(problem) > DEFAULT.tree.tasks else "exact"
 
 
 def auto_bound(problem: ConsolidationProblem) -> str:
     """The method with the best bound for this problem."""
+    from optgap.solvers.consolidation.config import DEFAULT
+
     if problem.objective.goal == "energy":
         return "bound-energy"
     if problem.rules.util_scaled:
         return "bound-columns"
-    return "bound-levels" if len(problem) > MOST_SEARCHED else "bound-columns"
+    return "bound-levels" if len(problem) > DEFAULT.tree.tasks else "bound-columns"

@@ -53,7 +53,7 @@ def column_bounds(
         watts = set_covering_bound(instance, contents, own, params)
         bound = bound.raised(watts, BY_COLUMNS)
     if not closed(incumbent, bound) and limits.stop is None:
-        own = limits.within(params.bounds.server_s)
+        own = limits.within(params.bounds.server_share * limits.remaining)
         found = server_assignment_bound(
             instance, levels, bound.counts, own, watts=incumbent.watts, seed=seed,
             params=params.bounds,
@@ -71,7 +71,7 @@ def bound_area(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> O
 
 def bound_levels(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
     """Servers by counts of GPUs at each level, with counts in closed form."""
-    instance, incumbent = instance_of(problem), None
+    instance = instance_of(problem)
     incumbent = Incumbent(instance)
     if instance.tasks <= 2000:
         construct(incumbent, limits, np.random.default_rng(seed), 2)
@@ -90,6 +90,5 @@ def bound_columns(problem: ConsolidationProblem, *, limits: Limits, seed: int) -
     construct(incumbent, limits, rng, 3)
     levels = cost_levels(instance)
     bound = closed_form_bound(instance, levels, level_counts(instance, levels))
-    seconds = min(1.0, instance.tasks / 100, 0.1 * limits.remaining)
-    anneal(incumbent, limits, seconds, bound.watts, rng)
+    anneal(incumbent, limits.within(0.1 * limits.remaining), bound.watts, rng)
     return bound_only(column_bounds(incumbent, levels, bound, limits, seed), limits)

@@ -17,7 +17,8 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     level_counts,
 )
 from optgap.solvers.consolidation.branch_and_price.tree import BY_TREE, Tree
-from optgap.solvers.consolidation.config import DEFAULT, DivingParams
+from optgap.solvers.consolidation.config import DEFAULT
+from optgap.solvers.consolidation.config.primal import DivingParams
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import instance_of
 from optgap.solvers.consolidation.outcome import Bound, closed, outcome
@@ -58,8 +59,7 @@ def columns(
     levels = levels if counts_fix_power(instance, levels) else cost_levels(instance)
     bound = closed_form_bound(instance, levels, level_counts(instance, levels))
     if not closed(incumbent, bound) and limits.stop is None:
-        seconds = min(instance.tasks / 100, 0.1 * limits.remaining)
-        anneal(incumbent, limits, seconds, bound.watts, rng)
+        anneal(incumbent, limits.within(0.1 * limits.remaining), bound.watts, rng)
     grows = counts_fix_power(instance, levels) and incumbent.placement is not None and nodes
     if grows and not closed(incumbent, bound):
         bound = _branch(incumbent, levels, bound, limits, seed, dives, nodes)

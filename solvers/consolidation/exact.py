@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
@@ -19,7 +18,6 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     level_counts,
 )
 from optgap.solvers.consolidation.bounds.server_assignment import server_assignment_bound
-from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic
 from optgap.solvers.consolidation.branch_and_price.tree import BY_TREE, Tree
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.formulations.compact import solve_compact
@@ -29,7 +27,10 @@ from optgap.solvers.consolidation.large_scale.filling import fill_gpus
 from optgap.solvers.consolidation.outcome import Bound, closed, outcome
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
-from optgap.solvers.consolidation.primal.overload_repair import OverloadRepair, repair_cheapest
+from optgap.solvers.consolidation.primal.pairwise_exchange import (
+    PairwiseExchange,
+    exchange_cheapest,
+)
 from optgap.solvers.consolidation.primal.portfolio import tree_heuristics
 
 
@@ -49,7 +50,7 @@ class Exact:
 
     Attributes
     ----------
-    bound: the best that is proven.
+    bound: the best that is proven. too_large: whether the compact model is not built.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Exact:
         self.by_counts = counts_fix_power(instance, self.levels)
         self.branches = small and self.by_counts
         self.termination: Termination | None = None
+        self.too_large = False
 
     @property
     def done(self) -> bool:
@@ -89,80 +91,57 @@ class Exact:
     def _progress(self, phase: str) -> None:
         self.limits.progress(phase, self.incumbent.watts, self.bound.watts)
 
-    def _seconds(self, per_hundred: float) -> float:
-        """For a search, from seconds per 100 tasks; no more than a share of what is left."""
-        seconds = per_hundred * self.instance.tasks / 100
-        return min(seconds, self.params.exact.search_share * self.limits.remaining)
+    def _share(self, seconds: float = math.inf) -> Limits:
+        """Limits for a search: no more than a share of what is left."""
+        most = self.params.exact.search_share * self.limits.remaining
+        return self.limits.within(min(seconds, most))
 
     def _before(self) -> None:
-        """Placements GPU by GPU, with given counts, and annealed where far from the bound."""
+        """Placements GPU by GPU, and with memory alone by exchange."""
         own = self.params.exact
         fill_gpus(self.incumbent, 0.0, self.limits, self.rng, own.fillings, self.params)
-        many = len(self.levels.quanta) > self.params.tree.decided_levels
-        if self.branches and many:
-            for most in own.merged_levels:
-                self._repair(most, own.merged_s)
-        elif self.by_counts:
-            alone = len(self.instance.demand) == 1
-            most = own.long_memory if alone else own.long
-            long = self.instance.tasks > most and (alone or self.instance.gang)
-            self._repair(None, own.repair_long_s if long else own.repair_s)
-        far = self.incumbent.watts > self.bound.watts * (1 + own.far)
-        if self.branches and self.instance.gang and far:
-            seconds = self._seconds(own.far_s)
-            anneal(self.incumbent, self.limits, seconds, self.bound.watts, self.rng)
+        if self.by_counts and self.incumbent.placement is not None and not self.done:
+            exchanger = PairwiseExchange(self.instance, self.levels, self.rng, self.params.exchange)
+            if exchanger.applies:
+                seconds = own.exchange_s * self.instance.tasks / 100
+                exchange_cheapest(
+                    exchanger, self.bound.counts, self.incumbent, self._share(seconds)
+                )
         self._progress("counts by level")
 
-    def _repair(self, most_levels: int | None, per_hundred: float) -> None:
-        """Placements with the cheapest counts, by all levels or by merged ones."""
-        if self.done or self.incumbent.placement is None:
-            return
-        levels, counts = self.levels, self.bound.counts
-        if most_levels is not None:
-            levels = cost_levels(self.instance, most_levels)
-            counts = level_counts(self.instance, levels, self.params.bounds)
-        repairer = OverloadRepair(self.instance, levels, self.rng, self.params.overload)
-        repairer.effort = 1.0
-        own = self.limits.within(self._seconds(per_hundred))
-        repair_cheapest(repairer, counts, self.incumbent, own)
-
     def _branch(self) -> None:
-        """Branch-and-price, and turns of the compact model where that may end sooner.
+        """Branch-and-price, and the compact model where nodes are left that were not decided.
 
-        The compact model has a turn as well whenever nodes are left that were not decided: they are
-        gone back to with more patience.
+        It has as long as the tree had, or twice as long as before; then the tree goes back to those
+        nodes with more patience. Without a time limit and a model that is small enough
+        nothing would end that where a task's GPUs are in one server.
         """
-        own, instance = self.params.exact, self.instance
         tree = Tree(
-            instance, self.levels, self.bound.counts, self.incumbent, self._heuristics(), self.seed,
+            self.instance, self.levels, self.bound.counts, self.incumbent,
+            tree_heuristics(self.instance, self.levels, self.rng, self.params), self.seed,
             self.params,
         )  # fmt: skip
-        gpus = tree.root.box.high[-1] * int(instance.server_gpus[0])
-        tiny = gpus <= own.compact_gpus and instance.tasks <= own.compact_tasks
-        by_turns = tiny and instance.gang and len(instance.demand) == 1
-        turn = own.turn_s if by_turns else math.inf
+        seconds = 0.0
         while not self.done and (tree.open or tree.reopen()):
             began = working_time()
-            tree.run(self.limits.within(turn))
+            tree.run(self.limits)
             self._raise(tree)
             if not self.done:
-                seconds = own.compact_turn * turn if by_turns else working_time() - began
+                seconds = max(2 * seconds, working_time() - began)
                 self._compact(self.limits.within(seconds))
-            turn *= own.turn_growth
+            if self.too_large and self.instance.gang and math.isinf(self.limits.remaining):
+                break
         self._raise(tree)
 
     def _raise(self, tree: Tree) -> None:
         self.bound = self.bound.raised(min(tree.bound, self.incumbent.watts), BY_TREE)
 
-    def _heuristics(self) -> Sequence[PrimalHeuristic]:
-        return tree_heuristics(self.instance, self.levels, self.rng, self.params)
-
     def _without_tree(self) -> None:
         """Servers by level, annealing and columns: where counts do not fix the power."""
-        own, bounds = self.params.exact, self.params.bounds
+        bounds = self.params.bounds
         levels = cost_levels(self.instance, bounds.levels)
         counts = level_counts(self.instance, levels, bounds)
-        share = self.limits.within(min(bounds.server_s, 0.5 * self.limits.remaining))
+        share = self.limits.within(bounds.server_share * self.limits.remaining)
         found = server_assignment_bound(
             self.instance, levels, counts, share, watts=self.incumbent.watts, seed=self.seed
         )
@@ -170,8 +149,7 @@ class Exact:
             self.bound = found
         self._progress("servers by level")
         if not self.done:
-            seconds = self._seconds(own.anneal_s * min(1.0, 2000 / self.instance.tasks))
-            anneal(self.incumbent, self.limits, seconds, self.bound.watts, self.rng)
+            anneal(self.incumbent, self._share(), self.bound.watts, self.rng)
             self._progress("search")
         if not self.done and self.instance.tasks <= bounds.column_tasks:
             limits = self.limits.within(0.4 * self.limits.remaining)
@@ -186,10 +164,10 @@ class Exact:
         """The compact model, or annealing where it is too large; whether nothing is feasible."""
         most = self.params.exact.compact_literals
         answer = solve_compact(self.incumbent, self.bound, limits, self.workers, self.seed, most)
+        self.too_large = answer is None
         if answer is None:
             if not self.branches:
-                seconds = self._seconds(6 * self.params.exact.anneal_s)
-                anneal(self.incumbent, limits, seconds, self.bound.watts, self.rng)
+                anneal(self.incumbent, limits, self.bound.watts, self.rng)
             return False
         self.bound, self.termination = answer.bound, answer.termination
         return answer.infeasible

@@ -5,8 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.consolidation.incumbent import Incumbent
@@ -57,5 +55,5 @@ def outcome(incumbent: Incumbent, bound: Bound, termination: Termination) -> Out
         claimed=math.fsum([incumbent.watts]),
         bound=min(bound.watts, incumbent.watts) if done else bound.watts,
         bound_by=bound.by,
-        info={**info, "annealing_watts": float(np.round(incumbent.watts, 6))},
+        info=info,
     )

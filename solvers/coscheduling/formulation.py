@@ -70,5 +70,5 @@ def oracle(
         m.objective("makespan", C_max + 0)
     else:
         active = m.sum((P[i, g] - P_idle * g) * T[i, g] * x[i, g] for i, g in x)
-        m.objective("energy", active + P_idle * M * C_max)
+        m.objective("oracle_energy", active + P_idle * M * C_max)
     return m, x, o

@@ -12,11 +12,11 @@ from optgap.models.coscheduling import (
     CoschedulingSolution,
     Run,
 )
+from optgap.models.coscheduling.remaining import remaining
 from optgap.models.limits import Limits
 from optgap.models.regret import Regret, by_its_own_clock
 from optgap.solvers.coscheduling.area import bound_area, least_cost_j
 from optgap.solvers.coscheduling.patterns import patterns, prove
-from optgap.solvers.coscheduling.remaining import remaining
 
 NOISE = 5e-6
 """Relative to the bound: less than this is the integer programs' tolerance."""

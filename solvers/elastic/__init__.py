@@ -53,6 +53,7 @@ FORMULATIONS = entries(
         f"{HERE}.formulation:formulation",
         "PowerFlow, Eq. 18-19: one configuration for each job, all from one moment on",
         kind="exact",
+        params={"at_s": -1.0},
     ),
 )
 

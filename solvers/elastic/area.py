@@ -8,7 +8,7 @@ import math
 import numpy as np
 
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Floats
+from optgap.models.elastic.arrays import Floats
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
 from optgap.solvers.backends.safe import EPS, outwards

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
-from optgap.models.elastic.problem import Floats
+from optgap.models.elastic.arrays import Floats
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.solvers.formulation import Formulation, Program, chosen
@@ -18,84 +18,91 @@ Configuration = tuple[int, int, int]
 """Job, GPUs, and index of the clock."""
 
 
-def formulation(problem: ElasticProblem, *, limits: Limits | None = None) -> Formulation:
-    """Eq. 18-19: x_j_n_f, each job's one configuration until it is done, all from one moment on.
+def formulation(
+    problem: ElasticProblem, *, limits: Limits | None = None, at_s: float = -1.0
+) -> Formulation:
+    """Eq. 18-19: x_j_n_f, one configuration for each job from one moment on until it is done.
 
-    The objective is the mean JCT of exactly this schedule, starts that cost time included. Whole
-    traces, in which jobs come over time or change their GPUs, are beyond what the equations say.
+    The objective is the mean JCT of exactly this schedule, starts that cost time included. That
+    jobs change their GPUs and make room for others is beyond what the equations say.
+
+    Parameters
+    ----------
+    at_s: the moment, s after the first submission: jobs submitted by then have done nothing yet,
+        and later ones are left out; −1 for the last submission.
 
     Raises
     ------
-    InputError: for jobs that are submitted at several times, or that cannot all run at once for
-        want of GPUs; and for a problem too large to write down.
+    InputError: for jobs that cannot all run at once for want of GPUs, a moment before any is
+        there, and a problem too large to write down.
     Stopped: at a limit.
     """
-    source = "Eq. 18-19"
     submitted = problem.jobs.submit_s
-    if (submitted != submitted[0]).any():
-        found = NoQuote(f"jobs from {submitted.min():g} to {submitted.max():g} s")
-        raise InputError(source, "field jobs.submit_s", found, "one time: they decide one moment")
-    least = sum(
-        min(n for j, n, _ in configurations(problem) if j == k) for k in range(len(problem))
-    )
-    if least > problem.gpus:
-        found = NoQuote(f"{len(problem)} jobs on {problem.gpus} GPUs")
-        raise InputError(source, "field jobs", found, "no more than can all run at once")
-    program, x = decision(problem, limits)
+    moment = float(submitted.max()) if at_s == -1 else problem.epoch_s + at_s
+    jobs = np.flatnonzero(submitted <= moment).tolist()
+    if not jobs:
+        raise InputError("Eq. 18-19", "at_s", at_s, "-1, or s after the first submission")
+    fewest = sum(min(problem.classes[problem.jobs.of_class[j]].counts) for j in jobs)
+    if fewest > problem.gpus:
+        found = NoQuote(f"{len(jobs)} jobs that take {fewest} GPUs or more")
+        expected = f"at most {problem.gpus}, as all run at once; or an earlier moment, at_s"
+        raise InputError("Eq. 18-19", "field jobs", found, expected)
+    program, x = decision(problem, jobs, moment, limits)
+    run = running_s(problem, jobs)
 
     def decode(values: Mapping[str, float]) -> ElasticSolution:
         segments = []
         for j, n, f in chosen(values, x):
-            since = float(submitted[j])
-            starts = since + problem.overhead.seconds(n)
-            ends = starts + running_s(problem)[j, n, f]
-            if starts > since:
-                segments.append((j, since, starts, int(Kind.RESTART), n, -1, -1))
-            segments.append((j, starts, ends, int(Kind.RUN), n, f, -1))
+            begins = moment + problem.overhead.seconds(n)
+            if begins > moment:
+                segments.append((j, moment, begins, int(Kind.RESTART), n, -1, -1))
+            segments.append((j, begins, begins + run[j, n, f], int(Kind.RUN), n, f, -1))
         return ElasticSolution.of(segments)
 
     return Formulation(program, decode)
 
 
-def configurations(problem: ElasticProblem) -> list[Configuration]:
-    """(j, n, f) of all that a job may run on."""
-    possible = np.isfinite(problem.time_s)[problem.jobs.of_class]
-    return [(int(j), int(problem.counts[k]), int(f)) for j, k, f in np.argwhere(possible).tolist()]
+def of_jobs(problem: ElasticProblem, jobs: list[int], table: Floats) -> dict[Configuration, float]:
+    """A (C, K, F) table by job, GPUs and clock, where a job may run so."""
+    of, counts = problem.jobs.of_class, problem.counts.tolist()
+    clocks = range(len(problem.frequencies_mhz))
+    return {
+        (j, n, f): float(table[of[j], k, f])
+        for j in jobs
+        for k, n in enumerate(counts)
+        for f in clocks
+        if math.isfinite(problem.time_s[of[j], k, f])
+    }
 
 
-def _of(problem: ElasticProblem, table: Floats) -> dict[Configuration, float]:
-    """A (C, K, F) table by configuration."""
-    row = {int(n): k for k, n in enumerate(problem.counts)}
-    of = problem.jobs.of_class
-    return {(j, n, f): float(table[of[j], row[n], f]) for j, n, f in configurations(problem)}
-
-
-def running_s(problem: ElasticProblem) -> dict[Configuration, float]:
+def running_s(problem: ElasticProblem, jobs: list[int]) -> dict[Configuration, float]:
     """iterations × T_iter, s."""
     work = problem.jobs.iterations
-    return {c: float(work[c[0]]) * t for c, t in _of(problem, problem.time_s).items()}
+    return {c: float(work[c[0]]) * t for c, t in of_jobs(problem, jobs, problem.time_s).items()}
 
 
 def decision(
-    problem: ElasticProblem, limits: Limits | None
+    problem: ElasticProblem, jobs: list[int], moment: float, limits: Limits | None
 ) -> tuple[Program, dict[Configuration, Any]]:
-    """The program of all jobs from their submission on, and x_jnf."""
+    """The program of these jobs from a moment on, and x_jnf."""
     m = Program("PowerFlow", limits=limits)
-    J, G, P_idle = len(problem), problem.gpus, problem.idle_w
-    run, P_run = running_s(problem), _of(problem, problem.power_w)
+    G, P_idle, r = problem.gpus, problem.idle_w, problem.jobs.submit_s
+    run, P_run = running_s(problem, jobs), of_jobs(problem, jobs, problem.power_w)
     start = {c: problem.overhead.seconds(c[1]) for c in run}
-    JCT = {c: start[c] + run[c] for c in run}
+    held = {c: start[c] + run[c] for c in run}
+    JCT = {c: moment - float(r[c[0]]) + held[c] for c in run}
     P = {c: max(P_run[c], P_idle * c[1]) if start[c] else P_run[c] for c in run}
 
     x, total = eq_18_19(m, JCT, P, G, problem.power_allowed_w)
     if problem.cap == "energy":
         C_max = m.continuous("C_max")
-        for j in range(J):
-            m.row(f"makespan_{j}", C_max >= m.sum(JCT[c] * x[c] for c in x if c[0] == j))
+        for j in jobs:
+            ends = moment - problem.epoch_s + m.sum(held[c] * x[c] for c in x if c[0] == j)
+            m.row(f"makespan_{j}", C_max >= ends)
         E = {c: P_run[c] * run[c] + P_idle * c[1] * start[c] for c in x}
-        busy = m.sum((E[c] - P_idle * c[1] * JCT[c]) * x[c] for c in x)
-        m.row("energy_budget", busy + P_idle * G * C_max <= problem.energy_budget_j)
-    m.objective("mean_jct_18", (1 / J) * total)
+        busy = m.sum((E[c] - P_idle * c[1] * held[c]) * x[c] for c in x)
+        m.row("budget_of_energy", busy + P_idle * G * C_max <= problem.energy_budget_j)
+    m.objective("mean_jct_18", (1 / len(jobs)) * total)
     return m, x
 
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from optgap.models.compiled import compiled
 from optgap.models.elastic import ElasticProblem, Kind
-from optgap.models.elastic.knapsack import pareto
-from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.snapshot import undominated
+from optgap.solvers.elastic.pareto import pareto
 
 Joint = tuple[int, ...]
 """The configuration of each job, an index into `Tables.index`, −1 for none."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.models.elastic.problem import Floats
+from optgap.models.elastic.arrays import Floats
 from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
 from optgap.solvers.backends import solve

@@ -16,7 +16,7 @@ import numpy as np
 
 from optgap.models.compiled import compiled
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.snapshot import undominated
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
@@ -141,6 +141,22 @@ def _gains(
 
 
 @compiled
+def _tail_gains(first: Any, time_s: Any, watts: Any, values: Any, tail_price: float) -> Any:
+    """(C, V) most that a second may gain after the last piece, and which configuration gains it."""
+    classes, many = values.shape
+    gain = np.zeros((classes, many))
+    which = np.zeros((classes, many), np.int64)
+    for c in range(classes):
+        for z in range(first[c], first[c + 1]):
+            for v in range(many):
+                now = values[c, v] / time_s[z] * (1.0 + ROUND)
+                now -= tail_price * watts[z] * (1.0 - ROUND)
+                if now > gain[c, v]:
+                    gain[c, v], which[c, v] = now, z
+    return gain, which
+
+
+@compiled
 def _jobs(
     edges: Any, first: Any, time_s: Any, gpus: Any, watts: Any, values: Any, gpu_price: Any,
     power_price: Any, tail_price: float, submit: Any, of_class: Any, iterations: Any, least: Any,
@@ -152,16 +168,7 @@ def _jobs(
     """
     pieces, many = len(edges) - 1, values.shape[1]
     gain, which = _gains(first, time_s, gpus, watts, values, gpu_price, power_price)
-    classes = len(first) - 1
-    tail = np.zeros((classes, many))
-    tail_pick = np.zeros((classes, many), np.int64)
-    for c in range(classes):
-        for z in range(first[c], first[c + 1]):
-            for v in range(many):
-                now = values[c, v] / time_s[z] * (1.0 + ROUND)
-                now -= tail_price * watts[z] * (1.0 - ROUND)
-                if now > tail[c, v]:
-                    tail[c, v], tail_pick[c, v] = now, z
+    tail, tail_pick = _tail_gains(first, time_s, watts, values, tail_price)
     gpu_s, joules = np.zeros(pieces), np.zeros(pieces)
     total, tail_j = 0.0, 0.0
     before = np.empty(many)

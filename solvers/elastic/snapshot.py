@@ -1,128 +1,107 @@
-"""The decision at one event by other means: a MILP, and a convex relaxation solved anew cheaply.
+"""The decision at one event, exactly: a multiple-choice knapsack with two capacities (Eq. 18-19).
 
-The exact optimum without a solver is `optgap.models.elastic.snapshot.solve`.
+Each active job takes one configuration (n, f) or waits; GPUs and power are limited; the sum of
+remaining times is minimal. Lagrangian prices λ (s per GPU) and μ (s per W) bound it, reduced
+costs fix most jobs, and dynamic programming over the Pareto-optimal (GPUs, power, cost) states
+of the others proves the optimum (`knapsack`). No solver is needed.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from optgap.models.elastic.problem import Floats
-from optgap.models.elastic.snapshot import Choices, Snapshot, Solved
-from optgap.models.limits import Limits
-from optgap.models.result import Status
-from optgap.solvers.backends import solve as run
-from optgap.solvers.backends.pulp_model import from_pulp
-from optgap.solvers.elastic.formulation import Configuration, eq_18_19
-from optgap.solvers.formulation import Program
+from optgap.models.compiled import interpreted
+from optgap.models.elastic.arrays import Floats
+from optgap.models.elastic.snapshot import Snapshot, Solved
+from optgap.solvers.elastic import knapsack
+
+MOST_STATES = 400_000
+FEW_STATES = 150
+"""Kept at a time while no good choice is known: the most promising."""
+FIRST_ROOM = 1e-7
+"""The least room of a first round, relative to the bound."""
+GROWTH = 2.0
+"""Of the room from one round to the next."""
 
 
-def milp(
-    snapshot: Snapshot, *, limits: Limits | None = None, backend: str = "highs", gap: float = 1e-9
-) -> Solved:
-    """The multiple-choice knapsack of Eq. 18-19 as a MILP.
-
-    min Σ_j Σ_c JCT_jc·x_jc + H·Σ_j (1 − Σ_c x_jc), with Σ_c x_jc ≤ 1 (= 1 where H is infinite),
-    Σ n_c·x_jc ≤ G and Σ P_jc·x_jc ≤ limit.
-    """
-    choices = snapshot.choices
-    JCT: dict[Configuration, float] = {}
-    P: dict[Configuration, float] = {}
-    jobs = zip(snapshot.of_class.tolist(), snapshot.remaining.tolist(), strict=True)
-    for j, (c, left) in enumerate(jobs):
-        for z in range(int(choices.first[c]), int(choices.first[c + 1])):
-            key = (j, int(choices.gpus[z]), z)
-            JCT[key], P[key] = left * float(choices.time_s[z]), float(choices.watts[z])
-    m = Program("PowerFlow")
-    x, total = eq_18_19(m, JCT, P, snapshot.gpus, snapshot.limit_w, snapshot.wait_s)
-    m.objective("jct_18", total)
-    model = from_pulp(m.problem, m.variables)
-    found = run(model, backend=backend, limits=limits or Limits(), gap=gap)
-    if found.values is None:
-        bound = math.inf if found.status is Status.INFEASIBLE else found.bound or 0.0
-        return Solved(None, math.inf, bound, found.status is Status.INFEASIBLE)
-    chosen = np.full(len(snapshot.remaining), -1)
-    for (j, _, z), value in zip(x, found.values, strict=False):  # `constant` comes last
-        if value > 0.5:
-            chosen[j] = z
-    value = snapshot.objective(chosen)
-    bound = value if found.bound is None else min(found.bound, value)
-    return Solved(chosen, value, bound, found.status is Status.OPTIMAL)
+@interpreted(False)
+def solve(snapshot: Snapshot, gap: float = 1e-9, most_states: int = MOST_STATES) -> Solved:
+    """The optimum with proof, up to a relative gap."""
+    return _Search(snapshot, gap, most_states).run()
 
 
-class Relaxation:
-    """The convex relaxation for up to `most` jobs, formulated once in CVXPY and re-solved.
+class _Search:
+    """The state of `solve`: the best choice so far, and what is proven."""
 
-    Every job is a row of the same shape, so that from event to event only parameters change:
-    costs, GPUs and watts of each configuration, whether a job is there, and the capacities.
+    def __init__(self, snapshot: Snapshot, gap: float, most_states: int) -> None:
+        c = snapshot.choices
+        self.snapshot, self.gap, self.most_states = snapshot, gap, most_states
+        self.jobs = (snapshot.of_class, snapshot.remaining, c.first, c.time_s, c.gpus, c.watts)
+        self.there = (snapshot.gpus, min(snapshot.limit_w, knapsack.NO_LIMIT), snapshot.wait_s)
+        self.prices, start, self.best, value = knapsack.best_prices(*self.jobs, *self.there, gap)
+        self.value = math.inf
+        if math.isfinite(value):
+            knapsack.improve(*self.jobs, self.best, *self.there)
+            self.value = snapshot.objective(self.best)
+        paid = float(self.prices[0]) * self.there[0] + float(self.prices[1]) * self.there[1]
+        self.start = start - 1e-12 * (abs(start) + paid)
+        self.bound = self.start
+        self.states = 0
 
-    Parameters
-    ----------
-    choices: configurations by class.
-    most: jobs at a time.
-    """
+    def run(self) -> Solved:
+        """Rounds of growing room that keep few states, then one with all."""
+        if self.closed:
+            return self.solved(True)
+        all_prices = np.vstack([self.prices, knapsack.other_prices(*self.prices)])
+        least = knapsack.least_costs(*self.jobs, all_prices, self.snapshot.wait_s)
+        size = max(abs(self.start), 1e-9)
+        room = 1e-4 * size
+        if math.isfinite(self.value):
+            room = max((self.value - self.start) / 1024, FIRST_ROOM * size)
+        narrow = True
+        while True:
+            found, complete = self.round(all_prices, least, room, narrow)
+            if self.closed or (found and complete):
+                return self.solved(True)
+            if not narrow:  # all states do not fit, or there is no choice at all
+                return self.solved(complete)
+            room *= GROWTH
+            known = self.value * (1 - self.gap / 4) - self.start
+            if found or room >= known:
+                narrow, room = False, known
+            elif room > 1e3 * (size + 1.0):
+                narrow = False
 
-    def __init__(self, choices: Choices, most: int) -> None:
-        from importlib import import_module
+    def round(self, prices: Floats, least: Floats, room: float, narrow: bool) -> tuple[bool, bool]:
+        """One dynamic program: whether it found a choice, and whether it looked at all."""
+        size = len(self.snapshot.remaining)
+        slack = self.gap * abs(self.start) / (4 * size)
+        chosen, found, complete, wide = knapsack.core(
+            *self.jobs, prices, least, self.start, room, slack, *self.there,
+            FEW_STATES if narrow else self.most_states, narrow,
+        )  # fmt: skip
+        self.states = max(self.states, wide)
+        if found:
+            value = self.snapshot.objective(chosen)
+            if value < self.value:
+                self.best, self.value = chosen, value
+        if complete:
+            reached = min(self.start + room, self.value) if found else self.start + room
+            self.bound = max(self.bound, reached - size * slack - 1e-12 * abs(reached))
+        return found, complete
 
-        cp: Any = import_module("cvxpy")  # whose functions carry no types
+    @property
+    def closed(self) -> bool:
+        """Whether the best choice is proven up to the gap."""
+        known = math.isfinite(self.value)
+        return known and self.value - self.bound <= self.gap * abs(self.value)
 
-        self.choices, self.most = choices, most
-        self.width = int(np.diff(choices.first).max()) + 1  # the last one is to wait
-        shape = (most, self.width)
-        self.share = cp.Variable(shape, nonneg=True)
-        self.cost = cp.Parameter(shape, nonneg=True)
-        self.gpus = cp.Parameter(shape, nonneg=True)
-        self.watts = cp.Parameter(shape, nonneg=True)
-        here = cp.sum(self.share, axis=1) == np.ones(most)
-        self.problem: Any = cp.Problem(
-            cp.Minimize(cp.sum(cp.multiply(self.cost, self.share))),
-            [
-                here,
-                cp.sum(cp.multiply(self.gpus, self.share)) <= 1,
-                cp.sum(cp.multiply(self.watts, self.share)) <= 1,
-            ],
-        )
-
-    def bound(self, snapshot: Snapshot) -> float:
-        """A lower bound on Σ remaining times, s.
-
-        The solver's optimum is not taken at its word: its prices of GPUs and power give a
-        Lagrangian bound that holds whatever they are.
-        """
-        size = len(snapshot.remaining)
-        if size > self.most:
-            raise ValueError(f"{size} jobs, room for {self.most}")
-        scale = float(snapshot.remaining.max()) * float(self.choices.time_s.max())
-        cost, gpus, watts = (np.zeros((self.most, self.width)) for _ in range(3))
-        for j, c in enumerate(snapshot.of_class.tolist()):
-            part = slice(int(self.choices.first[c]), int(self.choices.first[c + 1]))
-            many = part.stop - part.start
-            cost[j] = _wait(snapshot, scale) / scale
-            cost[j, :many] = snapshot.remaining[j] * self.choices.time_s[part] / scale
-            gpus[j, :many] = self.choices.gpus[part] / snapshot.gpus
-            if math.isfinite(snapshot.limit_w):
-                watts[j, :many] = self.choices.watts[part] / snapshot.limit_w
-        self.cost.value, self.gpus.value, self.watts.value = cost, gpus, watts
-        self.problem.solve(solver="CLARABEL")
-        prices = [
-            max(0.0, float(np.asarray(c.dual_value))) if c.dual_value is not None else 0.0
-            for c in self.problem.constraints[1:]
-        ]
-        return _lagrangian(cost[:size], gpus[:size], watts[:size], prices) * scale
-
-
-def _wait(snapshot: Snapshot, scale: float) -> float:
-    """What waiting costs; where it is not allowed, more than anything else."""
-    if math.isfinite(snapshot.wait_s):
-        return snapshot.wait_s
-    return 1e3 * scale
-
-
-def _lagrangian(cost: Floats, gpus: Floats, watts: Floats, prices: Any) -> float:
-    """Σ_j min_c (cost + λ·n + μ·w) − λ − μ, capacities being 1."""
-    best = (cost + prices[0] * gpus + prices[1] * watts).min(axis=1)
-    return math.fsum(best.tolist()) - float(prices[0] + prices[1])
+    def solved(self, proven: bool) -> Solved:
+        """What is known."""
+        pair = (float(self.prices[0]), float(self.prices[1]))
+        if not math.isfinite(self.value):
+            bound = math.inf if proven else self.bound
+            return Solved(None, math.inf, bound, proven, self.states, pair)
+        return Solved(self.best, self.value, min(self.bound, self.value), proven, self.states, pair)

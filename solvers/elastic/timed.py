@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.problem import Floats, Ints
+from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.snapshot import undominated
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits

@@ -18,28 +18,28 @@ HERE = "optgap.solvers.placement"
 METHODS = entries(
     Entry(
         "exact",
-        f"{HERE}.exact_search:exact",
+        f"{HERE}.exact.search:exact",
         "proven optimum by CP-SAT and HiGHS side by side; some 10 nodes and 60 tasks",
         kind="exact",
         params={"workers": 0},
     ),
     Entry(
         "cpsat",
-        f"{HERE}.exact_search:cpsat",
+        f"{HERE}.exact.search:cpsat",
         "proven optimum by CP-SAT after a bound from pooled nodes; some 8 nodes and 40 tasks",
         kind="exact",
         params={"workers": 0},
     ),
     Entry(
         "milp",
-        f"{HERE}.exact_milp:milp",
+        f"{HERE}.exact.milp:milp",
         "proven optimum by the textbook formulation (highs, cbc, scip or scipy); a few nodes",
         kind="exact",
         params={"backend": "highs"},
     ),
     Entry(
         "exhaustive",
-        f"{HERE}.exact_exhaustive:exhaustive",
+        f"{HERE}.exact.exhaustive:exhaustive",
         "every placement tried; up to 4 nodes and 6 tasks",
         kind="exact",
     ),
@@ -60,7 +60,7 @@ METHODS = entries(
     ),
     Entry(
         "bound-pooled",
-        f"{HERE}.exact_pooled:bound_pooled",
+        f"{HERE}.exact.pooled:bound_pooled",
         "integer program over node types and task classes; any size, tight, slower",
         kind="bound",
         params={"gap": 1e-4},

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.models.placement.arrays import FloatArray
 from optgap.models.result import Termination
+from optgap.solvers.backends.growing import Growing
 from optgap.solvers.placement.aggregate import Aggregate, Contents
 from optgap.solvers.placement.pricing import Pricer
 
@@ -38,7 +38,7 @@ class Column:
 
 
 class Master:
-    """The restricted master LP, kept warm in one HiGHS object.
+    """The restricted master LP, kept warm in one program.
 
     Rows: one per task class (its demand; as an equation when fragmentation counts, because
     then one task too many can pay), one per node type (its count). Columns: an artificial
@@ -46,24 +46,16 @@ class Master:
     """
 
     def __init__(self, aggregate: Aggregate, unserved_cost: FloatArray) -> None:
-        import highspy
-
         self.aggregate = aggregate
         self.columns: list[Column] = []
         self._known: set[tuple[int, Contents]] = set()
-        self._highs: Any = highspy.Highs()
-        self._highs.setOptionValue("output_flag", False)
-        self._highs.setOptionValue("threads", 1)
-        infinity = highspy.kHighsInf
-        self._infinity = infinity
-        rows = len(aggregate.classes)
+        self._program = Growing()
         for d in aggregate.priced_demand:
-            upper = float(d) if aggregate.frag_weight else infinity
-            self._highs.addRow(float(d), upper, 0, [], [])
+            self._program.row(d, d if aggregate.frag_weight else math.inf)
         for n in aggregate.count:
-            self._highs.addRow(-infinity, float(n), 0, [], [])
-        for c in range(rows):
-            self._highs.addCol(float(unserved_cost[c]), 0.0, infinity, 1, [c], [1.0])
+            self._program.row(upper=n)
+        for c in range(len(aggregate.classes)):
+            self._program.column(unserved_cost[c], [c], [1.0])
 
     def add(self, type_index: int, contents: Contents) -> Column | None:
         """Add a column; None when it is there already or no node of the type can carry it."""
@@ -75,24 +67,23 @@ class Master:
         tasks = contents.tasks
         rows = [*tasks, len(self.aggregate.classes) + type_index]
         values = [float(n) for n in tasks.values()] + [1.0]
-        self._highs.addCol(column.cost, 0.0, self._infinity, len(rows), rows, values)
+        self._program.column(column.cost, rows, values)
         self.columns.append(column)
         return column
 
     def set_unserved_cost(self, cost: FloatArray) -> None:
         """Change what an unserved task costs."""
         for c, value in enumerate(cost):
-            self._highs.changeColCost(c, float(value))
+            self._program.reprice(c, value)
 
     def solve(self) -> MasterSolution:
         """Solve the LP as it stands."""
-        self._highs.run()
-        solution = self._highs.getSolution()
-        duals = np.array(solution.row_dual)
-        values = np.array(solution.col_value)
+        program = self._program
+        program.run()
+        duals, values = program.duals, program.values
         classes = len(self.aggregate.classes)
         return MasterSolution(
-            float(self._highs.getInfo().objective_function_value),
+            program.objective,
             duals[:classes],
             duals[classes:],
             values[:classes],

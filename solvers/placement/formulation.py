@@ -17,7 +17,7 @@ from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.solvers.formulation import Formulation, Program, chosen
-from optgap.solvers.placement.exact_tables import cpu_steps
+from optgap.solvers.placement.exact.tables import cpu_steps
 
 
 def formulation(
@@ -49,16 +49,7 @@ def formulation(
             if placed.node[i] >= 0:
                 made.m.fix(y, int(placed.node[i] == n and h in placed.gpus(i)))
 
-    def decode(values: Mapping[str, float]) -> PlacementSolution:
-        where: list[tuple[int, list[int]] | None] = [None] * len(problem.tasks)
-        for i, n in chosen(values, made.x):
-            where[i] = (n, [])
-        for i, n, h in chosen(values, made.y):
-            if (node := where[i]) is not None and node[0] == n:
-                node[1].append(h)
-        return PlacementSolution.of(where)
-
-    return Formulation(made.m, decode)
+    return Formulation(made.m, made.placement)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +68,16 @@ class Placing:
     on: dict[tuple[int, int], Any]
     cpu: dict[int, Any]
     load: dict[tuple[int, int], Any]
+
+    def placement(self, values: Mapping[str, float]) -> PlacementSolution:
+        """The placement behind whole values by name."""
+        where: list[tuple[int, list[int]] | None] = [None] * len(self.problem.tasks)
+        for i, n in chosen(values, self.x):
+            where[i] = (n, [])
+        for i, n, h in chosen(values, self.y):
+            if (node := where[i]) is not None and node[0] == n:
+                node[1].append(h)
+        return PlacementSolution.of(where)
 
 
 def program(problem: PlacementProblem, limits: Limits | None) -> Placing:

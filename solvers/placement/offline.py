@@ -11,13 +11,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
 from optgap.models.placement.arrays import IntArray
+from optgap.solvers.backends.growing import Growing
 from optgap.solvers.placement.aggregate import Aggregate, Contents
 from optgap.solvers.placement.columns import Column, ColumnGeneration
 
@@ -179,13 +179,13 @@ class Rounding:
         options = self._options(demand, count, incumbent, most)
         if not demand:
             return []
-        highs, variables = self._model(options, demand, count, tree_nodes, limits)
+        program = self._model(options, demand, count, tree_nodes, limits)
         if incumbent:
-            self._start(highs, options, incumbent)
-        highs.run()
-        values = np.array(highs.getSolution().col_value)
-        if highs.getInfo().primal_solution_status != 2 or len(values) < variables:
+            amount = Counter(incumbent)
+            program.start([float(amount[option]) for option in options])
+        if not program.run():
             return list(incumbent) or None
+        values = program.values
         chosen: list[Node] = []
         for option, value in zip(options, values[: len(options)], strict=True):
             chosen += [option] * round(float(value))
@@ -213,51 +213,32 @@ class Rounding:
         count: IntArray,
         tree_nodes: int,
         limits: Limits,
-    ) -> tuple[Any, int]:
-        import highspy
-
-        highs: Any = highspy.Highs()
-        for name, value in (
-            ("output_flag", False),
-            ("threads", 1),
-            ("random_seed", int(self.rng.integers(1 << 30))),
-            ("mip_max_nodes", tree_nodes),
-            ("mip_rel_gap", 1e-6),
-        ):
-            highs.setOptionValue(name, value)
+    ) -> Growing:
+        limited = {}
         if math.isfinite(limits.remaining):
-            highs.setOptionValue("time_limit", max(0.1, limits.remaining))
-        infinity = highspy.kHighsInf
+            limited["time_limit"] = max(0.1, limits.remaining)
+        program = Growing(
+            random_seed=int(self.rng.integers(1 << 30)),
+            mip_max_nodes=tree_nodes,
+            mip_rel_gap=1e-6,
+            **limited,
+        )
         row = {c: k for k, c in enumerate(demand)}
         for n in demand.values():
-            highs.addRow(float(n), float(n) if self.aggregate.frag_weight else infinity, 0, [], [])
+            program.row(n, n if self.aggregate.frag_weight else math.inf)
         for n in count:
-            highs.addRow(-infinity, float(n), 0, [], [])
+            program.row(upper=n)
         for t, contents in options:
             tasks = contents.tasks
             rows = [*(row[c] for c in tasks), len(row) + t]
             values = [*(float(n) for n in tasks.values()), 1.0]
-            cost = self.aggregate.cost(t, contents)
-            highs.addCol(cost, 0.0, float(count[t]), len(rows), rows, values)
-        variables = len(options)
+            program.column(self.aggregate.cost(t, contents), rows, values, upper=count[t])
         if self.generation.may_leave_out:
             for c in demand:
-                cost = float(self.generation.unserved_cost[c])
-                highs.addCol(cost, 0.0, float(demand[c]), 1, [row[c]], [1.0])
-                variables += 1
-        integer = np.full(variables, highspy.HighsVarType.kInteger)
-        highs.changeColsIntegrality(variables, np.arange(variables, dtype=np.int32), integer)
-        return highs, variables
-
-    def _start(self, highs: Any, options: Sequence[Node], incumbent: Sequence[Node]) -> None:
-        import highspy
-
-        amount = Counter(incumbent)
-        solution = highspy.HighsSolution()
-        start = [float(amount[option]) for option in options]
-        start += [0.0] * (highs.getNumCol() - len(start))
-        solution.col_value = start
-        highs.setSolution(solution)
+                cost = self.generation.unserved_cost[c]
+                program.column(cost, [row[c]], [1.0], upper=demand[c])
+        program.whole()
+        return program
 
     def _insert_left_over(self, nodes: list[Node]) -> list[Node] | None:
         """Put every task not served yet where it costs least, the largest first; None if one fits

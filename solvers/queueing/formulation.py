@@ -33,8 +33,6 @@ def formulation(problem: QueueingProblem, *, limits: Limits | None = None) -> Fo
         for whole, table in ((True, w), (False, q)):
             for j, k in chosen(values, table):
                 nodes[j].append((k, g if whole else int(problem.jobs.gpus[j]) % g or g))
-        if problem.placement == "count":
-            nodes = [[] for _ in r]
         held = [pair for pairs in nodes for pair in pairs]
         return QueueingSolution.of(
             problem,

@@ -17,11 +17,11 @@ from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.times import slack_s
 from optgap.solvers.backends.linear import LinearModel
-from optgap.solvers.queueing.periods import Period
+from optgap.solvers.queueing.periods import SAME_S, Period
 from optgap.solvers.queueing.widths import Width
 
-SAME_S = 1e-9
-"""Moments this close count as one, s: what rounding makes of sums of times."""
+MOST_PARTS = 16
+"""Into which a cell is cut at once."""
 ROOM = 1e-9
 """Relative room in rows whose numbers are not whole."""
 
@@ -110,12 +110,19 @@ class StepProgram:
             self.must.append(column + last - 1)
         edges = edges[: last + 1]
         starts = np.maximum(self.times[edges[:-1]], since)
-        ends = np.searchsorted(self.times, starts + duration + SAME_S, side="right") - 1
+        ends = starts + duration
         if arrival < period.begin:  # it may have started before, as soon as it came
-            ends[0] = self.cell(arrival + duration)
+            ends[0] = arrival + duration
+        ends = self._ended(ends)
         self._use(job, column, edges, ends)
         delay = np.append(starts - since, period.end - since)
         return Steps(job, column, edges[:-1], int(edges[-1]), delay)
+
+    def _ended(self, ends: FloatArray) -> IntArray:
+        """The first cell that a job which ends then does not hold for certain."""
+        if self.period.exact:  # nobody starts within the cell that it ends in
+            return np.searchsorted(self.times, ends - SAME_S, side="left")
+        return np.searchsorted(self.times, ends + SAME_S, side="right") - 1
 
     def _ranges(self, job: int, first: int, since: float) -> IntArray:
         """Cells where ranges begin, and the one after the last."""
@@ -230,24 +237,27 @@ class StepProgram:
     def refine(self, values: FloatArray) -> bool:
         """Cut cells and ranges where the point gains from their being coarse; False if nowhere."""
         jobs, period = self.problem.jobs, self.period
-        times: list[float] = []
+        ends: list[float] = []
         before = len(period.parted)
         for step, start in zip(self.steps, self.starts(values).tolist(), strict=True):
             k = len(step.first) - round(float(values[step.columns].sum()))
             if k == len(step.first):
                 continue
-            begun = float(jobs.arrival_s[step.job]) < period.begin and k == 0
-            since = float(jobs.arrival_s[step.job]) if begun else start
-            end = since + float(jobs.duration_s[step.job])
-            if end < period.end and end - self.times[self.cell(end)] > 2 * SAME_S:
-                times.append(end)
             stop = step.first[k + 1] if k + 1 < len(step.first) else step.stop
             if stop > step.first[k] + 1:
                 for cell in {int(step.first[k]) + 1, (int(step.first[k]) + int(stop)) // 2}:
                     period.parted.add((step.job, float(self.times[cell])))
-        if times:
-            period.times = np.unique(np.concatenate([period.times, times]))
-        return bool(times) or len(period.parted) > before
+            if period.exact:
+                continue
+            begun = float(jobs.arrival_s[step.job]) < period.begin and k == 0
+            since = float(jobs.arrival_s[step.job]) if begun else start
+            end = since + float(jobs.duration_s[step.job])
+            ends.append(end)
+            if not begun and self.cell(end) == (cell := self.cell(start)):
+                # shorter than its cell, and so of no weight
+                parts = min(MOST_PARTS, int((self.times[cell + 1] - start) / (end - start)))
+                ends += np.linspace(start, self.times[cell + 1], parts + 1)[1:-1].tolist()
+        return (period.cut(np.array(ends)) if ends else False) or len(period.parted) > before
 
 
 class _Rows:

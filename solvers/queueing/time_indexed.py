@@ -8,7 +8,7 @@ time (`periods`), and the bounds of the periods add up.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -23,8 +23,9 @@ from optgap.solvers.backends.linear import Solved
 from optgap.solvers.backends.safe import EPS, solver_slack
 from optgap.solvers.queueing.areas import in_unit, makespan, sum_of_waits
 from optgap.solvers.queueing.incumbents import kept_patience, known_schedule, list_schedule
-from optgap.solvers.queueing.periods import Period, periods
-from optgap.solvers.queueing.step_program import SAME_S, Fineness, StepProgram
+from optgap.solvers.queueing.periods import SAME_S, Period, periods, reachable
+from optgap.solvers.queueing.prices import best_bound
+from optgap.solvers.queueing.step_program import Fineness, StepProgram
 from optgap.solvers.queueing.widths import Width, widths
 
 TOLERANCE = 1e-9
@@ -42,14 +43,18 @@ class Tuning:
     gap: relative, at which the program of a period is left for a finer one.
     weights: demands beside GPUs, at most.
     few: jobs up to which every start is told apart from the outset.
-    searching: share of the time for a schedule to start from.
+    moments: starts that are possible at all, up to which all of them begin a cell.
+    pricing: share of the time for prices, where there is more than one period.
+    searching: share of what is left for a schedule to start from, and for one on counted GPUs.
     """
 
     width_s: float = 600.0
-    fineness: Fineness = Fineness()
+    fineness: Fineness = field(default_factory=Fineness)
     gap: float = 1e-3
     weights: int = 3
     few: int = 30
+    moments: int = 1000
+    pricing: float = 0.3
     searching: float = 0.1
 
 
@@ -85,12 +90,20 @@ class _Search:
         if len(problem) <= self.tuning.few:
             self.tuning = replace(self.tuning, fineness=Fineness(reach_s=np.inf), gap=0.0)
         self.makespan = problem.objective.goal == "makespan"
-        self.closed, self.by = makespan(problem) if self.makespan else sum_of_waits(problem)
+        if len(problem) > jobs:
+            part = self.limits.within(self.tuning.pricing * self.limits.remaining)
+            self.closed, self.by = best_bound(problem, part)
+        else:
+            self.closed, self.by = makespan(problem) if self.makespan else sum_of_waits(problem)
         self.solution: QueueingSolution | None = None
         self.value = np.inf
         self.infeasible = False
         self.start = self._begin()
         self.periods = periods(problem, self.start, jobs, self.tuning.width_s, self.makespan)
+        moments = reachable(problem.jobs.arrival_s, problem.jobs.duration_s, self.tuning.moments)
+        for period in self.periods:
+            period.cut(moments)
+            period.exact = len(moments) > 0
         self.weights = _chosen(problem, self.tuning.weights)
         self.key = self.start.copy()
 
@@ -98,18 +111,16 @@ class _Search:
         """Start times of a good schedule of counted GPUs, s."""
         problem, share = self.problem, self.tuning.searching
         counted = replace(problem, placement="count")
-        for each in {problem.placement: problem, "count": counted}.values():
-            found = known_schedule(
-                each, self.limits.within(share * self.limits.remaining), self.seed
-            )
+        self.patient = False
+        start: FloatArray | None = None
+        for each in [problem, *([counted] if problem.placement == "node" else [])]:
+            limits = self.limits.within(share * self.limits.remaining)
+            found = known_schedule(each, limits, self.seed)
             if found is not None:
-                start = found.start_s
-                if each is problem or problem.placement == "count":
+                start, self.patient = np.asarray(found.start_s), True
+                if each is problem:
                     self._offer(found)
-        if found is None:
-            start = list_schedule(counted, problem.jobs.arrival_s).start_s
-        self.patient = found is not None
-        return np.asarray(start, dtype=np.float64)
+        return list_schedule(counted, problem.jobs.arrival_s).start_s if start is None else start
 
     def _offer(self, solution: QueueingSolution) -> None:
         """Keep a schedule if it is better, and within everyone's patience."""
@@ -162,8 +173,9 @@ class _Search:
         if solved.values is None or solved.status is not Status.OPTIMAL:
             period.settled = True
             return
-        self._decode(program, solved.values)
-        period.settled = not program.refine(solved.values) or self._open(period) <= TOLERANCE_S
+        more = program.refine(solved.values)
+        more |= self._decode(program, solved.values)
+        period.settled = not more or self._open(period) <= TOLERANCE_S
 
     def _solve(self, program: StepProgram, period: Period, seconds: float) -> Solved:
         others = self.bound - period.bound
@@ -181,19 +193,23 @@ class _Search:
         )  # fmt: skip
 
     def _slack(self, period: Period) -> float:
-        """What rounding of times may add to a period's bound, s: starts are later by that at most."""
+        """What rounding of times may add to a period's bound, s: it delays no start by more."""
         count = len(period.jobs)
         later = count * (SAME_S + 4 * EPS * (abs(period.end) + 1))
         return later if self.makespan else count * later
 
-    def _decode(self, program: StepProgram, values: FloatArray) -> None:
-        """The list schedule in order of the program's starts."""
+    def _decode(self, program: StepProgram, values: FloatArray) -> bool:
+        """List schedules in order of the program's starts; whether they cut the period's cells."""
         for step, start in zip(program.steps, program.starts(values).tolist(), strict=True):
             if self.problem.jobs.arrival_s[step.job] >= program.period.begin:
                 self.key[step.job] = start
+        counted = replace(self.problem, placement="count")
+        start = list_schedule(counted, self.key).start_s
         self._offer(list_schedule(self.problem, self.key))
         if self.problem.placement == "count" and self.solution is not None:
             self.start = np.asarray(self.solution.start_s)
+        some, period = program.period.jobs, program.period
+        return period.cut(start[some], start[some] + self.problem.jobs.duration_s[some])
 
     # -- what it came to ----------------------------------------------------------------------
 

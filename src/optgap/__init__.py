@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from optgap.api import Verdict, bound, check, run, solve
+    from optgap.auditing import Audit, audit
     from optgap.comparison import Comparison, ComparisonSet
     from optgap.conflicts import Conflict, conflict
     from optgap.contract import Problem
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "Comparison",
     "ComparisonSet",
     "Conflict",
@@ -56,6 +58,7 @@ __all__ = [
     "UncertainComparison",
     "Verdict",
     "__version__",
+    "audit",
     "bound",
     "check",
     "compare",
@@ -84,6 +87,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Audit": "auditing",
     "Comparison": "comparison",
     "ComparisonSet": "comparison",
     "Conflict": "conflicts",
@@ -99,6 +103,7 @@ _HOME = {
     "Termination": "models.result",
     "UncertainComparison": "uncertain",
     "Verdict": "api",
+    "audit": "auditing",
     "bound": "api",
     "check": "api",
     "compare": "uncertain",

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from optgap.models.errors import NoQuote, shorten
 from optgap.models.jsonio import Fields
 from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import SERVES_PART, Result, Sense, Status, Termination, relative_gap
+from optgap.models.shown import MOST
 from optgap.render import Row, duration, html_table, number, percent, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 ALL, ACCEPTED = "all", "accepted"
 PART = "accepted part"
@@ -95,7 +100,7 @@ class ComparisonRow:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """The gap table of one problem.
 
@@ -243,12 +248,27 @@ class Comparison:
             parts.append("\n".join(self.notes()))
         return "\n\n".join(parts)
 
+    def __repr__(self) -> str:
+        gap = "no gap known" if self.gap is None else f"best known within {percent(self.gap)}"
+        return shorten(
+            NoQuote(f"<Comparison {self.problem_name}: {len(self.rows)} rows, {gap}>"), MOST
+        )
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The gaps as a figure; written to `path` (.png, .svg or .pdf), too, where it is given.
+
+        Raises
+        ------
+        InputError: for another ending, or a place that cannot be written to.
+        """
+        return drawn(self, path)
+
     def _repr_html_(self) -> str:
-        header, rows, _ = self.table()
-        return html_table(header, rows, " · ".join(self.head()))
+        header, rows, right = self.table()
+        return html_table(header, rows, self.head(), right)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparisonSet:
     """The same comparison for several values of one parameter of the problem."""
 
@@ -356,9 +376,24 @@ class ComparisonSet:
     def __str__(self) -> str:
         return "\n\n".join(filter(None, (text_table(*self.table()), "\n".join(self.notes()))))
 
+    def __repr__(self) -> str:
+        values = ", ".join(map(str, self.values))
+        return shorten(NoQuote(f"<ComparisonSet {self.parameter} = {values}>"), MOST)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The gaps over the parameter; errors as `Comparison.plot`."""
+        return drawn(self, path)
+
     def _repr_html_(self) -> str:
-        header, rows, _ = self.table()
-        return html_table(header, rows, "; ".join(self.notes()))
+        header, rows, right = self.table()
+        return html_table(header, rows, self.notes(), right)
+
+
+def drawn(answer: Any, path: str | os.PathLike[str] | None) -> Figure:
+    """The picture of a comparison of any kind; the plotting is loaded when it is asked for."""
+    plotting: Any = import_module("optgap.plotting")
+    figure: Figure = plotting.delivered(plotting.gaps_figure(answer), path)
+    return figure
 
 
 def legend(rows: Iterable[ComparisonRow]) -> list[str]:

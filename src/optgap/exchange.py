@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +44,7 @@ class Exported:
     variables, integers, rows, nonzeros: how large it is.
     """
 
-    problem: Problem
+    problem: Problem = field(repr=False)
     method: str
     file: str
     format: str

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from optgap.api import choose_method, choose_policy, close, execute, require_time_limit
 from optgap.comparison import ACCEPTED, ALL, Comparison
@@ -16,9 +18,15 @@ from optgap.models.jsonio import Fields
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.regret import Regret
 from optgap.models.result import Result, Sense, Termination, relative_gap
-from optgap.registry import FamilySpec, Runnable, family, imported
+from optgap.models.shown import Brief
+from optgap.models.spec import imported
+from optgap.plotting import delivered
+from optgap.registry import FamilySpec, Runnable, family
 from optgap.render import Row, html_table, number, percent, text_table
 from optgap.versions import versions
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 SCHEMA = "optgap.explain/1"
 TOP = 10
@@ -57,8 +65,8 @@ class Part:
         return self.end - self.start if sense == "min" else self.start - self.end
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Brief):
     """Why a policy is as far from the bound as it is.
 
     Parameters
@@ -297,12 +305,22 @@ class Explanation:
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
-        header, rows, _ = self.table()
-        html = html_table(header, rows, " · ".join(self.head()))
+        header, rows, right = self.table()
+        html = html_table(header, rows, self.head(), right)
         if self.costly:
-            header, rows, _ = self.decisions()
-            html += html_table(header, rows, self.about_decisions())
+            header, rows, right = self.decisions()
+            html += html_table(header, rows, [self.about_decisions()], right)
         return html
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The parts of the gap as a figure; written to `path` (.png, .svg or .pdf), too.
+
+        Raises
+        ------
+        InputError: for another ending, or a place that cannot be written to.
+        """
+        waterfall: Any = import_module("optgap.waterfall")  # which is drawn from this
+        return delivered(waterfall.explanation_figure(self), path)
 
     def of_bound(self, part: Part) -> float | None:
         """What a part loses, as a share of the bound."""

@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from optgap.api import require_seed
@@ -15,12 +16,12 @@ from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import finite, load_json
 from optgap.models.performance.saved import SCHEMA as FIT
 from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
-from optgap.models.quantities import judge, settings_doubted, warn
+from optgap.models.quantities import judge, settings_doubted
 from optgap.models.reading import Held, held_table, read_text
-from optgap.models.spec import Entry
+from optgap.models.spec import Entry, imported
 from optgap.models.tables import read_header
 from optgap.parameters import split_call, typed
-from optgap.registry import FAMILIES, REPEATABLE, FamilySpec, family, imported
+from optgap.registry import FAMILIES, REPEATABLE, FamilySpec, family
 
 MODELS = ("models", "model")
 """What fits are given as; which of the two a family's tables say is no matter."""
@@ -126,7 +127,7 @@ def problem(
     Parameters
     ----------
     columns: our names for the tables' own, with the unit where that is another:
-        ``{"submitted": "arrival_s", "walltime": "duration_s:h"}``; one line says what was mapped.
+        ``{"submitted": "arrival_s", "walltime": "duration_s:h"}``; its origin says what was mapped.
     tables_and_settings: tables are paths, DataFrames or mappings of columns (a named index
         counts as a column; messages number their rows from 0); ``models`` are fits: what `fit`
         gave, paths, or their JSON form; everything else is a setting. ``strict=False`` goes on
@@ -148,10 +149,31 @@ def problem(
         expected = f"a table {missing}" if missing else "a table"
         raise InputError(f"problem({family_name!r})", "", found, f"{expected}, of: {wanted}")
     files = {name: _file(spec, name, table) for name, table in given.items()}
-    files = with_columns(spec, files, columns or {})
     require_models(spec, files)
     settings = {k: v for k, v in tables_and_settings.items() if k not in spec.files}
-    return spec.from_tables(files, settings, seed)
+    return from_files(spec, files, settings, seed, columns or {})
+
+
+def from_files(
+    spec: FamilySpec,
+    files: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    seed: int,
+    columns: Mapping[str, str],
+) -> Problem:
+    """A problem from tables under whatever names; its origin says what was mapped and converted.
+
+    Raises
+    ------
+    InputError: as `problem`.
+    """
+    files, notes = with_columns(spec, files, columns)
+    made = spec.from_tables(files, settings, seed)
+    if not notes:
+        return made
+    anything: Any = made
+    result: Problem = replace(anything, origin="; ".join([anything.origin, *notes]))
+    return result
 
 
 def named(spec: FamilySpec, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -171,8 +193,8 @@ def named(spec: FamilySpec, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def with_columns(
     spec: FamilySpec, files: Mapping[str, Any], columns: Mapping[str, str]
-) -> dict[str, Any]:
-    """The tables with their columns renamed and converted; a line warns what was.
+) -> tuple[dict[str, Any], list[str]]:
+    """The tables with their columns renamed and converted, and a line each on what was.
 
     Columns in our name but another unit (``duration_h`` for ``duration_s``) are known without.
 
@@ -184,6 +206,7 @@ def with_columns(
     ours = {name: columns_in(spec.files[name]) for name in tables}
     wanted = mapped(columns, [c for names in ours.values() for c in names])
     result, missing = dict(files), set(wanted)
+    notes: list[str] = []
     for name, table in tables.items():
         header = read_header(table)
         own = {t: w for t, w in wanted.items() if t in header and w.name in ours[name]}
@@ -192,11 +215,11 @@ def with_columns(
         if own:
             source = str(table)
             result[name] = Held(source, rewritten(read_text(table), own), _first_row(table))
-            warn(f"{source}: {said(own)}")
+            notes.append(said(own))
     if missing:
         headers = [column for table in tables.values() for column in read_header(table)]
         raise InputError("columns", "", sorted(missing)[0], one_of(headers))
-    return result
+    return result, notes
 
 
 def _first_row(table: Any) -> int:
@@ -226,8 +249,12 @@ def require_models(spec: FamilySpec, files: Mapping[str, Any]) -> None:
 
 def _as_fit(item: Any) -> FittedParameters | None:
     """A fit; None for another document, which its reader knows."""
-    if isinstance(item, (str, os.PathLike)) and load_json(item).get("schema") != FIT:
-        return None
+    if isinstance(item, (str, os.PathLike)):
+        try:
+            document = load_json(item)
+        except InputError:
+            return None
+        return read_fit(item) if document.get("schema") == FIT else None
     return read_fit(item)
 
 

@@ -13,6 +13,7 @@ from optgap.gaps import compare
 from optgap.making import generate
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Termination
+from optgap.models.shown import Brief
 from optgap.processes import side_by_side
 from optgap.registry import families, family
 from optgap.render import Row, duration, html_table, number, percent, text_table
@@ -29,8 +30,8 @@ CLOSED, WEAK = 1e-6, 0.2
 """Gaps of the best known solution that count as none, and from which on a bound is called weak."""
 
 
-@dataclass(frozen=True)
-class Overview:
+@dataclass(frozen=True, repr=False)
+class Overview(Brief):
     """One comparison per family.
 
     Parameters
@@ -77,7 +78,7 @@ class Overview:
 
     def _repr_html_(self) -> str:
         return "".join(
-            html_table(*table(c)[:2], head(c).replace("\n", " · ")) for c in self.comparisons
+            html_table(*table(c)[:2], head(c).splitlines(), table(c)[2]) for c in self.comparisons
         )
 
     def notes(self) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from optgap.comparison import PART, STOPPED, Comparison, ComparisonRow, ComparisonSet
 from optgap.models.errors import InputError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 GREY = "#666666"
+NOTEBOOK_DPI = 75
+"""Of a figure that a notebook keeps."""
 WIDEST = 1e9
 """Percent: a gap that is larger is drawn there."""
 
@@ -64,14 +67,59 @@ def gaps_png(comparison: Comparison | ComparisonSet) -> bytes:
     return png(gaps_figure(comparison))
 
 
-def gaps_figure(comparison: Comparison | ComparisonSet) -> Figure:
-    """The picture as a figure of its own, without touching pyplot's state."""
+def gaps_figure(answer: Comparison | ComparisonSet | Drawn) -> Figure:
+    """The picture as a figure of its own, without touching pyplot's state.
+
+    What was compared under the uncertainty of fits has an interval through every dot.
+    """
     from matplotlib.figure import Figure
 
+    comparison = answer if isinstance(answer, (Comparison, ComparisonSet)) else answer.comparison
     figure = Figure(figsize=figure_size(comparison), layout="constrained")
     ax = plot_gaps(comparison, figure.subplots())
+    if not isinstance(answer, (Comparison, ComparisonSet)):
+        _intervals(answer, ax)
     if isinstance(comparison, Comparison):
         legend_below(ax)
+    return figure
+
+
+class Drawn(Protocol):
+    """A comparison at the fitted values, and its gaps over draws."""
+
+    @property
+    def comparison(self) -> Comparison: ...
+    @property
+    def intervals(self) -> Sequence[Any]: ...
+    @property
+    def level(self) -> float: ...
+
+
+def _intervals(answer: Drawn, ax: Axes) -> None:
+    """A line through each dot from the low to the high end of its gaps."""
+    places = {label.get_text().rstrip(STOPPED): y
+              for y, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)}  # fmt: skip
+    known = [one for one in answer.intervals if one.count and one.method in places]
+    if not known:
+        return
+    ys = [places[one.method] for one in known]
+    lows, highs = ([_percent(getattr(one, end)) for one in known] for end in ("low", "high"))
+    label = f"{100 * answer.level:g} % interval of the fits"
+    ax.hlines(ys, lows, highs, color="black", linewidth=2.5, alpha=0.55, zorder=2, label=label)
+    ax.set_xlim(right=max(ax.get_xlim()[1], 1.15 * max(highs)))
+
+
+def delivered(figure: Figure, path: str | os.PathLike[str] | None = None) -> Figure:
+    """The figure, which a notebook shows without further ado; written to `path`, too.
+
+    Raises
+    ------
+    InputError: for an ending that cannot be drawn, or a place that cannot be written to.
+    """
+    if path is not None:
+        save_figure(path, figure)
+    anything: Any = figure
+    anything._repr_png_ = partial(image, figure, "png", dpi=NOTEBOOK_DPI)
     return figure
 
 
@@ -120,7 +168,8 @@ def meanings(panels: Iterable[Axes]) -> dict[str, Any]:
         handles, names = ax.get_legend_handles_labels()
         found |= dict(zip(names, handles, strict=True))
     known = [name for name in MEANINGS if name in found]
-    return {name: found[name] for name in (known or found)}
+    others = [name for name in found if name not in known and name.endswith("of the fits")]
+    return {name: found[name] for name in ([*known, *others] or found)}
 
 
 ENDINGS = (".png", ".svg", ".pdf")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module, util
 from importlib.metadata import EntryPoint, entry_points
@@ -15,19 +15,13 @@ from typing import Any, Literal
 from optgap.contract import Problem, ProblemClass, SolutionClass
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.quantities import judge, settings_doubted
-from optgap.models.spec import Entry, Parameter
+from optgap.models.spec import Entry, Parameter, imported, meanings
 from optgap.parameters import call_text, split_call, typed
 
 POLICY_GROUP = "optgap.policies"
 Role = Literal["policies", "methods", "presets", "formulations"]
 REPEATABLE = "repeatable"
 """In the text about a file that may be given several times."""
-
-
-def imported(target: str) -> Any:
-    """The object that ``module:attribute`` names."""
-    module, _, name = target.partition(":")
-    return getattr(import_module(module), name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +40,7 @@ class FamilySpec:
         text`` by the option that asks for them, and their columns.
     view: a function that draws a solution, ``f(problem, solution, by) -> matplotlib Figure``;
         `by` is who made it, for the title.
+    exact: the exact methods that policies ask at their events, by policy.
     per_event: the policy that solves every event exactly with what is known by then, or, where
         `per_event_exact` is false, as well as it can.
     counted: ``f(problem)``, the problem with GPUs of nodes only counted; None where they are.
@@ -66,6 +61,7 @@ class FamilySpec:
     needed: int = 0
     tables_out: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     view: str = ""
+    exact: Mapping[str, str] = field(default_factory=dict)
     per_event: str = ""
     per_event_exact: bool = True
     counted: str = ""
@@ -138,7 +134,8 @@ class FamilySpec:
     def policies(self) -> Mapping[str, Entry]:
         """Online policies, by name."""
         table: Mapping[str, Entry] = imported(f"optgap.heuristics.{self.name}:POLICIES")
-        return table
+        asking = {name: replace(table[name], exact=exact) for name, exact in self.exact.items()}
+        return {**table, **asking}
 
     @property
     def presets(self) -> Mapping[str, Entry]:
@@ -148,6 +145,8 @@ class FamilySpec:
 
     def explained(self, role: Role, entry: Entry) -> dict[str, Parameter]:
         """What each parameter of an entry means; `role` is the table that the entry is in."""
+        if entry.options is not None or not entry.params:
+            return meanings(entry.options) if entry.options else {}
         folder = {"policies": "heuristics", "presets": "models"}.get(role, "solvers")
         known: Mapping[str, Parameter]
         known = imported(f"optgap.{folder}.{self.name}.parameters:PARAMETERS")
@@ -245,6 +244,7 @@ FAMILIES: Mapping[str, FamilySpec] = {
             },
             view="optgap.views.coscheduling:draw",
             doubts="optgap.models.coscheduling.doubts:doubts",
+            exact={"exact-window": "optgap.solvers.coscheduling.oracle:best_schedule"},
             per_event="exact-window",
             regrets="optgap.solvers.coscheduling.regret:regrets",
             refit="optgap.models.coscheduling.fits:refit",
@@ -303,8 +303,11 @@ FAMILIES: Mapping[str, FamilySpec] = {
             },
             view="optgap.views.elastic:draw",
             doubts="optgap.models.elastic.doubts:doubts",
+            exact=dict.fromkeys(
+                ("optimal", "optimal-slowdown"), "optgap.solvers.elastic.snapshot:solve"
+            ),
             per_event="optimal",
-            regrets="optgap.heuristics.elastic.regret:regrets",
+            regrets="optgap.solvers.elastic.regret:regrets",
             refit="optgap.models.elastic.fits:refit",
         ),
     )

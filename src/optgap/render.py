@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from optgap.models import shown
+
 Row = Sequence[str]
 
 
@@ -24,14 +26,13 @@ def text_table(header: Row, rows: Sequence[Row], right: Sequence[int] = ()) -> s
     return "\n".join([line(header), rule, *(line(row) for row in rows)])
 
 
-def html_table(header: Row, rows: Sequence[Row], caption: str = "") -> str:
-    """The same as an HTML table."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+def html_table(
+    header: Row, rows: Sequence[Row], lines: Sequence[str] = (), right: Sequence[int] = ()
+) -> str:
+    """The same as an HTML table that scrolls where it is wide, below lines of text."""
+    return shown.html_lines([escape(line) for line in lines]) + shown.html_table(
+        header, rows, right
     )
-    title = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def rich_table(header: Row, rows: Sequence[Row], right: Sequence[int] = ()) -> Any:

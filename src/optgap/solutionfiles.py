@@ -15,7 +15,7 @@ from optgap.models.reading import Path, read_text
 Solver = Literal["HiGHS", "CBC", "Gurobi", "SCIP", "CPLEX"]
 KNOWN = "a solution file of HiGHS, CBC, Gurobi, SCIP or CPLEX (XML)"
 CBC_HEAD = re.compile(
-    r"(Optimal|Infeasible|Integer infeasible|Unbounded|Stopped on .*|Status unknown.*)"
+    r"((?:Optimal|Infeasible|Integer infeasible|Unbounded|Stopped|Status unknown)\b.*?)"
     r" - objective value (\S+)"
 )
 CPLEX_INFEASIBLE = re.compile("infeasible", re.IGNORECASE)

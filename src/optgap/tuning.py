@@ -26,6 +26,7 @@ from optgap.making import generate, preset_entry
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.limits import Limits, silent
 from optgap.models.result import Result, Termination, relative_gap
+from optgap.models.shown import Brief
 from optgap.parameters import call_text, split_call, typed
 from optgap.registry import Runnable, family
 from optgap.registry import policy as find_policy
@@ -153,8 +154,8 @@ class Trial:
     gap: float
 
 
-@dataclass(frozen=True)
-class Tuned:
+@dataclass(frozen=True, repr=False)
+class Tuned(Brief):
     """The best setting on the training instances, and what it is worth elsewhere."""
 
     family: str
@@ -214,8 +215,8 @@ class Tuned:
         return f"{text_table(*self.table())}\n\n{self.verdict()}"
 
     def _repr_html_(self) -> str:
-        header, rows, _ = self.table()
-        return html_table(header, rows, self.verdict())
+        header, rows, right = self.table()
+        return html_table(header, rows, [self.verdict()], right)
 
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.tune/1``."""

@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from optgap import gaps
-from optgap.comparison import Comparison
+from optgap.comparison import Comparison, drawn
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import fitted
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
-from optgap.registry import family, imported
+from optgap.models.shown import MOST
+from optgap.models.spec import imported
+from optgap.registry import family
 from optgap.render import Row, html_table, percent, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 LEVEL = 0.9
 MOST_SAMPLES = 10_000
+BUDGET_S = 45.0
+"""Seconds for all of a comparison with draws to which no time limit is given."""
+FIRST = 0.25
+"""The share of them that each single run may take."""
+QUICK_S = 1.0
+"""What takes longer at the fitted values is not run on every draw."""
+MOST_LEFT_OUT = 20
+"""Impossible draws per draw that is wanted."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +51,7 @@ class Interval:
     high: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class UncertainComparison:
     """The gap table at the fitted values, and how far gaps move within the fit's uncertainty.
 
@@ -46,14 +59,18 @@ class UncertainComparison:
     ----------
     comparison: at the fitted values.
     samples: one comparison per draw; each gap is against the bound of the same draw.
-    models: the files that were drawn from.
+    models: the fits that were drawn from, and their files.
     level: share of the samples within an interval.
+    left_out: draws that were replaced, as no machine could be like that (a power below 0, say).
+    remarks: what draws were spared, and why.
     """
 
     comparison: Comparison
     samples: tuple[Comparison, ...]
     models: tuple[str, ...]
     level: float = LEVEL
+    left_out: int = 0
+    remarks: tuple[str, ...] = ()
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -105,7 +122,9 @@ class UncertainComparison:
     def head(self) -> list[str]:
         """The comparison's, and what was drawn."""
         drawn = f"{len(self.samples)} samples of {', '.join(self.models)}"
-        return [*self.comparison.head(), f"gaps over {drawn}: {100 * self.level:g} % interval"]
+        left = f"; {self.left_out} impossible draws left out" if self.left_out else ""
+        words = f"gaps over {drawn}: {100 * self.level:g} % interval{left}"
+        return [*self.comparison.head(), words]
 
     def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
         """Header, rows and right-aligned columns, as text."""
@@ -124,16 +143,24 @@ class UncertainComparison:
         return header, rows, (1, 2, 3, 4, 5)
 
     def notes(self) -> list[str]:
-        """What rows have to say at the fitted values."""
-        return self.comparison.notes()
+        """What draws were spared, and what rows have to say at the fitted values."""
+        return [*self.remarks, *self.comparison.notes()]
 
     def __str__(self) -> str:
         parts = ["\n".join(self.head()), text_table(*self.table()), "\n".join(self.notes())]
         return "\n\n".join(filter(None, parts))
 
+    def __repr__(self) -> str:
+        words = f"{self.comparison.problem_name}: {len(self.samples)} samples"
+        return shorten(NoQuote(f"<UncertainComparison {words}>"), MOST)
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The gaps with their intervals; errors as `Comparison.plot`."""
+        return drawn(self, path)
+
     def _repr_html_(self) -> str:
-        header, rows, _ = self.table()
-        return html_table(header, rows, " · ".join(self.head()))
+        header, rows, right = self.table()
+        return html_table(header, rows, [*self.head(), *self.remarks], right)
 
 
 @overload
@@ -220,7 +247,10 @@ def compare_uncertain(
         Parameters are drawn from each one's covariance.
     samples: how many draws.
     level: share of the draws within an interval.
-    policies, methods, time_limit, seed, limits, progress, parts: as `gaps.compare` has them.
+    time_limit: seconds for each single run, on as many draws as asked for. Without it everything
+        together takes `BUDGET_S`: what is slow is spared the draws, and there are as many of these
+        as there is time for; `UncertainComparison.remarks` says so.
+    policies, methods, seed, limits, progress, parts: as `gaps.compare` has them.
 
     Raises
     ------
@@ -237,28 +267,111 @@ def compare_uncertain(
         raise InputError("uncertainty", "", found, expected)
     # the fits in a problem are there already: put in again, they would be rounded again
     central_problem = fitted(problem, given, seed) if given else problem
-    drawn = draws(fits, samples, seed)
+    drawn_problems, left_out = _drawn_problems(central_problem, fits, samples, seed)
     limits = limits or Limits(progress=progress)
-    refit = imported(family(problem.family).refit)
+    budget = _Budget(BUDGET_S if time_limit is None else math.inf)
 
-    def run(one: Problem) -> Comparison:
+    def run(one: Problem, plan: _Plan, limit: float | None) -> Comparison:
         return gaps.compare(
-            one,
-            policies,
-            methods,
-            time_limit=time_limit,
-            seed=seed,
-            limits=limits,
+            one, plan.policies, plan.methods, time_limit=limit, seed=seed, limits=limits,
             parts=parts,
-        )
+        )  # fmt: skip
 
-    central, done = run(central_problem), []
-    for draw in drawn:
+    names = gaps.method_names(problem.family, methods)
+    asked = _Plan(tuple(gaps.policy_names(problem.family, policies)), tuple(names))
+    limit = BUDGET_S * FIRST if time_limit is None else time_limit
+    central = run(central_problem, asked, limit)
+    done: list[Comparison] = []
+    plan = asked if time_limit is not None else _quick(asked, central, central_problem)
+    for one in drawn_problems:
         if limits.interrupted.is_set() or (central.infeasible and not parts):
             break
-        done.append(run(refit(central_problem, draw, seed)))
-    names = tuple(fit.source for fit in fits)
-    return UncertainComparison(central, tuple(done), names, level)
+        if len(done) >= 2 and not budget.allows(len(done)):
+            break
+        budget.start_draws()
+        done.append(run(one, plan, limit))
+    sources = dict.fromkeys(f"{fit.model} ({os.path.basename(fit.source)})" for fit in fits)
+    notes = plan.notes
+    if len(done) < samples and not (limits.interrupted.is_set() or central.infeasible):
+        more = "time_limit=… (--time-limit) takes all, however long"
+        notes = (*notes, f"{len(done)} of {samples} draws in {BUDGET_S:g} s: {more}")
+    return UncertainComparison(central, tuple(done), tuple(sources), level, left_out, notes)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What a draw is compared with, and why it is less than what was asked for."""
+
+    policies: tuple[str | Callable[..., Any], ...]
+    methods: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+class _Budget:
+    """Seconds for everything together."""
+
+    def __init__(self, seconds: float) -> None:
+        self.end = time.monotonic() + seconds
+        self.began: float | None = None
+
+    def start_draws(self) -> None:
+        """The first draw begins."""
+        self.began = time.monotonic() if self.began is None else self.began
+
+    def allows(self, done: int) -> bool:
+        """Whether another draw will probably be over in time."""
+        now = time.monotonic()
+        each = (now - (self.began or now)) / max(1, done)
+        return now + each <= self.end
+
+
+def _quick(asked: _Plan, central: Comparison, problem: Problem) -> _Plan:
+    """Without what took long at the fitted values; where all methods did, a bound stands in."""
+    count = len(asked.methods)
+    took = [row.result.seconds for row in central.rows]
+    names = [row.result.method for row in central.rows]
+    slow = [name for name, seconds in zip(names, took, strict=True) if seconds > QUICK_S]
+    policies = tuple(
+        policy
+        for policy, seconds in zip(asked.policies, took[count:], strict=False)
+        if seconds <= QUICK_S
+    )
+    methods = tuple(
+        method
+        for method, seconds in zip(asked.methods, took[:count], strict=False)
+        if seconds <= QUICK_S
+    )
+    notes = []
+    if slow:
+        notes.append(f"draws leave out what takes more than {QUICK_S:g} s: {', '.join(slow)}")
+    if asked.methods and not methods:
+        methods = (family(problem.family).auto_bound(problem),)
+        notes.append(f"and are held against {methods[0]}, which may prove less")
+    return _Plan(policies, methods, ("; ".join(notes),) if notes else ())
+
+
+def _drawn_problems(
+    problem: Problem, fits: Sequence[FittedParameters], count: int, seed: int
+) -> tuple[list[Problem], int]:
+    """So many problems with drawn parameters, and how many draws no machine could be.
+
+    Raises
+    ------
+    InputError: when hardly any draw makes a problem: the fits leave too much open.
+    """
+    refit, rng = imported(family(problem.family).refit), np.random.default_rng(seed)
+    found: list[Problem] = []
+    left_out, reason = 0, ""
+    while len(found) < count and left_out <= MOST_LEFT_OUT * count:
+        for draw in draws(fits, count, rng):
+            try:
+                found.append(refit(problem, draw, seed))
+            except InputError as error:
+                left_out, reason = left_out + 1, str(error)
+    if len(found) < count:
+        expected = "fits that leave less open: their reports say what to measure"
+        raise InputError("uncertainty", "", NoQuote(f"draws such as {reason}"), expected)
+    return found[:count], left_out
 
 
 def _require_numbers(samples: int, level: float) -> None:
@@ -269,7 +382,9 @@ def _require_numbers(samples: int, level: float) -> None:
         raise InputError("--level", "", level, "a share between 0 and 1")
 
 
-def draws(fits: Sequence[FittedParameters], count: int, seed: int) -> list[list[FittedParameters]]:
+def draws(
+    fits: Sequence[FittedParameters], count: int, rng: np.random.Generator
+) -> list[list[FittedParameters]]:
     """Parameters drawn from the covariance of each group of each fit, independently.
 
     Raises
@@ -278,7 +393,6 @@ def draws(fits: Sequence[FittedParameters], count: int, seed: int) -> list[list[
     """
     from optgap.fitting.saved import drawn
 
-    rng = np.random.default_rng(seed)
     columns = [[read_fit(d) for d in drawn(fit.document, fit.source, count, rng)] for fit in fits]
     return [
         [replace(column[k], source=fit.source) for fit, column in zip(fits, columns, strict=True)]

@@ -32,7 +32,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli) -> Offere
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("optgap exp", "explain"),
+        ("optgap expl", "explain"),
         ("optgap families co", "consolidation coscheduling"),
         ("optgap generate que", "queueing"),
         ("optgap compare pl", "placement place.json"),

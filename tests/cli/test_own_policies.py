@@ -23,7 +23,7 @@ PROBLEMS = {
     "queueing": lambda: QueueingProblem.of(Jobs.of([0] * 3, [10] * 3, [4, 8, 8]), nodes=1),
 }
 EXPECTED = [
-    ("consolidation", "1 / 0", "ZeroDivisionError: division by zero, expected GPU numbers"),
+    ("consolidation", "1 / 0", "division by zero (own.py, line 2), expected GPU numbers"),
     ("consolidation", "'0'", "task t1: found ['0'], expected GPU numbers from 0 to 3"),
     ("consolidation", "4", "found [4], expected GPU numbers from 0 to 3"),
     ("consolidation", "True", "found [True], expected GPU numbers"),

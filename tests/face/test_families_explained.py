@@ -10,7 +10,8 @@ import pytest
 import optgap
 from optgap.explaining import Explanation
 from optgap.models.regret import Regret
-from optgap.registry import FAMILIES, imported
+from optgap.models.spec import imported
+from optgap.registry import FAMILIES
 from optgap.reporting import make
 from optgap.waterfall import explanation_figure
 

@@ -22,8 +22,9 @@ from optgap.models.figures import LONGEST, LONGEST_TICK, MISSING, drawable, imag
 from optgap.models.placement import PlacementSolution
 from optgap.models.queueing import QueueingSolution
 from optgap.models.result import Result, Status, Termination
+from optgap.models.spec import imported
 from optgap.plotting import gaps_figure
-from optgap.registry import FAMILIES, imported
+from optgap.registry import FAMILIES
 from optgap.reporting import charts
 from optgap.reporting.page import make
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from typing import Any, get_args
 
 import pytest
@@ -14,9 +15,14 @@ from optgap.api import choose_method, choose_policy, execute
 from optgap.models.errors import InputError, OneOf
 from optgap.models.limits import Limits
 from optgap.models.spec import Entry, Parameter
-from optgap.registry import FAMILIES, Role, imported
+from optgap.registry import FAMILIES, Role
 
-FOLDERS = {"policies": "heuristics", "methods": "solvers", "presets": "models"}
+FOLDERS = {
+    "policies": "heuristics",
+    "methods": "solvers",
+    "formulations": "solvers",
+    "presets": "models",
+}
 UNITS = {"_s": "s", "_w": "W", "_mhz": "MHz", "_gb": "GB", "_mj": "MJ"}
 
 
@@ -46,10 +52,12 @@ def test_every_parameter_has_a_meaning_in_one_line_and_its_unit() -> None:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("role", get_args(Role))
-def test_nothing_is_explained_that_nobody_has(family: str, role: Role) -> None:
-    there = imported(f"optgap.{FOLDERS[role]}.{family}.parameters:PARAMETERS")
-    used = [p for f, r, _, _, p in parameters() if (f, r) == (family, role)]
+@pytest.mark.parametrize("folder", sorted(set(FOLDERS.values())))
+def test_nothing_is_explained_that_nobody_has(family: str, folder: str) -> None:
+    """Options of a dataclass are somebody's as they are; others stand in a table of their own."""
+    module = import_module(f"optgap.{folder}.{family}.parameters")
+    there = getattr(module, "PARAMETERS", {})
+    used = [p for f, r, _, _, p in parameters() if (f, FOLDERS[r]) == (family, folder)]
     assert [name for name, parameter in there.items() if parameter not in used] == []
 
 

@@ -211,3 +211,133 @@ def test_a_time_at_one_clock_asks_for_another_beside_a_power_by_clock() -> None:
     low, high = problem.frequencies_mhz[[0, -1]]
     beta = jct.fit[""].params_["beta"]
     assert slow / fast == pytest.approx((high / low) ** beta)
+
+
+@pytest.mark.parametrize("family", CASES)
+def test_a_problem_refitted_with_its_own_fits_is_itself(family: str) -> None:
+    from optgap.registry import FAMILIES, imported
+
+    problem = optgap.generate(family, "measured", seed=2)
+    again = imported(FAMILIES[family].refit)(problem, problem.fits, 2)
+    one, other = problem.to_json(), again.to_json()
+    for document in (one, other):
+        for fit in document["fits"]:
+            del fit["used"]
+    assert one == other
+
+
+@pytest.mark.parametrize("family", CASES)
+def test_objects_show_themselves_briefly_and_safely(family: str, tmp_path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    _, _, _, making = CASES[family]
+    problem = optgap.generate(family, seed=0, **making)
+    policy = next(iter(optgap.registry.FAMILIES[family].policies))
+    result = optgap.run(problem, policy)
+    table = optgap.compare(problem, policy, methods=())
+    for thing in (problem, result, result.solution, table):
+        assert len(repr(thing)) < 3000
+    for thing in (problem, result, table):
+        html = thing._repr_html_()
+        assert "overflow-x:auto" in html
+        assert isinstance(thing.plot(tmp_path / "x.svg"), Figure)
+    assert len(problem.to_frame())
+    assert len(result.to_frame())
+
+
+def test_what_a_notebook_shows_is_escaped() -> None:
+    table = clock_sweep().reset_index().replace("stencil", "<script>alert(1)</script>")
+    fit = optgap.fit(table, "linear-power", by="application", cv=0)
+    problem = optgap.generate("consolidation", size=3, models=fit)
+    for thing in (fit, problem, fit.profile):
+        assert "<script>" not in thing._repr_html_()
+        assert "&lt;script&gt;" in thing._repr_html_()
+        assert len(repr(thing)) < 3000
+
+
+def test_missing_values_concern_only_what_a_model_reads(cli: Cli, tmp_path: Path) -> None:
+    table = clock_sweep()
+    table["run time [ms]"] = np.where(
+        np.arange(len(table)) % 3 == 0, np.nan, table["run time [ms]"]
+    )
+    table["note"] = None
+    fit = optgap.fit(table, "linear-power", by="application", cv=0, drop_missing=True)
+    assert fit.overall()["n"] == len(table)
+    jct = optgap.fit(table, "power-law-jct", by="application", cv=0, drop_missing=True)
+    assert jct.overall()["n"] < len(table)
+    with pytest.raises(optgap.InputError, match="time_s: found nothing"):
+        optgap.fit(table, "power-law-jct", by="application", cv=0)
+    table.to_csv(tmp_path / "t.csv")
+    line = ("fit", "linear-power", str(tmp_path / "t.csv"), "--drop-missing", "--cv", "0", "--json")
+    assert json.loads(cli(*line, "-").out)["overall"]["n"] == len(table)
+
+
+UNITS = [
+    ({"my": [0.1, 0.2]}, {"my": "power_w:kW"}, "power_w", [100, 200]),
+    ({"Power (mW)": [1e5, 2e5]}, {"Power (mW)": "power_w:mW"}, "power_w", [100, 200]),
+    ({"board power [kW]": [0.1, 0.2]}, {}, "power_w", [100, 200]),
+    ({"coreClock_GHz": [1.1, 1.3]}, {}, "frequency_mhz", [1100, 1300]),
+    ({"iteration time ms": [250, 500]}, {}, "time_s", [0.25, 0.5]),
+    ({"energy_kj": [1.5, 2]}, {}, "energy_j", [1500, 2000]),
+    ({"gpu utilisation": [50, 70]}, {}, "util_percent", [50, 70]),
+]
+
+
+@pytest.mark.parametrize(("data", "columns", "name", "expected"), UNITS)
+def test_a_column_is_known_by_its_name_and_unit(
+    data: dict[str, Any], columns: dict[str, str], name: str, expected: list[float]
+) -> None:
+    profile = optgap.read_profile({**data, "gpus": [1, 2]}, columns=columns)
+    assert profile.numbers(name) == pytest.approx(expected)
+    assert any(f"→ {name}" in note for note in profile.notes)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"wats": "power_w"}, "columns: found 'wats', expected one of watts, frequency_mhz"),
+        ({"watts": "power"}, "watts: found 'power', expected one of frequency_mhz"),
+        ({"watts": "power_w:kJ"}, "watts: found 'kJ', expected one of W, mW, kW"),
+        ({"watts": "power_w", "frequency_mhz": "power_w"}, "power_w twice"),
+    ],
+)
+def test_a_wrong_mapping_is_told_in_one_line(columns: dict[str, str], said: str) -> None:
+    table = {"watts": [50.0, 60.0], "frequency_mhz": [900.0, 1000.0]}
+    with pytest.raises(optgap.InputError) as caught:
+        optgap.fit(table, "linear-power", columns=columns)
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_tables_of_problems_are_mapped_and_converted_and_one_line_says_so() -> None:
+    tasks = Frame(
+        {"task": ["a", "b"], "mem": [2048, 4096], "duration_h": [1, 2], "who": ["x", "y"]}
+    )
+    problem = optgap.problem(
+        "consolidation", tasks=tasks, columns={"mem": "memory_gb:MiB"}, servers=1
+    )
+    assert problem.tasks[1].memory_gb == pytest.approx(4096 * 2**20 / 1e9)
+    assert [task.duration_s for task in problem.tasks] == [3600, 7200]
+    assert "mem → memory_gb (from MiB), duration_h → duration_s (from h)" in problem.origin
+    with pytest.raises(optgap.InputError, match=r"found 'memm', expected one of task, mem"):
+        optgap.problem("consolidation", tasks=tasks, columns={"memm": "memory_gb"}, servers=1)
+
+
+def test_draws_are_spared_what_is_slow_and_end_in_time_and_say_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from optgap import uncertain
+
+    problem = optgap.generate("coscheduling", "measured", size=4, seed=0)
+    monkeypatch.setattr(uncertain._Budget, "allows", lambda *_: False)
+    monkeypatch.setattr(uncertain, "QUICK_S", -1.0)
+    gaps = optgap.compare(problem, "ecosched", uncertainty=5)
+    assert len(gaps.samples) == 2
+    left_out, ended = gaps.remarks
+    assert "ecosched; and are held against bound-" in left_out
+    assert "2 of 5 draws" in ended
+    assert all(text in str(gaps) for text in gaps.remarks)
+    monkeypatch.undo()
+    whole = optgap.compare(problem, "ecosched", uncertainty=3, time_limit=30)
+    assert len(whole.samples) == 3
+    assert not whole.remarks

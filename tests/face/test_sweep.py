@@ -419,7 +419,7 @@ def until(condition: Callable[[], Any], seconds: float = 300) -> Any:
 
 
 SLOW = """
-seeds = 12
+seeds = 8
 [[grid]]
 family = "placement"
 presets = ["small"]
@@ -455,7 +455,7 @@ def test_a_driver_that_is_killed_loses_nothing_and_doubles_nothing() -> None:
     again = sweep_process("--jobs", "2", "--resume")
     out, err = again.communicate(timeout=300)
     assert (again.returncode, err) == (0, "")
-    assert f"{kept} there before, {24 - kept} now" in out
+    assert f"{kept} there before, {16 - kept} now" in out
     sweeping.run(sweeping.load_spec("s.toml"), "whole.parquet", engine=sweeping.Engine("serial"))
     assert lasting("s.parquet") == lasting("whole.parquet")
 
@@ -499,7 +499,7 @@ def test_a_cluster_loses_a_worker_and_a_driver_and_no_row(
     again = sweep_process("--engine", "dask", "--scheduler", address, "--resume")
     out, err = again.communicate(timeout=300)
     assert (again.returncode, err) == (0, ""), err
-    assert f"{kept} there before, {24 - kept} now" in out
+    assert f"{kept} there before, {16 - kept} now" in out
     sweeping.run(sweeping.load_spec("s.toml"), "whole.parquet", engine=sweeping.Engine("serial"))
     assert lasting("s.parquet") == lasting("whole.parquet")
     workers = {row["worker"].split(":")[1] for row in sweeping.read_rows("s.parquet")}
@@ -509,7 +509,7 @@ def test_a_cluster_loses_a_worker_and_a_driver_and_no_row(
 def test_ray_loses_processes_and_a_driver_and_no_row() -> None:
     pytest.importorskip("ray", reason="comes with the extra ray")
     deadly = '"own.py:kills_once", "own.py:kills(when=1)"'
-    text = SLOW.replace('"fgd"', deadly).replace("seeds = 12", "seeds = 4")
+    text = SLOW.replace('"fgd"', deadly).replace("seeds = 8", "seeds = 4")
     Path("s.toml").write_text(text)
     process = sweep_process("--engine", "ray", "--jobs", "2")
     until_rows(3, process)
@@ -562,16 +562,16 @@ def test_a_scheduler_that_does_not_answer_is_bad_input(monkeypatch: pytest.Monke
 def test_the_command_writes_the_table_and_the_counts(cli: Cli) -> None:
     Path("s.toml").write_text(SLOW.replace("slow", "first"))
     answer = cli("sweep", "s.toml", "--dry-run")
-    assert "24 runs" in answer.out
+    assert "16 runs" in answer.out
     assert not Path("s.parquet").exists()
     answer = cli("sweep", "s.toml", "--engine", "serial", "--json", "d.json")
     assert (answer.code, answer.err) == (0, "")
-    assert "24 of 24 runs in s.parquet: 0 there before, 24 now" in answer.out
+    assert "16 of 16 runs in s.parquet: 0 there before, 16 now" in answer.out
     document = json.loads(Path("d.json").read_text())
-    assert (document["schema"], document["ran"]) == ("optgap.sweep/1", 24)
+    assert (document["schema"], document["ran"]) == ("optgap.sweep/1", 16)
     assert cli("sweep", "s.toml", "--engine", "serial").code == 2
     assert cli("sweep", "s.toml", "--retry-failed").code == 2
-    assert "24 there before" in cli("sweep", "s.toml", "--resume").out
+    assert "16 there before" in cli("sweep", "s.toml", "--resume").out
 
 
 def test_failed_runs_are_named_and_make_the_command_fail(cli: Cli) -> None:
@@ -589,7 +589,7 @@ def test_a_time_limit_for_the_whole_sweep_gives_a_table_to_resume(cli: Cli) -> N
     Path("s.toml").write_text(SLOW)
     answer = cli("sweep", "s.toml", "--engine", "serial", "--time-limit", "0.5")
     assert answer.code == 3
-    assert 0 < len(sweeping.read_rows("s.parquet")) < 24
+    assert 0 < len(sweeping.read_rows("s.parquet")) < 16
 
 
 @pytest.mark.parametrize(
@@ -621,7 +621,7 @@ def test_one_interrupt_stops_a_sweep_cleanly() -> None:
     _, err = process.communicate(timeout=60)
     assert process.returncode == 3
     assert "Traceback" not in err
-    assert 0 < len(sweeping.read_rows("s.parquet")) < 24
+    assert 0 < len(sweeping.read_rows("s.parquet")) < 16
     assert not Path("s.parquet.journal").exists()
 
 

@@ -163,7 +163,7 @@ def test_a_saved_fit_in_kilowatts_is_refused_where_it_is_put_into_a_problem(cli:
     options = ("--tasks", "tasks.csv", "--model", "fit.json", "-o", "problem.json")
     answer = cli("generate", "consolidation", *options)
     assert answer.code == 2
-    assert "GPU V100, power at its highest clock: found 0.165, expected 1 to 2,500 W" in answer.err
+    assert "GPU V100, power at its highest clock: found 0.17, expected 1 to 2,500 W" in answer.err
     assert cli("generate", "consolidation", *options, "--no-strict").code == 0
 
 

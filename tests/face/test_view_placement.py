@@ -8,7 +8,8 @@ from conftest import two_nodes_problem
 
 import optgap
 from optgap.models.placement import PlacementProblem, PlacementSolution
-from optgap.registry import FAMILIES, imported
+from optgap.models.spec import imported
+from optgap.registry import FAMILIES
 from optgap.views.placement import DETAILED, draw
 
 

@@ -237,7 +237,8 @@ def test_a_report_says_what_was_found_and_how_well(report: FitReport[Any]) -> No
     assert "valid for frequency_mhz 500…1400" in text
     assert "correlation P_gs, alpha: -0.9" in text
     html = report._repr_html_()
-    assert html.count("<table>") == 3
+    assert html.count("<table>") == 1
+    assert "overflow-x:auto" in html
     assert "power per MHz" in html
 
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from optgap.fitting.audit import audit
-from optgap.fitting.devices import device_power
 from optgap.fitting.prepare import drop_missing, mean_over, where
 from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, read_profiles
 from optgap.fitting.readers.runs import busy_span, runs
+from optgap.fitting.workflow import fit
 from optgap.models.errors import InputError
 
 SMI_HEADER = (
@@ -47,10 +47,8 @@ def test_nvidia_smi_samples_become_runs(tmp_path: Path) -> None:
     assert profile.numbers("time_s") == pytest.approx([3.0, 3.0])
     assert profile["gpu_model"].tolist() == ["NVIDIA A100"] * 2
     assert "30 idle" in profile.notes[0]
-    assert device_power(profile) == {
-        "gpu_idle_w": {"NVIDIA A100": 50.0},
-        "gpu_full_w": {"NVIDIA A100": 400.0},
-    }
+    found = fit(profile, "device-power").fit["NVIDIA A100"].params_
+    assert found == {"idle_w": 50.0, "full_w": 400.0}
 
 
 def test_a_clock_that_moves_under_load_starts_another_run(tmp_path: Path) -> None:

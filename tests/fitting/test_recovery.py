@@ -287,7 +287,8 @@ def test_the_printed_form_recovers_its_powers() -> None:
 
 
 def test_every_model_of_the_table_was_recovered() -> None:
-    assert {case.model for case in CASES} == set(ESTIMATORS)
+    # two levels are read off, not fitted: tests/fitting/test_readers.py has them
+    assert {case.model for case in CASES} == set(ESTIMATORS) - {"device-power"}
 
 
 def test_errors_cover_the_truth_about_as_often_as_they_should() -> None:

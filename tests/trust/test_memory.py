@@ -86,7 +86,7 @@ HUNGRY = """
 import numpy as np
 
 def hungry(task, state):
-    return [np.ones(10**8) for _ in range(1000)]
+    return [np.ones(10**7) for _ in range(10_000)]
 """
 
 LIMITED = """
@@ -126,7 +126,7 @@ def test_a_policy_of_ones_own_that_eats_all_memory_is_named(tmp_path: Path) -> N
     optgap.save(optgap.generate("placement", "small", size=6), tmp_path / "problem.json")
     (tmp_path / "hungry.py").write_text(HUNGRY)
     arguments = ("problem.json", "--policy", "hungry.py:hungry", "--json", "result.json")
-    done = limited(2000, tmp_path, "run", *arguments)
+    done = limited(500, tmp_path, "run", *arguments)
     assert done.returncode in (1, 2), done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert "emory" in done.stderr

@@ -11,12 +11,15 @@ import pytest
 from strategies_elastic import FREE, jobs_of, table
 
 import optgap
-from optgap.heuristics.elastic import POLICIES
-from optgap.heuristics.elastic.engine import Decision, Settings, State, simulate
+from optgap.heuristics.elastic.engine import simulate
+from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.models.elastic import ElasticProblem, JobClass, Overhead
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
+from optgap.registry import FAMILIES
+
+POLICIES = FAMILIES["elastic"].policies
 
 MANY = 1000 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 15
 """Problems; every policy runs each."""

@@ -1,9 +1,8 @@
 """Branching rules: how a node is split so that every placement in it is in one of its children.
 
 Counts come first: a fractional N_q or Z splits its interval. Where all are whole, the widest task
-    of
-several GPUs goes into each server; where all of those are assigned, the vector of counts is split
-off from the rest of the box.
+of several GPUs goes into each server; where all of those are assigned, the vector of counts is
+split off from the rest of the box.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from __future__ import annotations
 from optgap.models.clock import working_time
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.branch_and_price.set_cover import Cover, SetCover
-from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.enumeration import enumerate_columns
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
@@ -30,44 +29,32 @@ class CheapestCover:
         self.seconds = params.first_s
         self._next = 0.0
 
-    def due(self, cutoff: float) -> bool:
+    @property
+    def due(self) -> bool:
         """Whether as long has passed as the last one took."""
         return working_time() >= self._next
 
-    def at_once(self, box: CountBox, duals: Duals, cutoff: float, limits: Limits) -> Cover | None:
-        """For a node, whose linear program was solved last; None where it has too many columns."""
-        return self._cheapest(
-            box, duals, cutoff, limits.within(self.params.node_s), self.params.node_columns
-        )
-
-    def of_all(
+    def solve(
         self, hull: CountBox, nothing: ServerAssignment, cutoff: float, limits: Limits
     ) -> Cover | None:
         """For a box around all that is open; None where there are too many columns.
 
         Its bound holds for every placement.
         """
-        began = working_time()
-        self.generation.master.set_box(hull)
-        self.generation.master.set_servers(nothing)
+        began, master = working_time(), self.generation.master
+        master.set_box(hull)
+        master.set_servers(nothing)
         relaxed = self.generation.solve(limits, enough=cutoff, certified=True)
         cover = None
         if relaxed.duals is not None and relaxed.bound < cutoff and limits.stop is None:
             own = limits.within(self.seconds)
-            cover = self._cheapest(hull, relaxed.duals, cutoff, own, self.params.columns)
-            if cover is not None:
+            found = enumerate_columns(
+                self.generation, relaxed.duals, cutoff, self.params.columns, own
+            )
+            if found.complete and limits.stop is None:
                 self.seconds *= 2.0
+                cover = Cover(None, cutoff, True)
+                if found.columns:
+                    cover = SetCover(master, found.columns, hull, cutoff).solve(own, first=False)
         self._next = working_time() + self.params.wait * (working_time() - began)
         return cover
-
-    def _cheapest(
-        self, box: CountBox, duals: Duals, cutoff: float, limits: Limits, most: int
-    ) -> Cover | None:
-        found = enumerate_columns(self.generation, duals, cutoff, most)
-        if not (found.complete and limits.stop is None):
-            return None
-        if not found.columns:
-            return Cover(None, cutoff, True)
-        return SetCover(self.generation.master, found.columns, box, cutoff).solve(
-            limits, first=False
-        )

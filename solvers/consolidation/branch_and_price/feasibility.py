@@ -9,12 +9,13 @@ often place in a fraction of the time.
 
 from __future__ import annotations
 
-import math
+import itertools
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.branch_and_price.set_cover import GangSetCover, SetCover
+from optgap.solvers.consolidation.branch_and_price.set_cover import SetCover
 from optgap.solvers.consolidation.column_generation.enumeration import (
     Enumerated,
     enumerate_columns,
@@ -73,29 +74,30 @@ class CountFeasibility:
         cutoff: float,
         limits: Limits,
         *,
-        gang: bool,
         most_columns: int,
+        effort: float = 1.0,
         quick: bool = False,
     ) -> Verdict:
         """Look for a placement for less than `cutoff` W whose counts are no more.
 
+        A task's GPUs may be anywhere.
+
         Parameters
         ----------
-        gang: a task's GPUs are in one server. Without, they may be anywhere, and a denial holds
-            for both.
-        most_columns: with more, nothing is denied; 0 to ask the linear program alone.
+        most_columns: with more, nothing is denied. effort: times as many, and as long a search.
         quick: only one turn of each program.
         """
         relaxed, watts = self.relax(counts, cutoff, limits)
         if relaxed.bound > watts:
             self.refused.append(counts)
             return Verdict(True)
-        if relaxed.duals is None or not most_columns:
+        if relaxed.duals is None:
             return OPEN
-        found = self._columns(relaxed, watts, most_columns, limits)
-        turns = 1 if quick else math.inf
-        search = _Search(found, counts, watts, gang, turns)
-        verdict = self._search(search, limits) if found.columns else OPEN
+        most = int(min(effort * most_columns, self.params.max_columns))
+        found = self._columns(relaxed, watts, most, limits, effort)
+        if not found.columns:
+            return OPEN
+        verdict = self._search(found, counts, watts, limits, quick=quick)
         if verdict.denied:
             self.refused.append(counts)
         return verdict
@@ -114,78 +116,62 @@ class CountFeasibility:
         watts = min(cutoff + asleep, master.watts(counts)) + SLACK_W
         return self.generation.solve(limits, enough=watts + SLACK_W, certified=True), watts
 
-    def _columns(self, relaxed: Relaxation, watts: float, most: int, limits: Limits) -> Enumerated:
+    def _columns(
+        self, relaxed: Relaxation, watts: float, most: int, limits: Limits, effort: float
+    ) -> Enumerated:
         """All columns of use; or those of the least reduced costs, where there are too many."""
         share = 1.0
         while (
             relaxed.duals is not None and limits.stop is None and share >= self.params.least_share
         ):
-            found = enumerate_columns(self.generation, relaxed.duals, watts, most, share)
+            found = enumerate_columns(
+                self.generation, relaxed.duals, watts, most, limits, share, effort
+            )
             if found.columns:
                 return found
             share *= 0.5
         return Enumerated([], False)
 
-    def _search(self, asked: _Search, limits: Limits) -> Verdict:
-        """Turns of programs over some columns and over all, each longer than the one before."""
-        master, params, columns = self.generation.master, self.params, asked.found.columns
-        kind = GangSetCover if asked.gang else SetCover
-        pools = _first(columns, params.pools) if asked.gang else _spread(columns, params.spread)
-        pools = [pool for pool in pools if len(pool) * params.nearly_all < len(columns)]
-        box = CountBox.up_to(asked.counts)
-        programs = [kind(master, pool, box, asked.watts) for pool in (*pools, columns)]
-        turn, each = 0, params.first_s * master.instance.tasks / 100
-        while turn < asked.turns:
+    def _search(
+        self, found: Enumerated, counts: Counts, watts: float, limits: Limits, *, quick: bool
+    ) -> Verdict:
+        """Turns of programs over some columns and over all, each longer than the one before.
+
+        Parameters
+        ----------
+        watts: that a cover may cost.
+        """
+        master, params, box = self.generation.master, self.params, CountBox.up_to(counts)
+        pools = (spread(found.columns, each) for each in params.spread)
+        most = len(found.columns) / params.nearly_all
+        columns = [*(pool for pool in pools if len(pool) < most), found.columns]
+        programs = [SetCover(master, one, box, watts) for one in columns]
+        first = params.first_s * master.instance.tasks / 100
+        for turn in range(1) if quick else itertools.count():
             for program in list(programs):
-                whole = program.columns is columns
-                if whole and turn == 0 and len(programs) > 1 and not asked.found.complete:
+                whole, others = program.columns is found.columns, len(programs) > 1
+                if whole and others and turn == 0 and not found.complete:
                     continue
-                last = len(programs) == 1 and asked.found.complete and math.isinf(asked.turns)
-                own = limits if last else limits.within(each * params.turn_growth**turn)
+                last = whole and not others and found.complete and not quick
+                own = limits if last else limits.within(first * params.turn_growth**turn)
                 cover = program.solve(own, first=True, turn=turn)
                 if cover.placement is not None:
                     return Verdict(False, cover.placement)
                 if cover.denied and whole:
-                    return Verdict(asked.found.complete)
+                    return Verdict(found.complete)
                 if cover.denied:
                     programs.remove(program)
                 if limits.stop is not None:
                     return OPEN
-            turn += 1
         return OPEN
 
 
-@dataclass(frozen=True)
-class _Search:
-    """Columns among which covers with counts are looked for.
-
-    Parameters
-    ----------
-    watts: that they may cost. turns: of each program.
-    """
-
-    found: Enumerated
-    counts: Counts
-    watts: float
-    gang: bool
-    turns: float
-
-
-def _first(columns: Sequence[Column], numbers: tuple[int, ...]) -> list[list[Column]]:
-    """The first of them, so many at a time."""
-    return [list(columns[:number]) for number in numbers]
-
-
-def _spread(columns: Sequence[Column], numbers: tuple[int, ...]) -> list[list[Column]]:
+def spread(columns: Sequence[Column], each: int) -> list[Column]:
     """The first that leave no task in fewer than so many of them, if it is: some are in few."""
-    found = []
-    for each in numbers:
-        seen: dict[int, int] = {}
-        kept = []
-        for column in columns:
-            if any(seen.get(ell, 0) < each for ell in column):
-                kept.append(column)
-                for ell in column:
-                    seen[ell] = seen.get(ell, 0) + 1
-        found.append(kept)
-    return found
+    seen: Counter[int] = Counter()
+    kept = []
+    for column in columns:
+        if any(seen[ell] < each for ell in column):
+            kept.append(column)
+            seen.update(column)
+    return kept

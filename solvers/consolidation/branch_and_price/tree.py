@@ -165,23 +165,15 @@ class Tree:
     def _heuristics_are_due(self) -> bool:
         """Whether they have had less than their share of the time, and may be of use."""
         params, best = self.params.tree, self.heap[0]
-        if not self.heuristics or self.nodes < params.first_nodes:
+        if not self.heuristics or not self.nodes:
             return False
         early = self._seen_counts or self.large or self.many_levels
         far = early and self.cutoff > best.bound * (1 + params.far)
         if not (far or unassigned(self.instance, best.assignment).size):
             return False
-        elapsed = working_time() - self._began
-        wide = self.instance.gang and not self._small_gangs
-        share = params.gang_share if wide else params.heuristic_share
-        return self._heuristic_s <= share * elapsed
-
-    @property
-    def _small_gangs(self) -> bool:
-        """Whether there are so few tasks that branching on servers tells more than heuristics."""
-        alone = len(self.instance.demand) == 1
-        params = self.params.tree
-        return self.instance.tasks <= (params.small_gangs_memory if alone else params.small_gangs)
+        many = self.instance.gang and self.instance.tasks > params.small_gangs
+        share = params.gang_share if many else params.heuristic_share
+        return self._heuristic_s <= share * (working_time() - self._began)
 
     def _improve(self) -> None:
         """The next heuristic's turn."""
@@ -223,9 +215,7 @@ class Tree:
         hopeless = -math.inf
         if node.box.single:  # its cost is its bound already: only whether it is allowed is asked
             hopeless = master.watts(node.box.low) + SLACK_W
-        return self.generation.solve(
-            limits, enough=self.cutoff, hopeless=hopeless, certified=self.many_levels
-        )
+        return self.generation.solve(limits, enough=self.cutoff, hopeless=hopeless)
 
     def _expand(self, node: Node) -> None:
         """Relax a node; prune it, split it, or decide on its counts."""
@@ -242,7 +232,7 @@ class Tree:
             heapq.heappush(self.heap, node)
         elif own.stop is not None and self.nodes > 1:  # the root is split anyway
             self.halted.append(node)
-        elif not self._covers_node(node, relaxed):
+        else:
             node = replace(node, basis=master.basis)
             near = tuple(np.ceil(relaxed.counts - INTEGRALITY).astype(int).tolist())
             boxes = [] if node.box.single else split_count(node.box, relaxed.counts, master.prices)
@@ -258,9 +248,9 @@ class Tree:
         self._seen_counts = True
         rest = unassigned(self.instance, node.assignment).size
         denied = not self._realise(node, counts, before_proof=True)
-        denied = denied and self._denied(node, counts, quick=True)
+        denied = denied and self._denied(counts, quick=True)
         if not (denied or rest or self._realise(node, counts, before_proof=False)):
-            denied = self._denied(node, counts, quick=False)
+            denied = self._denied(counts, quick=False)
         if denied:
             refused = self.feasibility.refusing(counts) or counts
             self._push_boxes(node, counts, split_beyond(node.box, refused))
@@ -287,7 +277,7 @@ class Tree:
                 heuristic.realise(self.state(), node, counts, self.limits)
         return self.state().realised(counts)
 
-    def _denied(self, node: Node, counts: Counts, *, quick: bool) -> bool:
+    def _denied(self, counts: Counts, *, quick: bool) -> bool:
         """Whether counts are denied, with all that are less; asked once until more patient.
 
         Parameters
@@ -296,57 +286,29 @@ class Tree:
         """
         if self.feasibility.refusing(counts) is not None:
             return True
-        if (counts, quick) in self._undecided or self.instance.preplaced:
+        restricted = self.instance.gang or bool(self.instance.preplaced)
+        if restricted or (counts, quick) in self._undecided:
             return False
         self._undecided.add((counts, quick))
-        tree, feasibility = self.params.tree, self.params.feasibility
-        own = self.limits.within(self.patience * feasibility.seconds * self.instance.tasks / 100)
-        columns = feasibility.large_columns if self.large else feasibility.columns
-        if not self.instance.gang:
-            return self._decide(counts, own, False, columns, quick)
-        gap = self.cutoff / self.generation.master.watts(counts) - 1
-        many = len(self.levels.quanta) > tree.split_levels  # what is left falls into a box for each
-        last = node.box.single and self.patience > 1.0
-        if not last and (self._small_gangs or many or gap > feasibility.near):
-            return False
-        free = 0 if self.large else columns
-        return self._decide(counts, own, False, free, quick) or (
-            (last or gap < feasibility.nearer)
-            and self._decide(counts, own, True, feasibility.large_columns, quick)
-        )
-
-    def _decide(
-        self, counts: Counts, limits: Limits, gang: bool, columns: int, quick: bool
-    ) -> bool:
+        own = self.params.feasibility
+        limits = self.limits.within(self.patience * own.seconds * self.instance.tasks / 100)
+        columns = own.large_columns if self.large else own.columns
         verdict = self.feasibility.decide(
-            counts, self.cutoff, limits, gang=gang, most_columns=columns, quick=quick
+            counts, self.cutoff, limits, most_columns=columns, effort=self.patience, quick=quick
         )
-        if gang == self.instance.gang:
-            self.incumbent.offer(verdict.placement)
+        self.incumbent.offer(verdict.placement)
         return verdict.denied
-
-    def _covers_node(self, node: Node, relaxed: Relaxation) -> bool:
-        """With many levels: whether the cheapest of the columns a node can use are known."""
-        if not self.many_levels or self.instance.gang or relaxed.duals is None:
-            return False
-        cover = self.cheapest.at_once(node.box, relaxed.duals, self.cutoff, self.limits)
-        if cover is None:
-            return False
-        self.incumbent.offer(cover.placement)
-        if cover.complete:
-            self._prune(max(node.bound, cover.bound))
-        return cover.complete
 
     def _cover_all(self) -> None:
         """With many levels: the cheapest cover over all columns that any open node can use."""
         nodes = [node for node in (*self.heap, *self.halted) if node.bound < self.cutoff]
-        if self.instance.gang or self.large or not nodes or not self.cheapest.due(self.cutoff):
+        if self.instance.gang or self.large or not nodes or not self.cheapest.due:
             return
         hull = CountBox(
             tuple(np.min([node.box.low for node in nodes], axis=0).tolist()),
             tuple(np.max([node.box.high for node in nodes], axis=0).tolist()),
         )
-        cover = self.cheapest.of_all(hull, self.root.assignment, self.cutoff, self.limits)
+        cover = self.cheapest.solve(hull, self.root.assignment, self.cutoff, self.limits)
         if cover is None:
             return
         self.incumbent.offer(cover.placement)

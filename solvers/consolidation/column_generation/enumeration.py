@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from optgap.models.limits import Limits
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.kernels import (
@@ -42,7 +43,9 @@ def enumerate_columns(
     duals: Duals,
     watts: float,
     most: int,
+    limits: Limits,
     share: float = 1.0,
+    effort: float = 1.0,
     params: EnumerationParams = DEFAULT.enumeration,
 ) -> Enumerated:
     """Columns that placements for no more than `watts` can use, in the master's box.
@@ -52,6 +55,7 @@ def enumerate_columns(
     Parameters
     ----------
     share: of what lies between bound and `watts`: with less than 1 not all columns are listed.
+    effort: times the nodes of the search, beyond which there are none either.
     """
     master, pricer, instance = generation.master, generation.pricer, generation.instance
     level = pricer.task_levels
@@ -68,7 +72,7 @@ def enumerate_columns(
     number, ended = all_columns(
         pricer.demand, pricer.limit, worth, pricer.coarse, pricer.room, tables, rents - gap,
         np.searchsorted(-level, -level), instance.width[pricer.order], found, size, beyond,
-        params.nodes,
+        int(min(effort * params.nodes, params.nodes_per_s * limits.remaining)),
     )  # fmt: skip
     if not ended:
         return Enumerated([], False)

@@ -71,7 +71,6 @@ class ColumnGeneration:
         hopeless: float = -math.inf,
         gap: float = EXACT_GAP,
         quick: bool = False,
-        stall: float = 0.0,
         certified: bool = False,
     ) -> Relaxation:
         """Generate until the bound is within `gap` or `enough`, or the value is `hopeless`.
@@ -82,14 +81,12 @@ class ColumnGeneration:
         Parameters
         ----------
         quick: searches for columns are cut short; what is left out may be worth something.
-        stall: it is also the end where some rounds have lowered the value by no more than that
-            share of it.
         certified: it is not the end before the last duals prove the bound, not earlier ones: then
             columns can be enumerated by them.
         """
         pricing, master = self.params.pricing, self.master
         most_nodes = pricing.heuristic_nodes if quick else pricing.max_nodes
-        nodes, best, values = pricing.first_nodes, master.watts(master.box.low), [math.inf]
+        nodes, best = pricing.first_nodes, master.watts(master.box.low)
         low = np.array(master.box.low, dtype=np.float64)
         last = Relaxation(math.inf, best, low, np.zeros(len(master.columns)))
         while True:
@@ -97,9 +94,8 @@ class ColumnGeneration:
             if found is None:  # time is up: where the program before it ended
                 missing = len(master.columns) - len(last.usage)
                 return replace(last, usage=np.pad(last.usage, (0, missing)))
-            values.append(found.value)
             last = Relaxation(found.value, best, found.counts, found.usage, found.duals)
-            if found.value <= hopeless or (stall and self._stalled(values, stall)):
+            if found.value <= hopeless:
                 return last
             began = working_time()
             priced = self.pricer.price(found.duals, master.assignment, nodes)
@@ -117,10 +113,6 @@ class ColumnGeneration:
                 if not master.raise_penalty(found.surplus):
                     return last
                 nodes = pricing.first_nodes
-
-    def _stalled(self, values: list[float], share: float) -> bool:
-        rounds = self.params.master.stall_rounds
-        return len(values) > rounds + 1 and values[-1 - rounds] - values[-1] <= share * values[-1]
 
     def bound(self, duals: Duals, priced: Priced) -> float:
         """What the duals prove of the master's box and assignment, W."""

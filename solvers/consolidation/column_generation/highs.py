@@ -13,21 +13,15 @@ LEAST_S = 0.05
 """What a linear program is given where time is up: short of that nothing comes of it."""
 
 
-def quiet_highs(*, ones: bool = False) -> Any:
-    """An empty program.
-
-    Parameters
-    ----------
-    ones: nearly all entries will be ones: they are not scaled, and the dual simplex goes by Devex.
-    """
+def quiet_highs() -> Any:
+    """An empty program, of which nearly all entries will be ones: they are not scaled."""
     import highspy
 
     highs = highspy.Highs()
     highs.setOptionValue("output_flag", False)
     highs.setOptionValue("threads", 1)
-    if ones:
-        highs.setOptionValue("simplex_dual_edge_weight_strategy", DEVEX)
-        highs.setOptionValue("simplex_scale_strategy", 0)
+    highs.setOptionValue("simplex_dual_edge_weight_strategy", DEVEX)
+    highs.setOptionValue("simplex_scale_strategy", 0)
     return highs
 
 

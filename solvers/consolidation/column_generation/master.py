@@ -98,7 +98,7 @@ class RestrictedMaster:
         self._members: IntArray = np.zeros(0, dtype=np.int64)  # of all columns, one after another
         self.column_server: IntArray = np.zeros(0, dtype=np.int64)
         self.assignment = ServerAssignment.none(instance.tasks, servers)
-        self._highs = quiet_highs(ones=True)
+        self._highs = quiet_highs()
         self._infinity = highspy.kHighsInf
         self._penalty = self._max_penalty = 0.0
         self._primal = False

@@ -1,9 +1,9 @@
 """Pricing: the columns of least reduced cost, and what no column is worth more than.
 
 A column is priced by its first task, the dearest, as a knapsack over the tasks after it:
-    depth-first
-search, cut off by tables of what rounded-down sizes allow. A search that was cut short counts with
-what the tables allow, so that the bound never takes a column for worth less than it may be.
+depth-first search, cut off by tables of what rounded-down sizes allow. A search that was cut short
+counts with what the tables allow, so that the bound never takes a column for worth less than it
+may be.
 """
 
 from __future__ import annotations
@@ -193,8 +193,7 @@ def coarse_sizes(
     """Sizes rounded down to a table's cells: each row for a few, memory and sums for many.
 
     What rounding adds to a bound is what a search cannot close: with hundreds of tasks of about
-        equal
-    worth, few cells take a thousand times as many nodes.
+    equal worth, few cells take a thousand times as many nodes.
     """
     count, n = demand.shape
     if count == 1 and limit[0] <= params.max_cells:

@@ -24,7 +24,8 @@ class AnnealingParams:
 
     Parameters
     ----------
-    steps: of a first run, for each GPU that a task has. growth: of later runs.
+    rounds, steps, growth: runs, steps of the first for each GPU that a task has, times as many in
+        each later one.
     most_steps: between two looks at the clock; fewer where the limit is nearer.
     least_s: seconds that are taken to be left, at least.
     hot, cold: first and last temperature, in the dearest GPU's power; the first is drawn.
@@ -32,6 +33,7 @@ class AnnealingParams:
     gang_moves, swaps: shares of the steps that move a whole task, and that swap two shares.
     """
 
+    rounds: int = 6
     steps: int = 4000
     growth: float = 1.3
     most_steps: int = 8_000_000
@@ -44,59 +46,34 @@ class AnnealingParams:
 
 
 @dataclass(frozen=True)
-class OverloadParams:
-    """Placements with given counts by level.
+class ExchangeParams:
+    """Pairwise exchange.
 
     Parameters
     ----------
-    effort: times the steps of a first attempt, within the tree. most_effort: before it.
-    steps, most_steps: annealing steps of an attempt for each GPU that a task has, and at most.
-    attempts: at the same counts. vectors: of counts that are tried in order of cost.
-    heats, warm_heats, cold: overload in GPUs that annealing begins to allow, near an earlier
-        attempt, and ends with.
-    warm_share, by_server: how often an attempt begins near an earlier one, and, with `gang=server`,
-        with servers of one level.
-    least_order: factor by which the order of tasks of several GPUs is disturbed.
-    gang_moves, swaps: shares of the steps that move a whole task, and that swap two shares.
-    near: overload in GPUs below which tasks are exchanged between two GPUs.
-    hopeful, hopeful_cost: overload per GPU below which that goes on longer, and an attempt counts
-        for less.
-    near_per_gpu: the same below which the cheapest counts are tried again.
     noise: of a GPU's memory, by which the overload may rise in an exchange.
-    pairs, most_pairs: of GPUs that are looked at, per GPU at first, and at most.
-    missed, most_missed, most_counts: overload in GPUs beyond which counts were missed, and after
-        how many misses, or vectors, they are left to others.
-    first_hope, hope_growth, most_hope: share of the gap that guessed counts may keep, how it grows
-        while nothing is found, and at most.
+    pairs, most_pairs: of GPUs that are looked at, per GPU at first, and in all.
+    hopeful: overload in GPUs per GPU below which it goes on.
     """
 
-    effort: float = 2.0
-    most_effort: float = 256.0
-    steps: int = 800
-    most_steps: int = 4_000_000
-    attempts: int = 2
-    vectors: int = 4000
-    heats: tuple[float, float] = (0.005, 0.06)
-    warm_heats: tuple[float, float] = (0.001, 0.006)
-    cold: float = 2e-4
-    warm_share: float = 0.3
-    by_server: float = 0.5
-    least_order: float = 0.5
-    gang_moves: float = 0.3
-    swaps: float = 0.35
-    near: float = 1.0
-    hopeful: float = 5e-4
-    hopeful_cost: float = 0.25
-    near_per_gpu: float = 2e-3
     noise: float = 0.02
     pairs: int = 120
     most_pairs: int = 40_000
-    missed: float = 0.02
-    most_missed: int = 2
-    most_counts: int = 8
-    first_hope: float = 0.5
-    hope_growth: float = 1.2
-    most_hope: float = 0.95
+    hopeful: float = 5e-4
+
+
+@dataclass(frozen=True)
+class TargetParams:
+    """Of the gap, what the next placement may keep.
+
+    Parameters
+    ----------
+    first, growth, most: share, how it grows while nothing is found, and at most.
+    """
+
+    first: float = 0.5
+    growth: float = 1.2
+    most: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -108,17 +85,14 @@ class DivingParams:
     at_counts: dives to counts that the tree has come to.
     clear_share, least_share: of a task in a server from which it is assigned at once, and below
         which it is not drawn.
-    gap, rough_gap: between bound and value where only shares are looked at, and where nothing is
-        taken back.
-    stall: share of the value by which some rounds have to lower it there.
+    gap: between bound and value where only shares are looked at.
     most_wrong, rise: assignments that are taken back, and by how much more than is needed what a
         dive may cost rises then.
+    most_wrong_columns: columns that are let go again.
     at_once: fractional columns for each that is fixed at a time beyond the first.
-    most_unfixed: columns that are let go again.
     least_loss, assign_s: what assigning tasks may cost at first, relative to the bound, and seconds
         per 100 tasks after which anything better than the incumbent will do.
     from_assignment: dives from an assignment.
-    hoped_share: of what is left of the gap, that a placement may cost.
     dive_s: seconds per 100 tasks of a turn between nodes.
     residual_share, residual_tasks: tasks of which what is left becomes a problem of its own, as a
         share; and up to which that is decided by its columns.
@@ -130,17 +104,14 @@ class DivingParams:
     clear_share: float = 0.95
     least_share: float = 0.05
     gap: float = 1e-4
-    rough_gap: float = 1e-3
-    stall: float = 1e-4
     most_wrong: int = 60
     rise: float = 3e-4
+    most_wrong_columns: int = 5
     at_once: int = 25
-    most_unfixed: int = 5
     least_loss: float = 1e-3
     assign_s: float = 1.0
     from_assignment: int = 2
     dive_s: float = 2.5
-    hoped_share: float = 0.3
     residual_share: float = 0.6
     residual_tasks: int = 45
     residual_s: float = 0.4
@@ -163,13 +134,12 @@ class GangLayoutParams:
     too_full, over_at_all: times the dearest GPU: what one costs that is as much again over its
         limit; and the share of that for being over it at all.
     tight: of the counts wanted: what duals are taken at, so that what is scarce has a price.
-    rest_s, repair_share: seconds per 100 tasks for the others, and share of that for overload
-        repair.
+    rest_s, exchange_share: seconds per 100 tasks for the others, and share of that for pairwise
+        exchange.
     gap, learn_s: how close a bound is to the value where duals are no proof; seconds per 100 tasks
         after which they are taken as they are.
     pool, beside: columns that are handed on from one layout to the next, and beside each task.
     same_servers: how often a layout has as many servers as the incumbent, where counts need fewer.
-    first_hope, hope_growth: share of the gap that a placement may keep; how it grows.
     """
 
     levels: int = 16
@@ -186,14 +156,12 @@ class GangLayoutParams:
     over_at_all: float = 0.3
     tight: float = 0.98
     rest_s: float = 0.4
-    repair_share: float = 0.3
+    exchange_share: float = 0.3
     gap: float = 2e-3
     learn_s: float = 0.3
     pool: int = 600
     beside: int = 25
     same_servers: float = 0.25
-    first_hope: float = 0.5
-    hope_growth: float = 1.2
 
 
 @dataclass(frozen=True)
@@ -206,9 +174,6 @@ class LnsParams:
     most_tasks: on them; with more, branching ends nowhere in its time.
     each_s: seconds for one neighbourhood. turn_s, tries: seconds per 100 tasks of a turn, and
         choices of servers in it at most, of which most are of no use.
-    from_nothing: dives before the first that keeps a part of the incumbent.
-    kept_share: of the incumbent that later ones keep; drawn.
-    same_servers: how often with as many servers as the incumbent.
     """
 
     servers: tuple[int, ...] = (2, 2, 3, 3, 4)
@@ -217,6 +182,3 @@ class LnsParams:
     each_s: float = 0.3
     turn_s: float = 1.0
     tries: int = 200
-    from_nothing: int = 4
-    kept_share: tuple[float, float] = (0.3, 0.8)
-    same_servers: float = 0.25

@@ -54,13 +54,13 @@ def filling(
     fill_gpus(incumbent, bound.watts, limits, rng, tries, params)
     if incumbent.placement is None:
         construct(incumbent, limits, rng, 2, params.construction)
-        seconds = min(own.anneal_s * instance.tasks, 0.5 * limits.remaining)
-        anneal(incumbent, limits, seconds, bound.watts, rng, params.annealing)
+        half = limits.within(0.5 * limits.remaining)
+        anneal(incumbent, half, bound.watts, rng, params.annealing)
     limits.progress("search", incumbent.watts, bound.watts)
     levels = cost_levels(instance, params.bounds.levels)
     few = levels.exact and instance.tasks <= params.bounds.column_tasks
     if few and not closed(incumbent, bound) and limits.stop is None:
-        share = limits.within(min(params.bounds.server_s, 0.25 * limits.remaining))
+        share = limits.within(params.bounds.server_share * limits.remaining)
         found = server_assignment_bound(
             instance, levels, bound.counts, share, watts=incumbent.watts, seed=seed
         )

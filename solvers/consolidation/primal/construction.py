@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.config import DEFAULT, ConstructionParams
+from optgap.solvers.consolidation.config import DEFAULT
+from optgap.solvers.consolidation.config.primal import ConstructionParams
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.primal.construction_kernels import construct as construct_one
+from optgap.solvers.consolidation.primal.gpu_state import cluster_of
 
 
 def construct(
@@ -19,6 +21,7 @@ def construct(
 ) -> None:
     """Offer placements to the incumbent; the first is made whatever the limits."""
     instance = incumbent.instance
+    cluster = cluster_of(instance)
     scale = np.maximum(instance.max_capacity[:, None], 1)
     sizes = (instance.demand / scale * instance.scarcity[:, None]).sum(axis=0)
     tallest, watts = instance.largest_share, instance.least_watts
@@ -29,10 +32,6 @@ def construct(
         keys = [(-sizes * noise, -watts), (-tallest * noise, -watts), (-watts, -sizes * noise)]
         wide = -instance.width if k % 2 == 0 else np.zeros(instance.tasks)
         entries = np.zeros(int(instance.entry_start[-1]), dtype=np.int64)
-        if construct_one(
-            np.lexsort((*keys[k % 3], wide)), instance.width, instance.demand, instance.capacity,
-            instance.gpu_kind, instance.gpu_server, instance.server_start, instance.server_w,
-            instance.clock_mhz, instance.static_w, instance.slope, instance.scarcity,
-            instance.gang, instance.identical_servers, entries, instance.entry_start,
-        ):  # fmt: skip
+        order = np.lexsort((*keys[k % 3], wide))
+        if construct_one(order, cluster, instance.identical_servers, entries):
             incumbent.offer_flat(entries)

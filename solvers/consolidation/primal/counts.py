@@ -1,13 +1,15 @@
-"""Counts of GPUs by level to look for placements with: in order of cost, or drawn."""
+"""Counts of GPUs by level to look for placements with, and what those may cost."""
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterator
 
 import numpy as np
 
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w
+from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
+from optgap.solvers.consolidation.config import DEFAULT
+from optgap.solvers.consolidation.config.primal import TargetParams
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Counts, IntArray
 
@@ -22,22 +24,6 @@ def one_fewer(
         if count > max(least[q], above):
             found.append((*counts[:q], count - 1, *counts[q + 1 :]))
     return sorted(found, key=lambda one: closed_form_w(instance, levels, one))
-
-
-def counts_by_cost(
-    instance: Instance, levels: CostLevels, counts: Counts, most: int
-) -> Iterator[tuple[float, Counts]]:
-    """Counts no smaller than `counts` that fall with the level, cheapest first, and their cost."""
-    heap, seen = [(closed_form_w(instance, levels, counts), counts)], {counts}
-    for _ in range(most):
-        if not heap:
-            return
-        watts, vector = heapq.heappop(heap)
-        yield watts, vector
-        for more in _one_more(instance, vector):
-            if more not in seen:
-                seen.add(more)
-                heapq.heappush(heap, (closed_form_w(instance, levels, more), more))
 
 
 def _one_more(instance: Instance, counts: Counts) -> Iterator[Counts]:
@@ -63,21 +49,25 @@ def richer_counts(
     return counts
 
 
-def gpu_levels(counts: Counts, server_gpus: int, by_server: bool) -> IntArray:
-    """The highest level of each GPU, -1 where it sleeps: the dearest first.
+class TargetPower:
+    """What the next placement may cost: a share of the gap that grows while none is found."""
 
-    Parameters
-    ----------
-    by_server: begin with servers of one level, as many as there are.
-    """
+    def __init__(self, params: TargetParams = DEFAULT.target) -> None:
+        self.params, self.share = params, params.first
+
+    def watts(self, state: SearchState) -> float:
+        """The bound, and a share of what lies between it and the incumbent, W."""
+        return state.bound + self.share * (state.incumbent.watts - state.bound)
+
+    def learn(self, better: bool) -> None:
+        """From whether a placement was found."""
+        params = self.params
+        self.share = params.first if better else min(params.most, params.growth * self.share)
+
+
+def gpu_levels(counts: Counts, server_gpus: int) -> IntArray:
+    """The highest level of each GPU of whole servers, dearest first; -1 where it sleeps."""
     levels = np.full(-(-counts[0] // server_gpus) * server_gpus, -1, dtype=np.int64)
     for q, count in enumerate(counts):
         levels[:count] = q
-    if not by_server:
-        return levels
-    numbers = np.bincount(levels + 1, minlength=len(counts) + 1)
-    falling = np.arange(len(counts) - 1, -2, -1)
-    whole = numbers // server_gpus * server_gpus
-    return np.concatenate(
-        [np.repeat(falling, part[falling + 1]) for part in (whole, numbers - whole)]
-    )
+    return levels

@@ -7,7 +7,6 @@ tasks that are assigned already.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 
@@ -19,10 +18,10 @@ from optgap.solvers.consolidation.branch_and_price.packing import pack_usage
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration, Relaxation
 from optgap.solvers.consolidation.column_generation.master import RestrictedMaster
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
-from optgap.solvers.consolidation.config import DEFAULT, DivingParams
+from optgap.solvers.consolidation.config import DEFAULT
+from optgap.solvers.consolidation.config.primal import DivingParams
 from optgap.solvers.consolidation.numerics import (
     SLACK_W,
-    Column,
     Counts,
     FloatArray,
     IntArray,
@@ -59,7 +58,6 @@ class Dive:
         most: float,
         *,
         dearest: float,
-        gap: float | None = None,
         seconds: float = math.inf,
     ) -> ServerAssignment | None:
         """All tasks of several GPUs in servers so that `most` W may do; None where this cannot be.
@@ -69,7 +67,6 @@ class Dive:
         so many seconds it rises to that at once.
         """
         master, params = self.master, self.params
-        gap = params.gap if gap is None else gap
         master.set_box(box)
         master.set_servers(assignment)
         before: tuple[ServerAssignment, list[tuple[int, int]]] | None = None
@@ -78,7 +75,7 @@ class Dive:
         while self.limits.stop is None and wrong <= params.most_wrong:
             if patience.stop is not None:
                 most = dearest
-            relaxed = self.generation.solve(self.limits, enough=dearest, gap=gap, quick=True)
+            relaxed = self._relax(dearest)
             if relaxed.value > most and before is not None:
                 wrong += 1
                 other = (relaxed.value, master.assignment)
@@ -90,9 +87,7 @@ class Dive:
                     return None
                 if other is not None and other[0] < relaxed.value:
                     master.set_servers(other[1])
-                    relaxed = self.generation.solve(
-                        self.limits, enough=dearest, gap=gap, quick=True
-                    )
+                    relaxed = self._relax(dearest)
                 most, wrong = relaxed.value * (1 + params.rise), 0
             other = None
             rest = unassigned(self.generation.instance, master.assignment)
@@ -104,6 +99,10 @@ class Dive:
             before = (master.assignment, choice)
             master.set_servers(before[0].assign(choice))
         return None
+
+    def _relax(self, enough: float) -> Relaxation:
+        """The linear program, roughly: only shares are looked at."""
+        return self.generation.solve(self.limits, enough=enough, gap=self.params.gap, quick=True)
 
     def _servers(self, relaxed: Relaxation, rest: IntArray) -> list[tuple[int, int]]:
         """Tasks and the servers they are assigned to next."""
@@ -127,26 +126,20 @@ class Dive:
     def _draw(self, shape: tuple[int, ...]) -> FloatArray:
         return self.rng.uniform(1 - 0.5 * self.noise, 1, shape)
 
-    def with_backtracking(
-        self, box: CountBox, assignment: ServerAssignment, hoped: float, most: float
+    def placement(
+        self, box: CountBox, assignment: ServerAssignment, most: float
     ) -> Placement | None:
-        """A placement for `hoped` W if it can be, by columns fixed until none is fractional.
-
-        A column that takes more is let go again; where that does not help, more is hoped for, up to
-        `most`. None where even that is not enough.
-        """
-        usage = self.fixed_usage(box, assignment, hoped, most)
+        """A placement for no more than `most` W, by columns fixed until none is fractional."""
+        usage = self.usage(box, assignment, most)
         return None if usage is None else pack_usage(self.master, usage)
 
-    def fixed_usage(
-        self,
-        box: CountBox,
-        assignment: ServerAssignment,
-        hoped: float,
-        most: float,
-        until: int = 0,
+    def usage(
+        self, box: CountBox, assignment: ServerAssignment, most: float, until: int = 0
     ) -> IntArray | None:
-        """Whole numbers of GPUs for columns; see `with_backtracking`.
+        """Whole numbers of GPUs for columns; None where `most` W does not suffice.
+
+        A linear program is not solved further than to what may be lost in a step. Of columns that
+        take more together only the first is fixed, and where that does, it is not.
 
         Parameters
         ----------
@@ -156,75 +149,32 @@ class Dive:
         master.set_box(box)
         master.set_servers(assignment)
         last: list[int] = []
-        wrong, hopeless = 0, -math.inf if until else hoped
+        wrong, hopeless = 0, -math.inf
         with _Fixed(master) as fixed:
-            while wrong <= self.params.most_unfixed:
-                relaxed = self.generation.solve(
-                    self.limits, enough=hoped, hopeless=hopeless, quick=True
-                )
-                if until:  # it is solved further where a step has lost much
-                    lost = self.params.lost_share * (hoped - relaxed.value)
-                    hopeless = min(hoped, relaxed.value + lost)
-                whole, rest = _split(relaxed.usage)
-                if relaxed.value <= most and rest.max() <= WHOLE:
-                    return whole
-                if self.limits.stop is not None or (relaxed.value > hoped and not last):
-                    return None
-                if relaxed.value <= hoped:
-                    if until and (tasks_left(master, whole, width) > 0).sum() <= until:
-                        return whole
-                    last = self._fix(fixed, whole, rest)
-                elif len(last) > 1:  # too many at once: the first of them alone
-                    for index in last[1:]:
-                        fixed.fewer(index)
-                    last = last[:1]
-                else:
-                    wrong += 1
-                    hoped = max(hoped, self._released(fixed, last[0], hoped, most))
-                    last = []
-                    if hoped > most:
-                        return None
-        return None
-
-    def straight(
-        self,
-        box: CountBox,
-        assignment: ServerAssignment,
-        most: float,
-        kept: Mapping[Column, int] | None = None,
-    ) -> Placement | None:
-        """A placement for no more than `most` W; no column is taken back, which is fast.
-
-        Tasks of several GPUs are assigned first.
-
-        Parameters
-        ----------
-        kept: columns that are fixed from the beginning, and on how many GPUs each.
-        """
-        master, params = self.master, self.params
-        master.set_box(box)
-        master.set_servers(assignment)
-        with _Fixed(master) as fixed:
-            if kept:
-                master.add(kept)
-                index = {column: j for j, column in enumerate(master.columns)}
-                for column, amount in kept.items():
-                    fixed.at_least(index[column], amount)
-            if master.servers and (
-                self.assign_servers(box, assignment, most, dearest=most, gap=params.rough_gap)
-                is None
-            ):
-                return None
             while True:
                 relaxed = self.generation.solve(
-                    self.limits, enough=most, gap=params.gap, quick=True, stall=params.stall
+                    self.limits, enough=most, hopeless=hopeless, quick=True
                 )
-                if relaxed.value > most or self.limits.stop is not None:
-                    return None
+                hopeless = relaxed.value + self.params.lost_share * (most - relaxed.value)
                 whole, rest = _split(relaxed.usage)
-                if rest.max() <= WHOLE:
-                    return pack_usage(master, whole)
-                self._fix(fixed, whole, rest)
+                if self.limits.stop is not None:
+                    return None
+                if relaxed.value > most:
+                    if len(last) > 1:  # too many at once
+                        for index in last[1:]:
+                            fixed.fewer(index)
+                        last = last[:1]
+                    elif last and wrong < self.params.most_wrong_columns:
+                        fixed.at_most_fewer(last[0])
+                        last, wrong = [], wrong + 1
+                    else:
+                        return None
+                    hopeless = most
+                    continue
+                left = tasks_left(master, whole, width) if until else rest
+                if rest.max() <= WHOLE or (until and (left > 0).sum() <= until):
+                    return whole
+                last = self._fix(fixed, whole, rest)
 
     def _fix(self, fixed: _Fixed, whole: IntArray, rest: FloatArray) -> list[int]:
         """What is whole, and one more GPU for the largest of the others, which are returned."""
@@ -237,22 +187,6 @@ class Dive:
         for j in last:
             fixed.at_least(j, int(whole[j]) + 1)
         return last
-
-    def _released(self, fixed: _Fixed, index: int, hoped: float, most: float) -> float:
-        """Let a column go, or keep it where that costs less; what that costs."""
-        fixed.at_most_fewer(index)
-        without = self._value(most)
-        if without <= hoped:
-            return without
-        fixed.again(index)
-        kept = self._value(most)
-        if without < kept:
-            fixed.at_most_fewer(index)
-        return min(without, kept) * (1 + self.params.gap)
-
-    def _value(self, most: float) -> float:
-        gap = self.params.gap
-        return self.generation.solve(self.limits, enough=most, gap=gap, quick=True).value
 
 
 class _Fixed:
@@ -284,11 +218,6 @@ class _Fixed:
         self.amounts[index] -= 1
         self.master.fix(index, self.amounts[index], self.amounts[index])
 
-    def again(self, index: int) -> None:
-        """One more again."""
-        self.amounts[index] += 1
-        self.master.fix(index, self.amounts[index])
-
 
 class Diving:
     """Dives from counts, from the best node and from the root, by turns."""
@@ -302,23 +231,17 @@ class Diving:
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
         """Dives to counts, from the assignment that the node has."""
         most = state.generation.master.watts(counts) + SLACK_W
-        box = CountBox.up_to(counts)
-        for k in range(self.params.at_counts):
+        for _ in range(self.params.at_counts):
             if state.realised(counts) or limits.stop is not None:
                 return
-            noise = 0.0 if self.dives == 0 else 1.0
-            dive = Dive(state.generation, limits, state.rng, noise, self.params)
-            if k % 2 == 0:
-                found = dive.with_backtracking(box, node.assignment, most, most)
-            else:
-                least = tuple(min(a, b) for a, b in zip(state.root.box.low, counts, strict=True))
-                found = dive.straight(CountBox(least, counts), node.assignment, most)
-            state.incumbent.offer(found)
+            dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.params)
             self.dives += 1
+            box = CountBox.up_to(counts)
+            state.incumbent.offer(dive.placement(box, node.assignment, most))
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """Tasks assigned at the least loss, then columns fixed; by turns from the best node."""
-        best, noise = state.best[0], 0.0 if self.dives == 0 else 1.0
+        best, noise = state.best[0], float(self.dives > 0)
         start = best if self.dives % 2 else state.root
         self.dives += 1
         limits = limits.within(self.params.dive_s * state.generation.instance.tasks / 100)
@@ -337,21 +260,15 @@ class Diving:
                 return
             assignment = found
         for _ in range(self.params.from_assignment):
-            state.incumbent.offer(dive.straight(box, assignment, state.cutoff))
-        state.generation.master.set_box(box)
-        state.generation.master.set_servers(assignment)
-        lowest = state.generation.solve(limits, enough=state.cutoff, quick=True).value
-        if lowest < state.cutoff and limits.stop is None:
-            hoped = lowest + self.params.hoped_share * (state.cutoff - lowest)
-            state.incumbent.offer(dive.with_backtracking(box, assignment, hoped, state.cutoff))
+            if limits.stop is None:
+                state.incumbent.offer(dive.placement(box, assignment, state.cutoff))
 
 
-def near_best(state: SearchState, servers: int = 0) -> CountBox:
-    """The root's box with as many GPUs and servers as the best node has, or more servers."""
+def near_best(state: SearchState) -> CountBox:
+    """The root's box with as many GPUs and servers as the best node has."""
     root, best = state.root.box, state.best[0].box
-    least = min(root.high[-1], max(best.low[-1], servers))
-    most = least if state.generation.instance.gang else root.high[-1]
-    return CountBox((best.low[0], *root.low[1:-1], least), (*root.high[:-1], most))
+    most = best.low[-1] if state.generation.instance.gang else root.high[-1]
+    return CountBox((best.low[0], *root.low[1:-1], best.low[-1]), (*root.high[:-1], most))
 
 
 def tasks_left(master: RestrictedMaster, usage: IntArray, width: IntArray) -> IntArray:

@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optgap.models.limits import Limits
+from optgap.models.limits import Limits, silent
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, level_counts
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
 from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
-from optgap.solvers.consolidation.config import DEFAULT, GangLayoutParams
+from optgap.solvers.consolidation.config import DEFAULT
+from optgap.solvers.consolidation.config.primal import GangLayoutParams
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import (
@@ -31,8 +32,12 @@ from optgap.solvers.consolidation.numerics import (
     IntArray,
     Placement,
 )
+from optgap.solvers.consolidation.primal.counts import TargetPower
 from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
-from optgap.solvers.consolidation.primal.overload_repair import OverloadRepair, repair_cheapest
+from optgap.solvers.consolidation.primal.pairwise_exchange import (
+    PairwiseExchange,
+    exchange_cheapest,
+)
 
 Heuristics = Callable[[Instance, CostLevels], Sequence[PrimalHeuristic]]
 
@@ -137,7 +142,7 @@ class GangLayout:
         """The layout that the last improvement came from."""
         self.pool: dict[Column, None] = {}
         """Columns of tasks of one GPU that were used, the last ones last."""
-        self._hope = params.first_hope
+        self.target = TargetPower()
 
     @property
     def applies(self) -> bool:
@@ -159,10 +164,8 @@ class GangLayout:
         if wanted[-1] < awake and self.rng.random() < self.params.same_servers:
             wanted = (*wanted[:-1], awake)
         known = state.incumbent.watts
-        below = state.bound + self._hope * (known - state.bound)
-        self.attempt(state.incumbent, wanted, below, limits)
-        grown = min(1.0, self.params.hope_growth * self._hope)
-        self._hope = self.params.first_hope if state.incumbent.watts < known else grown
+        self.attempt(state.incumbent, wanted, self.target.watts(state), limits)
+        self.target.learn(state.incumbent.watts < known)
 
     def attempt(self, incumbent: Incumbent, wanted: Counts, below: float, limits: Limits) -> None:
         """One layout for counts of GPUs and servers, and what can be placed for less in it.
@@ -193,10 +196,12 @@ class GangLayout:
             if relaxed.bound >= tree.cutoff:
                 return
             near = tuple(np.ceil(relaxed.counts[:-1] - INTEGRALITY).astype(int).tolist())
-            repairer = OverloadRepair(rest.instance, levels, np.random.default_rng(0))
-            own = limits.within(self.params.rest_s * self.instance.tasks / 100)
-            share = own.within(self.params.repair_share * own.remaining)
-            repair_cheapest(repairer, near, found, share)
+            exchanger = PairwiseExchange(rest.instance, levels, np.random.default_rng(0))
+            seconds = self.params.rest_s * self.instance.tasks / 100
+            own = limits.each(min(seconds, limits.remaining), silent)
+            if exchanger.applies:
+                share = own.within(self.params.exchange_share * own.remaining)
+                exchange_cheapest(exchanger, near, found, share)
             tree.run(own)
         if found.placement is not None:
             incumbent.offer(rest.whole(found.placement))

@@ -12,8 +12,8 @@ from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.primal.diving import Diving
 from optgap.solvers.consolidation.primal.gang_layout import GangLayout
-from optgap.solvers.consolidation.primal.lns import PartialDives, ServerNeighbourhoods
-from optgap.solvers.consolidation.primal.overload_repair import OverloadRepair
+from optgap.solvers.consolidation.primal.lns import ServerNeighbourhoods
+from optgap.solvers.consolidation.primal.pairwise_exchange import PairwiseExchange
 from optgap.solvers.consolidation.primal.residual_diving import ResidualDiving
 
 
@@ -24,24 +24,21 @@ def tree_heuristics(
     seed = int(rng.integers(2**31))
 
     def sub_problem(part: Instance, own: CostLevels) -> Sequence[PrimalHeuristic]:
-        return (
-            OverloadRepair(part, own, np.random.default_rng(seed), params.overload),
-            Diving(params.diving),
-        )
+        exchange = PairwiseExchange(part, own, np.random.default_rng(seed), params.exchange)
+        return (*((exchange,) if exchange.applies else ()), Diving(params.diving))
 
-    repair, diving = sub_problem(instance, levels)
-    partial = PartialDives(params.lns)
+    many_levels = len(levels.quanta) > params.tree.decided_levels
+    if not instance.gang:
+        if instance.tasks > params.tree.decided_tasks and not many_levels:
+            return (*sub_problem(instance, levels)[:-1], ResidualDiving(params))
+        return sub_problem(instance, levels)
     servers = ServerNeighbourhoods(
         lambda part: sub_problem(part, cost_levels(part)), seed, params.lns
     )
     layout = GangLayout(instance, levels, sub_problem, seed, params.gang_layout)
-    many_levels = len(levels.quanta) > params.tree.decided_levels
-    if not instance.gang:
-        if instance.tasks > params.tree.decided_tasks and not many_levels:
-            residual = ResidualDiving(params)
-            return (repair, residual, residual, residual)
-        return (partial,) if many_levels else (repair, diving)
-    layouts = (layout,) if layout.applies else ()
-    if many_levels:
-        return (partial, *layouts, servers)
-    return (*layouts, diving, *layouts, repair, *layouts, servers)
+    diving = Diving(params.diving)
+    if not layout.applies:
+        return (diving, servers)
+    few = instance.tasks <= params.tree.small_gangs
+    layouts = [layout] if few else 4 * [layout]
+    return (*layouts, servers, *layouts, diving)

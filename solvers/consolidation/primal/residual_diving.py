@@ -23,7 +23,7 @@ from optgap.solvers.consolidation.column_generation.master import FREE
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.numerics import SLACK_W, Column, Counts, IntArray
-from optgap.solvers.consolidation.primal.counts import richer_counts
+from optgap.solvers.consolidation.primal.counts import TargetPower, richer_counts
 from optgap.solvers.consolidation.primal.diving import Dive, tasks_left
 
 
@@ -35,7 +35,7 @@ class ResidualDiving:
     def __init__(self, params: Params = DEFAULT) -> None:
         self.params = params
         self.dives = 0
-        self._hope = params.overload.first_hope
+        self.target = TargetPower()
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
         """Dives to counts that a node has."""
@@ -45,13 +45,12 @@ class ResidualDiving:
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """One dive to richer counts."""
-        generation, known, own = state.generation, state.incumbent.watts, self.params.overload
-        most, near = state.bound + self._hope * (known - state.bound), state.best[0].near
+        generation, known = state.generation, state.incumbent.watts
+        most, near = self.target.watts(state), state.best[0].near
         drawn = richer_counts(generation.instance, generation.levels, near[:-1], most, state.rng)
         servers = max(generation.instance.servers_for(drawn[0]), near[-1])
         self._dive(state, (*drawn, servers), limits)
-        grown = min(own.most_hope, self._hope * own.hope_growth)
-        self._hope = own.first_hope if state.incumbent.watts < known else grown
+        self.target.learn(state.incumbent.watts < known)
 
     def _dive(self, state: SearchState, counts: Counts, limits: Limits) -> None:
         noise = float(self.dives > 0)
@@ -75,8 +74,8 @@ def residual_dive(
     if tasks <= own.residual_tasks:
         feasibility = CountFeasibility(generation, (0,) * len(counts), params.feasibility)
         verdict = feasibility.decide(
-            counts, math.inf, limits.within(own.residual_s), gang=False,
-            most_columns=own.residual_columns, quick=True,
+            counts, math.inf, limits.within(own.residual_s), most_columns=own.residual_columns,
+            quick=True,
         )  # fmt: skip
         if verdict.placement is None:
             return None
@@ -84,7 +83,7 @@ def residual_dive(
     dive = Dive(generation, limits, rng, noise, own)
     nothing, most = ServerAssignment.none(tasks, master.servers), master.watts(counts) + SLACK_W
     until = max(own.residual_tasks, int(own.residual_share * tasks))
-    usage = dive.fixed_usage(CountBox.up_to(counts), nothing, most, most, until)
+    usage = dive.usage(CountBox.up_to(counts), nothing, most, until)
     if usage is None:
         return None
     fixed = [master.columns[j] for j in np.repeat(np.arange(len(usage)), usage).tolist()]

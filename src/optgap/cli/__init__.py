@@ -28,6 +28,7 @@ COMMANDS = {
     "import": "read another solver's solution back, through the referee",
     "compare": "every policy's gap to the best proven bound",
     "explain": "a policy's gap in parts: unproven, price of being online, price of the heuristic",
+    "audit": "a real cluster, or what a scheduler did, against the proven bound",
     "report": "one page of HTML from any result files, which needs nothing but itself",
     "reproduce": "run the papers' figures and tables again: paper | ours | note",
     "fit": "fit a performance or power model to profiling data",
@@ -57,16 +58,21 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "optgap export problem.json -o model.mps --json -",
     ),
     "import": (
-        "optgap generate coscheduling --size 2 -o problem.json",
+        "optgap generate queueing --preset small --size 1 -o problem.json",
         "optgap export problem.json -o model.lp",
-        "highs model.lp --solution_file model.sol",
-        "optgap import problem.json model.sol -o solution.json",
+        r"printf 'objective value: 0\nq_0_0 1\ngpus_0_start_0 1\n' > model.sol",
+        "optgap import problem.json model.sol",
     ),
     "compare": (
         "optgap compare placement --preset small --size 20 --plot gaps.png",
         "optgap compare coscheduling --sweep size=6,8,10 --policies ecosched,marble",
     ),
     "explain": ("optgap explain coscheduling --policy ecosched --plot why.png",),
+    "audit": (
+        SMALL,
+        "optgap run problem.json --policy bestfit -o log.json",
+        "optgap audit placement problem.json log.json",
+    ),
     "report": (
         "optgap compare coscheduling --json gaps.json",
         "optgap report gaps.json -o report.html",

@@ -237,17 +237,16 @@ def _fits(
 def _drawn(
     models: list[Any], samples: int | None, level: float | None, sweep: str | None
 ) -> Callable[..., UncertainComparison] | None:
-    """What compares under the uncertainty of fits; None where no fit is given."""
+    """What compares under the uncertainty of fits: those given, or those of the problem."""
     from optgap.models.errors import InputError, NoQuote
     from optgap.uncertain import compare_uncertain
 
     given = {"samples": samples, "level": level}
-    if models and sweep is not None:
-        raise InputError("--model", "", NoQuote("it beside --sweep"), "one of the two")
-    for name, value in given.items():
-        if value is not None and not models:
-            raise InputError(f"--{name}", "", NoQuote("it without --model"), "a saved fit")
-    if not models:
+    options = {"--model": models or None, "--samples": samples, "--level": level}
+    for option, value in options.items():
+        if value is not None and sweep is not None:
+            raise InputError(option, "", NoQuote("it beside --sweep"), "one of the two")
+    if not models and samples is None and level is None:
         return None
     chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     return partial(compare_uncertain, models=models, **chosen)
@@ -266,10 +265,8 @@ def _swept(text: str) -> tuple[str, list[str]]:
 def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
     from optgap.cli.work import exit_code
     from optgap.comparison import Comparison, ComparisonSet
-    from optgap.uncertain import UncertainComparison
 
     parts = (answer,) if isinstance(answer, Comparison) else answer.comparisons
-    shown = parts[0] if isinstance(answer, UncertainComparison) else answer
     if not isinstance(answer, ComparisonSet):
         for line in answer.head():
             out.line(line)
@@ -281,7 +278,7 @@ def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
     if plot is not None:
         from optgap.plotting import gaps_figure, save_figure
 
-        save_figure(plot, gaps_figure(shown))
+        save_figure(plot, gaps_figure(answer))
     failed = _complaints(parts if isinstance(answer, ComparisonSet) else parts[:1])
     return failed or exit_code(part.termination for part in parts)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -35,7 +35,7 @@ def command(
 
     opt.require_writable(json, output)
     format_of(output)
-    params = assignments(settings or [], "--set")
+    params: dict[str, Any] = {**assignments(settings or [], "--set")}
     problem = load_problem(problem_file)
     try:
         written = interruptible(

@@ -195,22 +195,16 @@ def _table(
 
 
 def _split_of(cv: int, leave_out: str | None, extrapolate: str | None, seed: int) -> Split | None:
-    from optgap.fitting.splits import Extrapolate, KFold, LeaveOneValueOut
+    from optgap.fitting.workflow import split_of
 
-    if leave_out is not None and extrapolate is not None:
-        found = NoQuote("both")
-        raise InputError("--leave-out, --extrapolate", "", found, "one of them")
-    if leave_out is not None:
-        return LeaveOneValueOut(leave_out)
+    above = None
     if extrapolate is not None:
         name, _, value = extrapolate.partition("=")
         try:
-            return Extrapolate(name.strip(), float(value))
+            above = {name.strip(): float(value)}
         except ValueError:
             raise InputError("--extrapolate", "", extrapolate, "COL=NUMBER") from None
-    if cv == 0:
-        return None
-    return KFold(cv, seed)
+    return split_of(cv, leave_out, above, seed)
 
 
 def _estimator(model: str, given: dict[str, Any], seed: int) -> Estimator:

@@ -54,6 +54,8 @@ def command(
         dump_json(path, problem.to_json())
     if not quiet and target != "-" and output != "-":
         print(problem)
+        if "columns: " in problem.origin:
+            print("  columns: " + problem.origin.partition("columns: ")[2])
         for fit in problem.fits:
             print(f"  {fit.described}")
     return 0
@@ -61,11 +63,15 @@ def command(
 
 def _document(spec: Any, files: dict[str, Any]) -> bool:
     """Whether models are given that are no fits: what elastic jobs train, in a file of its own."""
-    from optgap.models.jsonio import load_json
-    from optgap.models.performance.saved import SCHEMA
+    from optgap.models.errors import InputError
+    from optgap.models.performance.saved import read_fit
 
-    paths = files.get("models", []) if "models" in spec.files else []
-    return any(load_json(path).get("schema") != SCHEMA for path in paths)
+    try:
+        for path in files.get("models", []) if "models" in spec.files else []:
+            read_fit(path)
+    except InputError:
+        return True
+    return False
 
 
 def _from_preset(
@@ -90,7 +96,7 @@ def _from_files(
     seed: int,
     columns: dict[str, str],
 ) -> Any:
-    from optgap.making import named, require_models, with_columns
+    from optgap.making import from_files, named, require_models
     from optgap.models.errors import InputError, NoQuote
 
     files = named(spec, files)
@@ -109,7 +115,7 @@ def _from_files(
         if key not in files:
             raise InputError(f"--{key}", "", NoQuote("nothing"), "a CSV file")
     require_models(spec, files)
-    return spec.from_tables(with_columns(spec, files, columns), given, seed)
+    return from_files(spec, files, given, seed, columns)
 
 
 opt.with_files(command, file_options(outgoing=False))

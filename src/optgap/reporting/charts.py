@@ -10,6 +10,7 @@ from optgap.models.figures import labelled
 from optgap.plotting import COLOURS, GREY, legend_below, plain
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 LONGEST = 40
@@ -161,3 +162,42 @@ def schedule(panel: Mapping[str, Any]) -> Figure:
 
 def _cut(name: str, limit: int = LONGEST) -> str:
     return name if len(name) <= limit else name[: limit - 1] + "…"
+
+
+def savings(moves: Sequence[float], power_w: Sequence[float], bound_w: Sequence[float]) -> Figure:
+    """The power saved over the number of migrations, and what no plan can pass."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.0, 4.2), layout="constrained")
+    ax = figure.subplots()
+    draw_savings(ax, moves, power_w, bound_w)
+    legend_below(ax)
+    return figure
+
+
+def draw_savings(
+    ax: Axes, moves: Sequence[float], power_w: Sequence[float], bound_w: Sequence[float]
+) -> None:
+    """Savings in percent of the power now: reached, and at most; no legend."""
+    now = power_w[0] or 1.0
+    reached = [100 * (now - power) / now for power in power_w]
+    most = [100 * (now - bound) / now for bound in bound_w]
+    ax.fill_between(
+        moves, reached, most, color=GREY, alpha=0.13, linewidth=0,
+        label="not proven: between what was found and the bound",
+    )  # fmt: skip
+    ax.plot(moves, most, "--", color=GREY, linewidth=1.2, label="no plan saves more (proven)")
+    ax.plot(moves, reached, "-o", color=COLOURS[0], markersize=5, label="saved by the moves found")
+    ax.annotate(
+        f"{reached[-1]:.1f} %", (moves[-1], reached[-1]), xytext=(0, -9),
+        textcoords="offset points", fontsize=9, va="top", ha="right",
+    )  # fmt: skip
+    if moves[-1] > 20:
+        ax.set_xscale("symlog", linthresh=10)
+        ticks = [m for m in (0, 1, 2, 5, 10, 100, 1000, 10_000, 100_000) if m <= moves[-1]]
+        ax.set_xticks(ticks, [f"{m:,}" for m in ticks], minor=False)
+    ax.set_xlim(left=0)
+    ax.set_ylim(bottom=0)
+    ax.set_xlabel("migrations, at most")
+    ax.set_ylabel("power saved (%)")
+    plain(ax, "both")

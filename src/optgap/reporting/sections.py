@@ -19,10 +19,11 @@ from optgap.models.jsonio import Fields
 from optgap.models.performance.saved import SCHEMA as FIT
 from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import Result
+from optgap.models.spec import imported
 from optgap.overview import SCHEMA as OVERVIEW
-from optgap.registry import FAMILIES, family, imported
+from optgap.registry import FAMILIES, family
 from optgap.render import duration, number, percent
-from optgap.reporting import charts, others, runs, section
+from optgap.reporting import audits, charts, others, runs, section
 from optgap.reporting.grid import Grid, constants, grid
 from optgap.reporting.pictures import Picture, picture
 from optgap.reporting.reading import ROWS, Item
@@ -336,7 +337,17 @@ def _runs(
     )
 
 
+def _audit(
+    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
+) -> Iterator[Section]:
+    """An audit's own section, and the gaps of policies beside what happened."""
+    yield from audits.audit(fields, item, problems, prefix)
+    if "comparison" in fields.document:
+        yield from _comparison(fields.object("comparison"), item, problems, f"{prefix}-c")
+
+
 Maker = Callable[[Fields, Item, Sequence[Problem], str], Iterator[Section]]
+
 MAKERS: Mapping[str, Maker] = {
     RESULT: _result,
     COMPARE: _comparison,
@@ -347,4 +358,5 @@ MAKERS: Mapping[str, Maker] = {
     ROWS: _runs,
     "optgap.reproduce/1": others.reproduced,
     "optgap.check/1": others.verdict,
+    "optgap.audit/1": _audit,
 }

@@ -2,14 +2,66 @@
 
 from __future__ import annotations
 
+import io
+import os
 from typing import TYPE_CHECKING, Any
 
 from optgap.documents import ProblemLike, as_problem, as_solution
-from optgap.models.errors import InputError, NoQuote
-from optgap.registry import family, imported
+from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.spec import imported
+from optgap.plotting import delivered
+from optgap.registry import family
+from optgap.views import instances
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
+
+
+def plot_result(result: Any, path: str | os.PathLike[str] | None = None) -> Figure:
+    """`plot_solution`, ready for a notebook; written to `path`, too, where it is given.
+
+    Raises
+    ------
+    InputError: as `plot_solution`; for an ending or a place that cannot be written to.
+    """
+    return delivered(plot_solution(result), path)
+
+
+def result_frame(result: Any, table: str | None = None) -> pd.DataFrame:
+    """One of the tables about a result's solution, the first of its family without a name.
+
+    Raises
+    ------
+    InputError: for a result without a solution or problem, or a table that is not there.
+    """
+    import pandas as pd
+
+    spec = family(result.family)
+    if result.problem is None:
+        raise InputError("result", "problem", NoQuote("nothing"), "a result that knows its problem")
+    solution = as_solution(result, result.problem)
+    name = table or next(iter(spec.tables_out))
+    if name not in spec.tables_out:
+        raise InputError("result", "table", name, one_of(spec.tables_out))
+    text = io.StringIO(spec.export(name, result.problem, solution))
+    # "0-1" is two GPUs, and "0" is one: all of them text
+    return pd.read_csv(text, dtype={"gpu_index": str}, keep_default_na=False, na_values={})
+
+
+def plot_problem(problem: Any, path: str | os.PathLike[str] | None = None) -> Figure:
+    """Draw what a problem asks, ready for a notebook; written to `path`, too, where it is given.
+
+    Raises
+    ------
+    InputError: for an ending or a place that cannot be written to.
+    """
+    return delivered(instances.draw(problem), path)
+
+
+def problem_frame(problem: Any) -> pd.DataFrame:
+    """What is to be served, one row each."""
+    return instances.frame(problem)
 
 
 def plot_solution(result: Any, problem: ProblemLike | None = None) -> Figure:

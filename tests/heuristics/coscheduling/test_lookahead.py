@@ -7,13 +7,16 @@ from typing import Any
 import pytest
 from strategies_coscheduling import three_jobs
 
-from optgap.heuristics.coscheduling import CUSTOM, POLICIES
+from optgap.heuristics.coscheduling import CUSTOM
+from optgap.heuristics.coscheduling.engine import State, replay
 from optgap.heuristics.coscheduling.replayed import Replay
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
-from optgap.models.coscheduling.events import State, replay
 from optgap.models.coscheduling.presets import stream, synthetic
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
+from optgap.registry import FAMILIES
+
+POLICIES = FAMILIES["coscheduling"].policies
 
 
 def energy(problem: CoschedulingProblem, policy: str, **params: Any) -> float:

@@ -8,12 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies_coscheduling import coscheduling_problems, three_jobs
 
-from optgap.heuristics.coscheduling import CUSTOM, POLICIES
+from optgap.heuristics.coscheduling import CUSTOM
 from optgap.heuristics.coscheduling.ecosched import best_action
 from optgap.models.coscheduling import Application, CoschedulingProblem, CoschedulingSolution, Mode
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
+from optgap.registry import FAMILIES
+
+POLICIES = FAMILIES["coscheduling"].policies
 
 
 def run(problem: CoschedulingProblem, policy: str, **params: Any) -> CoschedulingSolution:

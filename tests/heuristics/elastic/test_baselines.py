@@ -7,15 +7,19 @@ import pytest
 from hypothesis import given, settings
 from strategies_elastic import elastic_problems, jobs_of, rigid, table, two_jobs
 
-from optgap.heuristics.elastic import CUSTOM, POLICIES, kernels
-from optgap.heuristics.elastic.common import zeus_clocks
+from optgap.heuristics.elastic import CUSTOM
+from optgap.heuristics.elastic.afs import tournament
 from optgap.heuristics.elastic.gandiva import Gandiva
-from optgap.heuristics.elastic.regret import regrets
 from optgap.heuristics.elastic.tiresias import gittins_index
+from optgap.heuristics.elastic.zeus import zeus_clocks
 from optgap.models.elastic import ElasticProblem, Overhead
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Termination
+from optgap.registry import FAMILIES
+from optgap.solvers.elastic.regret import regrets
+
+POLICIES = FAMILIES["elastic"].policies
 
 
 def run(problem: ElasticProblem, name: str, **params: Any) -> Outcome:
@@ -49,7 +53,7 @@ def shares(speeds: list[list[float]], work: list[float], gpus: int) -> list[int]
     """AFS-L, one GPU at a time."""
     size, most = len(speeds), len(speeds[0])
     following = np.array([[*range(1, most), -1]] * size)
-    chosen = kernels.afs(
+    chosen = tournament(
         np.arange(size),
         np.array(work, dtype=float),
         np.arange(1, most + 1),
@@ -122,7 +126,7 @@ def test_two_jobs_for_the_whole_node_take_turns() -> None:
 
 
 def gandiva_after(problem: ElasticProblem, jobs: list[int]) -> Gandiva:
-    from optgap.heuristics.elastic.common import Clock
+    from optgap.heuristics.elastic.shared_clock import Clock
 
     policy = Gandiva(problem, Clock(problem, "gandiva"), 60.0)
     for job in jobs:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 from strategies_elastic import two_jobs
 
-from optgap.heuristics.elastic import POLICIES
 from optgap.heuristics.elastic.budget import below, highest
 from optgap.heuristics.elastic.custom import View
 from optgap.heuristics.elastic.custom import run as custom
@@ -11,6 +10,9 @@ from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.presets import small
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
+from optgap.registry import FAMILIES
+
+POLICIES = FAMILIES["elastic"].policies
 
 NAMES = sorted(POLICIES)
 

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 from strategies_elastic import FREE, jobs_of, table, two_jobs
 
-from optgap.heuristics.elastic import POLICIES
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.limits import Limits
+from optgap.registry import FAMILIES
+
+POLICIES = FAMILIES["elastic"].policies
 
 
 def solved(problem: ElasticProblem, name: str = "powerflow", **params: Any) -> ElasticSolution:

@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_elastic import elastic_problems, two_jobs
 
-from optgap.heuristics.elastic import kernels
-from optgap.heuristics.elastic.engine import Settings, Simulation
-from optgap.heuristics.elastic.powerflow import Known, PowerFlow, powerflow
+from optgap.heuristics.elastic.engine import Simulation
+from optgap.heuristics.elastic.parameters import PowerFlowParams
+from optgap.heuristics.elastic.powerflow import PowerFlow, powerflow
+from optgap.heuristics.elastic.powerflow_kernels import Jobs, allocate
+from optgap.heuristics.elastic.predictions import Known
+from optgap.heuristics.elastic.protocol import Settings
 from optgap.models.elastic import ElasticProblem, Kind
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
@@ -27,7 +30,11 @@ def run(problem: ElasticProblem, **params: Any) -> Outcome:
 def first_decision(problem: ElasticProblem, mode: Any, clocks: Any = "fixed") -> Any:
     """(GPUs, MHz) of every job at time 0."""
     policy = PowerFlow(
-        problem, Settings(), Known(problem), problem.power_limit_w, mode, clocks, "energy"
+        problem,
+        Settings(),
+        Known(problem),
+        problem.power_limit_w,
+        PowerFlowParams(mode=mode, frequency=clocks),
     )
     simulation = Simulation(problem, policy, Limits())
     simulation._submit()
@@ -170,7 +177,11 @@ def test_groups_of_jobs_take_the_steps_that_single_jobs_would(
     problem = untied(problem, seed)
     clocks = "per_n" if per_n else "fixed"
     policy = PowerFlow(
-        problem, Settings(), Known(problem), problem.power_limit_w, "strict", clocks, "energy"
+        problem,
+        Settings(),
+        Known(problem),
+        problem.power_limit_w,
+        PowerFlowParams(frequency=clocks),
     )
     policy.strict = strict
     simulation = Simulation(problem, policy, Limits())
@@ -178,12 +189,9 @@ def test_groups_of_jobs_take_the_steps_that_single_jobs_would(
     simulation._submit()
     state = simulation._state()
     steps, row = policy.model.steps(state, clocks)
-    count, clock, watts = kernels.powerflow(
-        row, policy._first(state, steps, row), state.remaining, state.locked, state.locked_w,
-        problem.counts, steps.least, steps.following, steps.start, steps.grow_kind,
-        steps.grow_value, steps.watts, steps.raise_kind, steps.raise_value, problem.gpus,
-        problem.gpus_per_node, policy.limit_w, strict, 0.0,
-    )  # fmt: skip
+    first = policy._first(state, steps, row)
+    jobs = Jobs(row, first, state.remaining, state.locked, state.locked_w)
+    count, clock, watts = allocate(jobs, steps, policy.limit)
     expected = naive(problem, state.remaining, strict, per_n)
     found = [(int(k), int(f)) if k >= 0 else None for k, f in zip(count, clock, strict=True)]
     assert found == expected

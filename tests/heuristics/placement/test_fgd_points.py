@@ -8,8 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from optgap.heuristics.placement.engine import sigmoid_steps
-from optgap.heuristics.placement.kernels import fgd_points
+from optgap.heuristics.placement.fgd import fgd_points, sigmoid_steps
 
 
 def direct(x: float) -> int:

@@ -54,12 +54,17 @@ def test_a_fit_by_application_becomes_the_tasks_own(tasks: Path, tmp_path: Path)
     assert [task.power.static_w for task in problem.tasks if task.power] == [30, 50]
 
 
-def test_clocks_outside_what_was_fitted_are_warned_about_with_the_range(
+def test_the_clocks_of_a_fit_are_taken_over_unless_others_are_asked_for(
     tasks: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     document = fit("linear-power", {"": {"P_gs": 30, "alpha": 0.1}}, 1200, 1380)
+    path = saved(tmp_path / "p.json", document)
     with caplog.at_level(logging.WARNING):
-        from_csv(tasks, model=saved(tmp_path / "p.json", document), seed=0)
+        kind = from_csv(tasks, model=path, seed=0).kinds[0]
+    assert (kind.f_min_mhz, kind.f_max_mhz) == (1200, 1380)
+    assert not caplog.text
+    with caplog.at_level(logging.WARNING):
+        from_csv(tasks, model=path, seed=0, f_max_mhz=1350.0)
     assert "fitted on 1200 to 1380 MHz, used from 1104.9 to 1350 MHz" in caplog.text
     assert len(caplog.text.strip().splitlines()) == 1
 
@@ -69,7 +74,8 @@ def test_clocks_outside_what_was_fitted_are_warned_about_with_the_range(
     [
         (fit("linear-power", {"A100": {"P_gs": 3, "alpha": 1}}, 1, 2), "a model of A100, expected"),
         (fit("linear-power", {"bfs": {"P_gs": 3, "alpha": 1}}, 1, 2), "one fitted on lstm"),
-        (fit("contention", {"": {"q": 1}}, 1, 2), "linear-power or power-law-jct"),
+        (fit("contention", {"": {"q": 1}}, 1, 2), "no knee"),
+        (fit("dram-runtime", {"": {"a": 1}}, 1, 2), "linear-power or power-law-power or"),
         (fit("linear-power", {"": {"P_gs": 3}}, 1, 2), "no alpha"),
         (fit("linear-power", {}, 1, 2), "found none"),
     ],

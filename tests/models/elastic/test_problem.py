@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from strategies_elastic import CLOCKS, JOB_A, jobs_of, rigid, table, two_jobs
 
-from optgap.heuristics.elastic import POLICIES
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind, Overhead, presets
 from optgap.models.elastic.csvout import series, timeline
 from optgap.models.elastic.modelfile import read_models
@@ -19,6 +18,9 @@ from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
 from optgap.models.limits import Limits
 from optgap.models.performance import EnergyModel, ThroughputModel
+from optgap.registry import FAMILIES
+
+POLICIES = FAMILIES["elastic"].policies
 
 RUN, RESTART = int(Kind.RUN), int(Kind.RESTART)
 

@@ -36,7 +36,7 @@ from optgap.solvers.consolidation.branch_and_price.branching import (
     unassigned,
 )
 from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
-from optgap.solvers.consolidation.branch_and_price.set_cover import GangSetCover, SetCover
+from optgap.solvers.consolidation.branch_and_price.set_cover import SetCover
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
@@ -48,8 +48,6 @@ MANY_LEVELS = replace(DEFAULT, tree=replace(DEFAULT.tree, decided_levels=0))
 """Counts of any problem are taken as never whole."""
 LARGE = replace(DEFAULT, tree=replace(DEFAULT.tree, decided_tasks=0))
 """Any problem is taken as one of too many tasks to enumerate columns."""
-SPLIT = replace(DEFAULT, tree=replace(DEFAULT.tree, small_gangs=0, small_gangs_memory=0))
-"""Counts are decided with gangs, too, however few tasks there are."""
 
 
 def inside(box: CountBox) -> set[tuple[int, ...]]:
@@ -109,7 +107,7 @@ def test_a_task_goes_into_each_server_in_use_and_one_that_is_empty() -> None:
 
 
 @pytest.mark.parametrize("heuristics", [False, True])
-@pytest.mark.parametrize("params", [DEFAULT, MANY_LEVELS, LARGE, SPLIT])
+@pytest.mark.parametrize("params", [DEFAULT, MANY_LEVELS, LARGE])
 @settings(max_examples=20)
 @given(problem=consolidation_problems(even=True, lines=False))
 def test_trees_end_at_the_optimum_with_a_bound_that_holds(
@@ -139,8 +137,7 @@ def test_counts_are_denied_exactly_where_no_placement_has_them(
     if tree is None:
         return
     instance, levels, master = tree.instance, tree.levels, tree.generation.master
-    gang = instance.gang and data.draw(st.booleans())
-    truth = all_counts(instance, levels, gang)
+    truth = all_counts(instance, levels, gang=False)
     if not truth:
         return
     near = data.draw(st.sampled_from(truth))
@@ -152,7 +149,7 @@ def test_counts_are_denied_exactly_where_no_placement_has_them(
     costs = [master.watts(one.tolist()) for one in truth]
     cutoff = data.draw(st.sampled_from([math.inf, *costs]))
     verdict = tree.feasibility.decide(
-        tuple(counts), cutoff, Limits(), gang=gang, most_columns=most, quick=most == 1
+        tuple(counts), cutoff, Limits(), most_columns=most, quick=most == 1
     )
     within = [cost for one, cost in zip(truth, costs, strict=True) if (one <= counts).all()]
     if within and min(within) <= cutoff:
@@ -165,12 +162,11 @@ def test_counts_are_denied_exactly_where_no_placement_has_them(
     if verdict.placement is not None:
         reached = counts_of_placement(instance, levels, verdict.placement)
         assert (reached[:-1] <= counts[:-1]).all()
-        if gang or not instance.gang:
+        if not instance.gang:
             assert problem.check(instance.solution(verdict.placement)) == []
 
 
-@pytest.mark.parametrize("kind", [SetCover, GangSetCover])
-def test_a_cover_is_found_that_costs_less_than_it_may_and_no_other(kind: type[SetCover]) -> None:
+def test_a_cover_is_found_that_costs_less_than_it_may_and_no_other() -> None:
     """Three tasks of two GPUs and one of one: two that are slow, and two that are fast."""
     tasks = [
         *(Task(f"slow{k}", 5.0, 2, 1.5) for k in range(2)),
@@ -184,7 +180,7 @@ def test_a_cover_is_found_that_costs_less_than_it_may_and_no_other(kind: type[Se
     least = master.watts((3, 2, 1))  # seven in threes; a task of two GPUs is on two
     for watts, found in ((least + 1e-4, True), (least - 1e-2, False)):
         for first in (True, False):
-            cover = kind(master, columns, box, watts).solve(Limits(60), first=first)
+            cover = SetCover(master, columns, box, watts).solve(Limits(60), first=first)
             assert (cover.placement is not None, cover.denied) == (found, not found)
             if cover.placement is not None:
                 counts = counts_of_placement(instance, levels, cover.placement)

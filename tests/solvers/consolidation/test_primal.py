@@ -33,18 +33,16 @@ from optgap.solvers.consolidation.instance import instance_of
 from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
-from optgap.solvers.consolidation.primal.counts import counts_by_cost, gpu_levels, richer_counts
+from optgap.solvers.consolidation.primal.counts import gpu_levels, richer_counts
 from optgap.solvers.consolidation.primal.diving import Dive, Diving
-from optgap.solvers.consolidation.primal.exchange_kernels import exchange
+from optgap.solvers.consolidation.primal.exchange_kernels import Tasks, exchange, fill_levels
 from optgap.solvers.consolidation.primal.gang_layout import GangLayout
 from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
-from optgap.solvers.consolidation.primal.lns import (
-    PartialDives,
-    ServerNeighbourhoods,
-    kept_part,
+from optgap.solvers.consolidation.primal.lns import ServerNeighbourhoods
+from optgap.solvers.consolidation.primal.pairwise_exchange import (
+    PairwiseExchange,
+    exchange_cheapest,
 )
-from optgap.solvers.consolidation.primal.overload_kernels import fill_levels, repair
-from optgap.solvers.consolidation.primal.overload_repair import OverloadRepair, repair_cheapest
 from optgap.solvers.consolidation.primal.residual_diving import ResidualDiving
 
 RNG = np.random.default_rng
@@ -72,25 +70,14 @@ def test_annealed_placements_keep_the_rules_and_cost_no_less_than_the_optimum(
     least, before = least_watts(problem), incumbent.watts
     if incumbent.placement is None:
         return
-    quick = replace(DEFAULT.annealing, steps=300, most_steps=2000)
-    anneal(incumbent, Limits(), 0.01, 0.0, RNG(0), quick)
+    quick = replace(DEFAULT.annealing, rounds=2, steps=300, most_steps=2000)
+    anneal(incumbent, Limits(), 0.0, RNG(0), quick)
     agrees(problem, incumbent)
     assert least is not None
     assert least * (1 - 1e-9) <= incumbent.watts <= before
 
 
 # -- given counts --------------------------------------------------------------------------
-
-
-def test_counts_come_cheapest_first_and_never_rise_with_the_level() -> None:
-    instance = instance_of(mixed(seed=1, size=16, capacity="none"))
-    levels = cost_levels(instance)
-    counts = level_counts(instance, levels)
-    found = list(counts_by_cost(instance, levels, counts, 60))
-    assert found[0][1] == counts
-    assert [watts for watts, _ in found] == sorted(watts for watts, _ in found)
-    assert len({one for _, one in found}) == len(found)
-    assert all(list(one) == sorted(one, reverse=True) for _, one in found)
 
 
 @pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
@@ -110,11 +97,10 @@ def test_richer_counts_are_no_fewer_and_as_dear_as_they_may_be(share: float) -> 
                 assert closed_form_w(instance, levels, more) > most
 
 
-@pytest.mark.parametrize("by_server", [False, True])
-def test_gpus_get_as_many_of_each_level_as_counts_say(by_server: bool) -> None:
-    levels = gpu_levels((11, 7, 2), 4, by_server)
+def test_gpus_get_as_many_of_each_level_as_counts_say() -> None:
+    levels = gpu_levels((11, 7, 2), 4)
     assert [int((levels >= q).sum()) for q in range(-1, 3)] == [12, 11, 7, 2]
-    assert levels[:4].tolist() == ([1, 1, 1, 1] if by_server else [2, 2, 1, 1])
+    assert levels[:4].tolist() == [2, 2, 1, 1]
 
 
 def test_counts_from_some_of_the_rows_are_no_more_than_from_all() -> None:
@@ -126,19 +112,20 @@ def test_counts_from_some_of_the_rows_are_no_more_than_from_all() -> None:
         assert area <= gpus_needed(instance, tasks, np.array(rows), alphas) <= whole
 
 
-@pytest.mark.parametrize("capacity", ["none", "mean", "slot", "peak"])
-@pytest.mark.parametrize("gang", ["server", "free"])
-def test_repaired_placements_are_no_cheaper_than_their_counts(
-    capacity: Capacity, gang: Gang
-) -> None:
-    problem = mixed(seed=3, size=20, capacity=capacity, gang=gang)
+def test_exchanged_placements_are_no_cheaper_than_their_counts() -> None:
+    problem = mixed(seed=3, size=128, capacity="none", gang="free")
     instance = instance_of(problem)
     levels, incumbent = cost_levels(instance), Incumbent(instance)
     construct(incumbent, Limits(), RNG(0), 3)
     before, counts = incumbent.watts, level_counts(instance, levels)
-    repair_cheapest(OverloadRepair(instance, levels, RNG(0)), counts, incumbent, Limits(0.3))
+    exchanger = PairwiseExchange(instance, levels, RNG(0))
+    assert exchanger.applies
+    exchange_cheapest(exchanger, counts, incumbent, Limits(5))
     agrees(problem, incumbent)
-    assert closed_form_w(instance, levels, counts) <= incumbent.watts <= before + 1e-9
+    assert closed_form_w(instance, levels, counts) <= incumbent.watts < before
+    for more in ({"capacity": "mean"}, {"gang": "server"}):
+        other = instance_of(replace(problem, rules=replace(problem.rules, **more)))  # type: ignore[arg-type]
+        assert not PairwiseExchange(other, levels, RNG(0)).applies
 
 
 def test_tasks_are_exchanged_where_no_move_and_no_swap_of_two_helps() -> None:
@@ -146,9 +133,8 @@ def test_tasks_are_exchanged_where_no_move_and_no_swap_of_two_helps() -> None:
     sizes = np.array([3, 5, 12, 7, 6, 5], dtype=np.int64)
     place = np.array([0, 0, 0, 1, 1, 1], dtype=np.int64)
     zeros, cap = np.zeros(6, dtype=np.int64), np.zeros(2, dtype=np.int64)
-    left = exchange(
-        np.arange(7), np.arange(6), sizes, 19, 0, zeros, cap, 1, False, place, 50, 0.0, RNG(0)
-    )
+    tasks = Tasks(np.arange(7), np.arange(6), sizes, 19, zeros, 0)
+    left = exchange(tasks, cap, place, 50, 0.0, RNG(0))
     assert left == 0.0
     assert [int(sizes[place == g].sum()) for g in (0, 1)] == [19, 19]
 
@@ -165,55 +151,45 @@ def test_room_that_is_scattered_is_driven_together() -> None:
         level += [cap[g], *rng.integers(0, cap[g] + 1, each - 1).tolist()]
     held, of = np.array(sizes, dtype=np.int64), np.array(level, dtype=np.int64)
     place = np.array([rng.choice(np.flatnonzero(cap >= one)) for one in level], dtype=np.int64)
-    left = exchange(
-        np.arange(len(sizes) + 1), np.arange(len(sizes)), held, most, 0, of, cap, gpus, False,
-        place, 100_000, 0.02, RNG(0),
-    )  # fmt: skip
+    tasks = Tasks(np.arange(len(sizes) + 1), np.arange(len(sizes)), held, most, of, 0)
+    left = exchange(tasks, cap, place, 100_000, 0.02, RNG(0))
     assert left == 0.0
     assert [int(held[place == g].sum()) for g in range(gpus)] == [most] * gpus
     assert np.all(cap[place] >= of)
 
 
-@pytest.mark.parametrize("by_pairs", [False, True])
 @settings(max_examples=60)
 @given(data=st.data())
-def test_repair_keeps_levels_and_servers_and_says_what_is_left(
-    by_pairs: bool, data: st.DataObject
+def test_exchange_keeps_levels_and_what_is_in_place_and_says_what_is_left(
+    data: st.DataObject,
 ) -> None:
-    span, gpus, lines = 3, 6, 1 if by_pairs else 2
+    span, gpus, limit = 3, 6, 12
     cap = np.array([data.draw(st.integers(-1, 2)) for _ in range(gpus)], dtype=np.int64)
     cap[:span] = 2
-    gang = data.draw(st.booleans())
     count = data.draw(st.integers(1, 8))
     width = np.array([data.draw(st.integers(1, span)) for _ in range(count)], dtype=np.int64)
     level = np.array([data.draw(st.integers(0, 2)) for _ in range(count)], dtype=np.int64)
-    demand = np.array([[data.draw(st.integers(0, 9)) for _ in range(count)] for _ in range(lines)])
-    limit = np.array([12, 14][:lines], dtype=np.int64)
+    size = np.array([data.draw(st.integers(0, 9)) for _ in range(count)], dtype=np.int64)
     start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
     owner = np.repeat(np.arange(count), width).astype(np.int64)
     place = np.zeros(len(owner), dtype=np.int64)
+    fixed = data.draw(st.integers(0, count))
+    tasks = Tasks(start, owner, size, limit, level, fixed)
     order = np.array(data.draw(st.permutations(range(count))), dtype=np.int64)
-    sizes, rng = demand.astype(np.int64), RNG(data.draw(st.integers(0, 9)))
-    assert fill_levels(order, start, owner, sizes, limit, level, cap, span, gang, place)
+    order = np.concatenate([order[order < fixed], order[order >= fixed]])
+    if not fill_levels(order, tasks, cap, place):
+        assert width[:fixed].sum() > span  # those that stay have no GPUs of their own
+        return
     begun = place.copy()
-    fixed = data.draw(st.integers(0, count)) if by_pairs else 0
-    if by_pairs:
-        left = exchange(
-            start, owner, sizes[0], 12, fixed, level, cap, span, gang, place, 200, 0.0, rng
-        )
-    else:
-        left = repair(
-            start, owner, sizes, limit, level, cap, span, gang, place, 3000, 0.5, 0.01, 0.3, 0.35,
-            rng,
-        )  # fmt: skip
-    loads = np.array([sizes[:, owner[place == g]].sum(axis=1) for g in range(gpus)])
+    assert len(set(begun[: start[fixed]].tolist())) == start[fixed]
+    left = exchange(tasks, cap, place, 200, 0.0, RNG(data.draw(st.integers(0, 9))))
+    loads = np.array([size[owner[place == g]].sum() for g in range(gpus)])
     assert left == pytest.approx(float((np.maximum(0, loads - limit) / limit).sum()), abs=1e-9)
     assert place[: start[fixed]].tolist() == begun[: start[fixed]].tolist()
     for ell in range(count):
         mine = place[start[ell] : start[ell + 1]].tolist()
         assert len(set(mine)) == len(mine)
         assert all(cap[g] >= level[ell] for g in mine)
-        assert not gang or len({g // span for g in mine}) == 1
 
 
 # -- dives and neighbourhoods --------------------------------------------------------------
@@ -222,10 +198,8 @@ def test_repair_keeps_levels_and_servers_and_says_what_is_left(
 def heuristic(name: str, tree: Tree) -> PrimalHeuristic:
     made: dict[str, PrimalHeuristic] = {
         "diving": Diving(replace(DEFAULT.diving, dive_s=20.0, assign_s=20.0)),
-        "partial": PartialDives(replace(DEFAULT.lns, from_nothing=1)),
         "servers": ServerNeighbourhoods(
-            lambda part: (OverloadRepair(part, cost_levels(part), RNG(0)), Diving()), 0,
-            replace(DEFAULT.lns, few_servers=1),
+            lambda part: (Diving(),), 0, replace(DEFAULT.lns, few_servers=1),
         ),
         "residual": ResidualDiving(replace(
             DEFAULT, diving=replace(DEFAULT.diving, residual_tasks=8))),
@@ -238,8 +212,8 @@ def heuristic(name: str, tree: Tree) -> PrimalHeuristic:
     ("name", "gang", "capacity", "kappas"),
     [
         ("diving", "free", "none", 0),
-        ("partial", "server", "mean", 0), ("partial", "free", "none", 0),
-        ("servers", "server", "mean", 4), ("residual", "free", "mean", 4),
+        ("diving", "server", "mean", 4), ("servers", "server", "mean", 4),
+        ("residual", "free", "mean", 4),
         ("layout", "server", "none", 4), ("layout", "server", "mean", 0),
         ("layout", "server", "slot", 4),
     ],
@@ -267,13 +241,11 @@ def test_no_dive_is_dearer_than_it_may_be() -> None:
     tree = tree_of(mixed(seed=2, size=40, gang="free", kappas=0, server_static_w=0.0))
     dive = Dive(tree.generation, Limits(), RNG(0), 0.0)
     box, nothing = tree.root.box, tree.root.assignment
-    found = dive.straight(box, nothing, 2 * tree.incumbent.watts)
+    found = dive.placement(box, nothing, 2 * tree.incumbent.watts)
     assert found is not None
     watts = tree.instance.total(found)
     assert watts < tree.incumbent.watts
-    assert dive.straight(box, nothing, 0.9 * watts) is None
-    assert dive.with_backtracking(box, nothing, 0.9 * watts, 0.9 * watts) is None
-    assert dive.with_backtracking(box, nothing, watts, 2 * watts) is not None
+    assert dive.placement(box, nothing, 0.9 * watts) is None
 
 
 def test_a_dive_to_counts_needs_no_more_gpus() -> None:
@@ -281,31 +253,11 @@ def test_a_dive_to_counts_needs_no_more_gpus() -> None:
     counts = tuple(np.ceil(tree.generation.solve(Limits()).counts + 1 - 1e-6).astype(int).tolist())
     most = tree.generation.master.watts(counts) + 1e-4
     dive = Dive(tree.generation, Limits(), RNG(0), 0.0)
-    found = dive.with_backtracking(CountBox.up_to(counts), tree.root.assignment, most, most)
+    found = dive.placement(CountBox.up_to(counts), tree.root.assignment, most)
     assert found is not None
     tops = [int(tree.levels.of[one].max()) for one in tree.instance.residents(found).values()]
     for q, count in enumerate(counts[:-1]):
         assert sum(top >= q for top in tops) <= count
-
-
-@pytest.mark.parametrize("gang", ["server", "free"])
-def test_kept_parts_are_whole_servers_where_tasks_are_in_one(gang: Gang) -> None:
-    tree = tree_of(mixed(seed=2, size=40, gang=gang, kappas=0))
-    placement, home = tree.incumbent.placement, tree.instance.gpu_server
-    assert placement is not None
-    kept, pairs = kept_part(tree.instance, placement, 0.5, RNG(0))
-    contents = tree.instance.residents(placement)
-    if gang == "free":
-        assert not pairs
-        assert kept.total() == len(contents) // 2
-        return
-    number: dict[int, int] = {}
-    for ell, server in pairs:
-        assert number.setdefault(int(home[placement[ell][0]]), server) == server
-    assert len(set(number.values())) == len(number) <= tree.incumbent.awake_servers // 2
-    assigned = {ell for ell, _ in pairs}
-    for one in kept:
-        assert all(ell in assigned for ell in one if tree.instance.width[ell] > 1)
 
 
 # -- gang layouts --------------------------------------------------------------------------

@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given, settings
 from strategies_coscheduling import coscheduling_problems, three_jobs
 
-from optgap.heuristics.coscheduling import POLICIES
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 from optgap.models.coscheduling.presets import from_csv, synthetic
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
+from optgap.registry import FAMILIES
 from optgap.solvers.coscheduling import METHODS, auto, auto_bound
 from optgap.solvers.coscheduling.patterns import patterns
+
+POLICIES = FAMILIES["coscheduling"].policies
 
 
 def solved(problem: CoschedulingProblem, method: str, **params: Any) -> Outcome:

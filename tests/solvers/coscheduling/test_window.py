@@ -6,16 +6,18 @@ import pytest
 from hypothesis import given, settings
 from strategies_coscheduling import coscheduling_problems, three_jobs
 
-from optgap.heuristics.coscheduling import POLICIES
 from optgap.models.coscheduling import Application, CoschedulingProblem, CoschedulingSolution, Mode
 from optgap.models.coscheduling.presets import stream, synthetic
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.registry import FAMILIES
 from optgap.solvers.coscheduling.exhaustive import exhaustive
 from optgap.solvers.coscheduling.oracle import oracle
 from optgap.solvers.coscheduling.regret import regrets
-from optgap.solvers.coscheduling.window import exact_window
+
+POLICIES = FAMILIES["coscheduling"].policies
+exact_window = POLICIES["exact-window"].load()
 
 
 def value(problem: CoschedulingProblem, outcome: Outcome) -> float:
@@ -58,7 +60,7 @@ def test_a_longer_window_is_worth_something_here() -> None:
 @pytest.mark.parametrize("params", [{"window": -1}, {"seconds": 0.0}])
 def test_a_parameter_out_of_range_is_named(params: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(params))):
-        exact_window(three_jobs(), limits=Limits(), seed=0, **params)  # type: ignore[arg-type]
+        exact_window(three_jobs(), limits=Limits(), seed=0, **params)
 
 
 @settings(max_examples=20)

@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given, settings
 from strategies_elastic import elastic_problems, rigid, two_jobs
 
-from optgap.heuristics.elastic import POLICIES
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.presets import small, tiny
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
+from optgap.registry import FAMILIES
 from optgap.solvers.elastic import METHODS, auto, auto_bound
 from optgap.solvers.elastic.area import shortest_first
+
+POLICIES = FAMILIES["elastic"].policies
 
 BOUNDS = [name for name, entry in METHODS.items() if entry.kind == "bound"]
 

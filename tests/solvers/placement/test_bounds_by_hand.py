@@ -22,8 +22,8 @@ from optgap.models.result import Outcome, Status
 from optgap.solvers.placement.aggregate import Aggregate, Contents
 from optgap.solvers.placement.bound_types import bound_types
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, single, stand_alone_cost
-from optgap.solvers.placement.exact_pooled import bound_pooled, pooled_model, valid_bound
-from optgap.solvers.placement.exact_tables import Counted
+from optgap.solvers.placement.exact.pooled import bound_pooled, pooled_model, valid_bound
+from optgap.solvers.placement.exact.tables import Counted
 from optgap.solvers.placement.patterns import _too_much, bound_patterns, patterns
 from optgap.solvers.placement.pricing import Pricer
 

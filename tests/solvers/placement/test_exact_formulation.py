@@ -15,14 +15,15 @@ from optgap.models.placement import PlacementProblem, PlacementSolution, PowerMo
 from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder
-from optgap.solvers.placement import exact_counted, exact_integers
-from optgap.solvers.placement.exact_code import claim, decode, encode
-from optgap.solvers.placement.exact_counted import CountedModel, Unit
-from optgap.solvers.placement.exact_fill import FlowFill, PatternFill, Sizes, fill_for, patterns
-from optgap.solvers.placement.exact_integers import common_denominator, integers, with_bound
-from optgap.solvers.placement.exact_pooled import pooled_model, scaled
-from optgap.solvers.placement.exact_start import first_solution
-from optgap.solvers.placement.exact_tables import Counted, cpu_steps, fragment
+from optgap.solvers.placement.exact import counted as counted_module
+from optgap.solvers.placement.exact import integers as exact_integers
+from optgap.solvers.placement.exact.code import claim, decode, encode
+from optgap.solvers.placement.exact.counted import CountedModel, Unit
+from optgap.solvers.placement.exact.fill import FlowFill, PatternFill, Sizes, fill_for, patterns
+from optgap.solvers.placement.exact.integers import common_denominator, integers, with_bound
+from optgap.solvers.placement.exact.pooled import pooled_model, scaled
+from optgap.solvers.placement.exact.start import first_solution
+from optgap.solvers.placement.exact.tables import Counted, cpu_steps, fragment
 from tests.strategies import placement_problems, power_models
 
 
@@ -95,7 +96,7 @@ def test_every_placement_has_its_cost_in_the_formulation(most_patterns: int) -> 
         else:  # GPUs have room for more than was on them, so decoding may pack tighter
             assert value <= objective + close(objective)
 
-    with mock.patch.object(exact_counted, "fill_for", fill):
+    with mock.patch.object(counted_module, "fill_for", fill):
         holds()
 
 
@@ -148,7 +149,7 @@ def test_patterns_and_flow_have_the_same_optimum(problem: PlacementProblem) -> N
     counted = Counted(problem)
     found = []
     for most in (2000, 0):
-        with mock.patch.object(exact_counted, "fill_for", lambda s, m=most: fill_for(s, m)):
+        with mock.patch.object(counted_module, "fill_for", lambda s, m=most: fill_for(s, m)):
             model = node_by_node(counted)
         solved = solve(model.model, backend="highs", limits=Limits())
         found.append((solved.status, solved.objective))

@@ -20,11 +20,12 @@ from optgap.models.placement.presets import small
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers import backends
 from optgap.solvers.backends.linear import Solved
-from optgap.solvers.placement import METHODS, auto, exact_search
-from optgap.solvers.placement.exact_exhaustive import exhaustive
-from optgap.solvers.placement.exact_milp import milp
-from optgap.solvers.placement.exact_pooled import bound_pooled
-from optgap.solvers.placement.exact_search import cpsat, exact
+from optgap.solvers.placement import METHODS, auto
+from optgap.solvers.placement.exact import search
+from optgap.solvers.placement.exact.exhaustive import exhaustive
+from optgap.solvers.placement.exact.milp import milp
+from optgap.solvers.placement.exact.pooled import bound_pooled
+from optgap.solvers.placement.exact.search import cpsat, exact
 from tests.conftest import two_nodes_problem
 from tests.strategies import GOALS, placement_problems, tasks_of
 
@@ -102,8 +103,8 @@ def test_the_search_itself_needs_neither_a_start_nor_a_bound(method: Any) -> Non
             assert outcome.claimed == pytest.approx(oracle.claimed, abs=close(oracle.claimed))
 
     with (
-        mock.patch.object(exact_search, "first_solution", return_value=None),
-        mock.patch.object(exact_search.Search, "_pool", return_value=""),
+        mock.patch.object(search, "first_solution", return_value=None),
+        mock.patch.object(search.Search, "_pool", return_value=""),
     ):
         agrees()
 
@@ -263,7 +264,7 @@ def test_a_solver_that_denies_a_placement_at_hand_is_not_believed(
 ) -> None:
     denial = Solved(Status.INFEASIBLE, Termination.COMPLETED, solver="liar")
     with (
-        mock.patch.object(exact_search, "solve_pooled", return_value=denial),
+        mock.patch.object(search, "solve_pooled", return_value=denial),
         pytest.raises(RefereeError, match="liar"),
     ):
         exact(two_nodes, limits=Limits(), seed=0)
@@ -273,9 +274,9 @@ def test_a_solver_that_fails_leaves_the_greedy_placement_and_its_own_words() -> 
     problem = small(seed=2, size=20, goal="power")
     failed = Solved(Status.ERROR, Termination.ERROR, solver="HiGHS", message="out of luck")
     with (
-        mock.patch.object(exact_search.Search, "_pool", return_value=""),
-        mock.patch.object(exact_search, "solve", return_value=failed),
-        mock.patch.object(exact_search, "solve_integers", return_value=failed),
+        mock.patch.object(search.Search, "_pool", return_value=""),
+        mock.patch.object(search, "solve", return_value=failed),
+        mock.patch.object(search, "solve_integers", return_value=failed),
     ):
         outcome = exact(problem, limits=Limits(), seed=0)
     assert_honest(problem, outcome)

@@ -13,6 +13,7 @@ from optgap.models.elastic.referee import TOLERANCE
 from optgap.reproduce.elastic.charts import Curve, CurvesReport, chart
 from optgap.reproduce.elastic.runs import NAMES
 from optgap.reproduce.report import Item, Report, Row, Study
+from optgap.solvers.elastic.snapshot import solve
 
 ETAS = (0.4, 0.6, 0.8, 1.0)
 DEFAULT_ETA = 0.6
@@ -56,7 +57,7 @@ def decisions(item: Item, study: Study) -> Report:
         title = f"Σ {'slowdown' if slowdown else 'JCT (Eq. 18)'}, η = {eta:g}"
         study.proceed(f"every decision of a day beside its optimum, {title}")
         to = SLOWDOWN_TO if slowdown else TOLERANCE
-        found = judged(problem, study.limits, to, slowdown=slowdown, checked=CHECKED)
+        found = judged(problem, study.limits, solve, to, slowdown=slowdown, checked=CHECKED)
         study.proceed("the next")  # nothing is shown of a day that was cut short
         rows += _distribution(title, found, to)
         order = 100 * np.sort([one.gap for one in found])

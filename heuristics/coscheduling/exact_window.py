@@ -1,0 +1,112 @@
+"""A policy that solves its window exactly whenever it learns of a job it had not planned.
+
+A plan for the same jobs stays optimal as time passes, so that it is made anew only when a job
+comes into the window. Run times are known, unlike to ``ecosched``; jobs outside the window, or
+not there yet, are not.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from optgap.heuristics.coscheduling.engine import Action, State, replay
+from optgap.heuristics.coscheduling.parameters import ExactWindowParams
+from optgap.models.coscheduling import CoschedulingProblem
+from optgap.models.coscheduling.remaining import remaining
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+from optgap.models.times import slack_s
+
+
+class Planned(Protocol):
+    """A schedule: whether it is proven optimal, and its (job, GPU count, start in s)."""
+
+    @property
+    def proven(self) -> bool:
+        """Whether no schedule is better."""
+
+    @property
+    def starts(self) -> Sequence[tuple[int, int, float]]:
+        """Of every job."""
+
+
+Exact = Callable[[CoschedulingProblem, Limits, int, int, Sequence[int]], Planned]
+"""The best schedule of a problem: limits, seed, threads, and the jobs that run already."""
+
+
+def exact_window(
+    problem: CoschedulingProblem, *, limits: Limits, seed: int, exact: Exact, **given: Any
+) -> Outcome:
+    """The optimum of the window at each event; `given` as in `ExactWindowParams`.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    options = ExactWindowParams(**given)
+    window = options.window
+    if window < 0:
+        raise InputError("exact-window", "window", window, "a number of jobs, or 0 for all")
+    if not options.seconds > 0:
+        raise InputError("exact-window", "seconds", options.seconds, "a positive time in s")
+    planner = _Planner(problem, limits, seed, options, exact)
+
+    def choose(state: State) -> Action:
+        jobs = state.waiting[:window] if window else state.waiting
+        return planner.due(jobs, state)
+
+    outcome = replay(problem, choose, limits)
+    info = {**outcome.info, "plans": planner.plans, "plans_not_proven": planner.unproven}
+    return dataclasses.replace(outcome, info=info)
+
+
+class _Planner:
+    """The plan in force: when each job of the window starts, and on how many GPUs."""
+
+    def __init__(
+        self,
+        problem: CoschedulingProblem,
+        limits: Limits,
+        seed: int,
+        options: ExactWindowParams,
+        exact: Exact,
+    ) -> None:
+        self.problem = problem
+        self.limits = limits
+        self.seed = seed
+        self.options = options
+        self.exact = exact
+        self.plan: dict[int, tuple[float, int]] = {}
+        self.plans = self.unproven = 0
+
+    def due(self, jobs: tuple[int, ...], state: State) -> list[tuple[int, int]]:
+        """What the plan starts now."""
+        if set(jobs) != set(self.plan):
+            self._make(jobs, state)
+        now = state.time_s + 2 * slack_s(state.time_s)
+        free, places, action = state.free_gpus, state.free_domains, []
+        for job, (start, count) in sorted(self.plan.items(), key=lambda item: item[1]):
+            if start <= now and count <= free and places:
+                action.append((job, count))
+                free, places = free - count, places - 1
+        for job, _ in action:
+            del self.plan[job]
+        return action
+
+    def _make(self, jobs: tuple[int, ...], state: State) -> None:
+        limits = self.limits.within(self.options.seconds)
+        begun = zip(state.running, state.started, strict=True)
+        running = [(job, count, start) for job, (start, count) in begun]
+        rest = remaining(self.problem, jobs, running, state.time_s)
+        first = range(len(state.running))
+        found = self.exact(rest, limits, self.seed, self.options.workers, first)
+        self.plans += 1
+        self.unproven += not found.proven
+        self.plan = {
+            jobs[k - len(state.running)]: (state.time_s + start, count)
+            for k, count, start in found.starts
+            if k >= len(state.running)
+        }

@@ -1,0 +1,34 @@
+"""The two baselines of EcoSched's paper that run one job at a time, in queue order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from optgap.heuristics.coscheduling.engine import Action, State, replay
+from optgap.models.coscheduling import CoschedulingProblem, Mode
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+
+
+def sequential_max_gpu(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """Each on the most GPUs it has a mode for."""
+    return _sequential(problem, limits, lambda modes: modes[-1])
+
+
+def sequential_optimal_gpu(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Outcome:
+    """Each on its fastest GPU count, the smaller of equals."""
+    return _sequential(
+        problem, limits, lambda modes: min(modes, key=lambda m: (m.runtime_s, m.gpu_count))
+    )
+
+
+def _sequential(
+    problem: CoschedulingProblem, limits: Limits, pick: Callable[[tuple[Mode, ...]], Mode]
+) -> Outcome:
+    def choose(state: State) -> Action:
+        if state.running:
+            return []
+        job = state.waiting[0]
+        return [(job, pick(problem.application(job).modes).gpu_count)]
+
+    return replay(problem, choose, limits)

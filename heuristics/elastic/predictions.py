@@ -1,0 +1,139 @@
+"""What PowerFlow knows of its jobs: every step of Algorithm 1, from exact or predicted tables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optgap.heuristics.elastic.powerflow_kernels import FINITE, FREE, NO_STEP, Steps
+from optgap.heuristics.elastic.protocol import State
+from optgap.models.elastic import ElasticProblem
+from optgap.models.elastic.arrays import Floats, Ints
+
+
+def steps_of(
+    time_s: Floats, energy_j: Floats, counted_w: Floats, clock_policy: str, counts: Ints
+) -> Steps:
+    """Every step's kind and value.
+
+    Parameters
+    ----------
+    time_s, energy_j: (C, K, F) per iteration; infinite time where there is no configuration.
+    counted_w: (C, K, F) power as the limit counts it.
+    clock_policy: ``fixed`` or ``per_n``, see `PowerFlowParams.frequency`.
+    """
+    classes, n_counts, _ = time_s.shape
+    allowed = np.isfinite(time_s[:, :, 0])
+    least = allowed.argmax(axis=1)
+    following = np.full((classes, n_counts), -1, dtype=np.int64)
+    for k in range(n_counts - 1):
+        for after in range(n_counts - 1, k, -1):
+            following[:, k] = np.where(allowed[:, k] & allowed[:, after], after, following[:, k])
+    with np.errstate(invalid="ignore"):
+        product = np.where(np.isfinite(time_s), time_s * energy_j, np.inf)
+    start = product.argmin(axis=2)  # the lower clock of equals
+    if clock_policy == "fixed":
+        start = np.repeat(start[np.arange(classes), least][:, None], n_counts, axis=1)
+    grow = _growth(time_s, energy_j, start, following)
+    return Steps(counts, least, following, start, *grow, counted_w, *_rises(time_s, energy_j))
+
+
+def _growth(time_s: Floats, energy_j: Floats, start: Ints, following: Ints) -> tuple[Ints, Floats]:
+    """(C, K) kind and value of the step to the following GPU count, at the clocks of `start`."""
+    kind, value = np.zeros(following.shape, dtype=np.int64), np.zeros(following.shape)
+    rows = np.arange(len(following))
+    for k in range(following.shape[1]):
+        has = following[:, k] >= 0
+        a, b = rows[has], following[has, k]
+        saved = time_s[a, k, start[a, k]] - time_s[a, b, start[a, b]]
+        cost = energy_j[a, b, start[a, b]] - energy_j[a, k, start[a, k]]
+        kind[has, k], value[has, k] = _priority(saved, cost)
+    return kind, value
+
+
+def _rises(time_s: Floats, energy_j: Floats) -> tuple[Ints, Floats]:
+    """(C, K, F) kind and value of the step to the next clock."""
+    kind, value = np.zeros(time_s.shape, dtype=np.int64), np.zeros(time_s.shape)
+    with np.errstate(invalid="ignore"):
+        saved = time_s[:, :, :-1] - time_s[:, :, 1:]
+        cost = energy_j[:, :, 1:] - energy_j[:, :, :-1]
+    saved, cost = np.nan_to_num(saved, nan=0.0), np.nan_to_num(cost, nan=0.0)
+    kind[:, :, :-1], value[:, :, :-1] = _priority(saved, cost)
+    return kind, value
+
+
+def _priority(saved: Floats, cost: Floats) -> tuple[Ints, Floats]:
+    """Kind and value of steps that save so many s and cost so many J per iteration (Eq. 20-21)."""
+    free = (saved > 0) & (cost <= 0)
+    finite = (saved > 0) & (cost > 0)
+    kind = np.where(free, FREE, np.where(finite, FINITE, NO_STEP))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.where(free, saved, np.where(finite, saved / cost, 0.0))
+    return kind, value
+
+
+class Known:
+    """Exact tables: one row per class."""
+
+    def __init__(self, problem: ElasticProblem) -> None:
+        self.problem = problem
+        idle = problem.idle_w * problem.counts[None, :, None]
+        self.counted_w = np.maximum(problem.power_w, idle)
+        with np.errstate(invalid="ignore"):
+            self.energy_j = np.where(
+                np.isfinite(problem.time_s), problem.power_w * problem.time_s, np.inf
+            )
+        self.time_s = problem.time_s
+        self.exact = True
+        self._steps: Steps | None = None
+
+    def steps(self, state: State, clock_policy: str) -> tuple[Steps, Ints]:
+        """The steps, and (A,) each active job's row in them."""
+        if self._steps is None:
+            self._steps = steps_of(
+                self.time_s, self.energy_j, self.counted_w, clock_policy, self.problem.counts
+            )
+        return self._steps, state.of_class
+
+
+class Predicted(Known):
+    """Predictions that are off by a factor per class and GPU count, squared where not profiled.
+
+    Jobs of one class that have been profiled on the same GPU counts share a row of tables.
+    """
+
+    def __init__(
+        self, problem: ElasticProblem, seed: int, sigma_time: float, sigma_energy: float
+    ) -> None:
+        super().__init__(problem)
+        rng = np.random.default_rng(seed)
+        shape = (len(problem.classes), len(problem.counts))
+        self.time_error = sigma_time * rng.standard_normal(shape)
+        self.energy_error = sigma_energy * rng.standard_normal(shape)
+        self.first = np.isfinite(problem.time_s[:, :, 0]).argmax(axis=1)
+        self.bits = 1 << np.arange(len(problem.counts), dtype=np.int64)
+        self.rows: dict[int, int] = {}
+        self.true_time_s, self.true_energy_j = self.time_s, self.energy_j
+        self.exact = False
+
+    def steps(self, state: State, clock_policy: str) -> tuple[Steps, Ints]:
+        c = state.of_class
+        # the run before a job starts has profiled its fewest GPUs
+        masks = state.profiled[state.jobs] @ self.bits | self.bits[self.first[c]]
+        codes, inverse = np.unique(masks * len(self.problem.classes) + c, return_inverse=True)
+        known = len(self.rows)
+        index = np.array([self.rows.setdefault(code, len(self.rows)) for code in codes.tolist()])
+        if self._steps is None or len(self.rows) > known:
+            self._steps = self._predict(clock_policy)
+        return self._steps, index[inverse]
+
+    def _predict(self, clock_policy: str) -> Steps:
+        codes = np.array(list(self.rows))
+        masks, c = np.divmod(codes, len(self.problem.classes))
+        scale = np.where(masks[:, None] & self.bits[None, :], 1.0, 2.0)
+        self.time_s = self.true_time_s[c] * np.exp(scale * self.time_error[c])[:, :, None]
+        self.energy_j = self.true_energy_j[c] * np.exp(scale * self.energy_error[c])[:, :, None]
+        with np.errstate(invalid="ignore"):
+            watts = np.where(np.isfinite(self.time_s), self.energy_j / self.time_s, 0.0)
+        idle = self.problem.idle_w * self.problem.counts[None, :, None]
+        counted_w = np.maximum(watts, idle)
+        return steps_of(self.time_s, self.energy_j, counted_w, clock_policy, self.problem.counts)

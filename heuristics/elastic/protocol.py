@@ -1,0 +1,104 @@
+"""What a policy is told at an event, what it answers, and how the cluster is run for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from optgap.heuristics.elastic.parameters import Making
+from optgap.models.elastic import ElasticProblem
+from optgap.models.elastic.arrays import Floats, Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """How the cluster is run.
+
+    Parameters
+    ----------
+    making: see `Making`.
+    strict_order: a job that has to wait for a place lets none behind it start.
+    switch_off: nodes without a job draw nothing.
+    consolidate: empty the least used node while fewer nodes would hold everything.
+    prerun_s: a job can run so much later than it is submitted, and is profiled meanwhile on one
+        GPU outside the cluster.
+    profile_s: length of the window in which a job is profiled on a GPU count new to it; 0: none.
+    preempt_profile: a window may be cut short.
+    strict: the power limit holds at all times, in windows, too.
+    boot_s: what a job waits for a node that was off, on top of its restart.
+    """
+
+    making: Making = "least"
+    strict_order: bool = False
+    switch_off: bool = False
+    consolidate: bool = False
+    prerun_s: float = 0.0
+    profile_s: float = 0.0
+    preempt_profile: bool = False
+    strict: bool = True
+    boot_s: float = 0.0
+
+
+@dataclass(eq=False)
+class State:
+    """What a policy sees.
+
+    Parameters
+    ----------
+    problem: cluster, classes and jobs.
+    time_s: now.
+    jobs: (A,) active jobs (may run, not done), in order of submission.
+    of_class, remaining: (A,) class and iterations left.
+    count: (A,) index into ``problem.counts`` of what each holds, −1 for none.
+    clock: (A,) index into the clocks.
+    locked: (A,) the count index of a job in a profiling window, −1 for the others.
+    locked_w: (A,) its power in the window, W.
+    profiled: (J, K) GPU counts that each job has been profiled on.
+    held_s: (J,) seconds that each job has held GPUs.
+    """
+
+    problem: ElasticProblem
+    time_s: float
+    jobs: Ints
+    of_class: Ints
+    remaining: Floats
+    count: Ints
+    clock: Ints
+    locked: Ints
+    locked_w: Floats
+    profiled: np.ndarray
+    held_s: Floats
+
+
+@dataclass(eq=False)
+class Decision:
+    """What a policy answers, by active job.
+
+    Parameters
+    ----------
+    count: (A,) index into ``problem.counts``, −1 to wait.
+    clock: (A,) index into the clocks.
+    order: (A,) positions in the order in which places are given; by GPUs, largest first,
+        without it.
+    wake_s: when to be asked again at the latest.
+    places: the blocks of each active job, where the policy places itself.
+    """
+
+    count: Ints
+    clock: Ints
+    order: Ints | None = None
+    wake_s: float = math.inf
+    places: Sequence[tuple[int, ...]] | None = None
+
+
+class Policy(Protocol):
+    """Decides at every event."""
+
+    settings: Settings
+
+    def decide(self, state: State) -> Decision:
+        """GPU counts and clocks from now on."""

@@ -1,0 +1,154 @@
+"""The clock of jobs whose scheduler chooses none, under the power limit; or Zeus's."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from optgap.heuristics.elastic.protocol import State
+from optgap.heuristics.elastic.zeus import SWEEP_ITERATIONS, zeus_clocks
+from optgap.models.compiled import compiled
+from optgap.models.elastic import ElasticProblem
+from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.errors import InputError
+
+
+class Clock:
+    """The clock of jobs whose scheduler chooses none.
+
+    Every job runs at `frequency` (0: the highest), or with `zeus` at the clock that minimises
+    Zeus's cost at the GPUs it requests. While the limit would be passed, all clocks are cut to
+    a common ceiling, and where the lowest is not enough, the last jobs of the order wait.
+
+    Parameters
+    ----------
+    capped: keep the problem's power limit; without it clocks stay as they are.
+    zeus_eta: η_z of Zeus's cost, 0 for time alone and 1 for energy alone.
+    zeus_profile: each job first does `SWEEP_ITERATIONS` at every clock, from the highest down.
+    """
+
+    def __init__(
+        self,
+        problem: ElasticProblem,
+        owner: str,
+        frequency: float = 0.0,
+        capped: bool = True,
+        zeus_eta: float | None = None,
+        zeus_profile: bool = False,
+    ) -> None:
+        self.problem, self.sweeps = problem, zeus_profile
+        idle = problem.idle_w * problem.counts[None, :, None]
+        self.counted_w = np.maximum(problem.power_w, idle)
+        self.limit_w = problem.power_allowed_w if capped else math.inf
+        self.fewer = np.full(problem.time_s.shape[:2], -1, dtype=np.int64)
+        clocks = problem.frequencies_mhz
+        index = len(clocks) - 1
+        if frequency:
+            index = int(np.argmin(np.abs(clocks - frequency)))
+            if abs(clocks[index] - frequency) > 1e-6:
+                shown = f"0, or one of {clocks[0]:g} to {clocks[-1]:g} MHz that is in the problem"
+                raise InputError(owner, "frequency", frequency, shown)
+        self.wanted = np.full(len(problem), index, dtype=np.int64)
+        if zeus_eta is not None:
+            if not 0 <= zeus_eta <= 1:
+                raise InputError(owner, "zeus_eta", zeus_eta, "a number from 0 to 1")
+            self.wanted = zeus_clocks(problem, zeus_eta)
+
+    def settle(self, state: State, count: Ints, order: Ints) -> Ints:
+        """(A,) clocks within the limit; `count` becomes −1 for jobs that have to wait."""
+        jobs, of_class = state.jobs, state.of_class
+        clock = self.wanted[jobs].copy()
+        if self.sweeps:
+            passed, _ = self._swept(state)
+            last = len(self.problem.frequencies_mhz) - 1
+            clock = np.where(passed <= last, last - passed, clock)
+        if math.isfinite(self.limit_w):
+            asked, held = count.copy(), np.full(len(jobs), -1.0)
+            govern(of_class, count, clock, order, self.counted_w, held, self.fewer, self.limit_w)
+            if (count < 0).all() and (asked >= 0).any():
+                self._alone(state, asked, order, count, clock)
+        return clock
+
+    def _alone(self, state: State, asked: Ints, order: Ints, count: Ints, clock: Ints) -> None:
+        """The first job that asked for GPUs, at the most of them and of clocks that the limit
+        allows: power need not rise with either, so that lowering both may end with nothing."""
+        a = next(a for a in order.tolist() if asked[a] >= 0)
+        c, k = int(state.of_class[a]), int(asked[a])
+        fits = np.isfinite(self.problem.time_s[c]) & (self.counted_w[c] <= self.limit_w)
+        able = np.flatnonzero(fits.any(axis=1))
+        below = able[able <= k]
+        count[a] = below[-1] if len(below) else able[0]
+        clocks = np.flatnonzero(fits[count[a]])
+        below = clocks[clocks <= self.wanted[state.jobs[a]]]
+        clock[a] = below[-1] if len(below) else clocks[0]
+
+    def _swept(self, state: State) -> tuple[Ints, Floats]:
+        """(A,) clocks that Zeus has measured of each job, and iterations left at the next."""
+        done = self.problem.jobs.iterations[state.jobs] - state.remaining
+        passed = np.floor(done / SWEEP_ITERATIONS + 1e-6).astype(np.int64)
+        return passed, (passed + 1) * SWEEP_ITERATIONS - done
+
+    def wake(self, state: State, count: Ints, clock: Ints) -> float:
+        """When Zeus goes on to the next clock of some job; no earlier than that, s."""
+        if not self.sweeps:
+            return math.inf
+        passed, left = self._swept(state)
+        running = (count >= 0) & (passed < len(self.problem.frequencies_mhz))
+        index = (state.of_class[running], count[running], clock[running])
+        ahead = left[running] * self.problem.time_s[index]
+        return state.time_s + float(ahead.min(initial=math.inf))
+
+    def requested(self) -> Ints:
+        """(J,) index of the count that each job requests, or of the most that the limit allows.
+
+        A job that needs more than the whole limit on the GPUs it asks for would never run: it
+        gets the most that it can run on.
+        """
+        problem = self.problem
+        jobs = problem.jobs
+        k = np.searchsorted(problem.counts, jobs.requested)
+        least = np.where(np.isfinite(problem.time_s), self.counted_w, np.inf).min(axis=2)
+        for j in np.flatnonzero(least[jobs.of_class, k] > self.limit_w).tolist():
+            fits = np.flatnonzero(least[jobs.of_class[j]] <= self.limit_w)
+            below = fits[fits <= k[j]]
+            k[j] = below[-1] if len(below) else fits[0]
+        return np.asarray(k, dtype=np.int64)
+
+
+@compiled
+def govern(
+    of_class: Any, chosen: Any, wanted: Any, order: Any, watts: Any, locked: Any, fewer: Any,
+    limit: float,
+) -> Any:  # fmt: skip
+    """Clocks of at most a common ceiling, the highest under which the limit is kept.
+
+    Where the lowest ceiling is not enough, jobs get fewer GPUs, the last of `order` first, and
+    in the end none. `fewer`: (C, K) the next smaller count index, −1 for none. `locked`: (A,)
+    power of jobs that keep theirs, −1 for the others. Changes `chosen` and `wanted` in place.
+    """
+    size = len(of_class)
+    for ceiling in range(watts.shape[2] - 1, -1, -1):
+        power = 0.0
+        for a in range(size):
+            if chosen[a] >= 0:
+                if locked[a] >= 0:
+                    power += locked[a]
+                else:
+                    power += watts[of_class[a], chosen[a], min(wanted[a], ceiling)]
+        if power <= limit:
+            break
+    for a in range(size):
+        wanted[a] = min(wanted[a], ceiling)
+    place = size - 1
+    while power > limit and place >= 0:
+        a = order[place]
+        place -= 1
+        while power > limit and chosen[a] >= 0 and locked[a] < 0:
+            c = of_class[a]
+            power -= watts[c, chosen[a], wanted[a]]
+            chosen[a] = fewer[c, chosen[a]]
+            if chosen[a] >= 0:
+                power += watts[c, chosen[a], wanted[a]]
+    return power

@@ -1,0 +1,93 @@
+"""FGD (Weng et al., USENIX ATC 2023): the node and GPU whose expected fragmentation rises least.
+
+F_n(M) is the milli-GPU of node n that tasks drawn from the target workload M cannot use (section
+4); a task scores by ΔF_n(M). The simulators score nodes and GPUs alike with
+trunc(100·sigmoid(−ΔF)), ΔF in GPUs: changes within about 0.04 GPU of one another tie, and ranks
+decide; ``score="exact"`` is the argmin of ΔF as the paper describes it.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from optgap.heuristics.placement.parameters import FgdParams
+from optgap.heuristics.placement.rule import EXACT, FGD, Rule, simulate
+from optgap.models.compiled import compiled
+from optgap.models.limits import Limits
+from optgap.models.placement import PlacementProblem
+from optgap.models.placement.arrays import FloatArray
+from optgap.models.placement.kernels import Row, Table, buckets, fragment
+from optgap.models.result import Outcome
+from optgap.models.spec import chosen
+
+
+def fgd(problem: PlacementProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """FGD; `given` as in `FgdParams`.
+
+    Raises
+    ------
+    InputError: for an unknown `score`.
+    """
+    if chosen(FgdParams, given, "policy fgd", "parameter ").score == "exact":
+        rule = Rule.of(EXACT, gpu=EXACT, fragments=1.0)
+    else:
+        rule = Rule.of(FGD, gpu=FGD, steps=sigmoid_steps())
+    return simulate(problem, rule, limits=limits, seed=seed, label="fgd")
+
+
+@lru_cache(maxsize=1)
+def sigmoid_steps() -> FloatArray:
+    """(100,) the smallest x with trunc(100·sigmoid(x)) ≥ 1, 2, …, 100, by bisection.
+
+    FGD's points are a step function of the fragment change, and one wrong point alters every
+    later placement. With the steps found once by Python's `math.exp`, no other exponential
+    decides on which side of a step a change falls.
+    """
+    return np.array([_step(points) for points in range(1, 101)])
+
+
+def _step(points: int) -> float:
+    low, high = -64.0, 64.0
+    while True:
+        middle = (low + high) / 2
+        if middle in (low, high):
+            return high
+        if math.trunc(100 * (1 / (1 + math.exp(-middle)))) >= points:
+            high = middle
+        else:
+            low = middle
+
+
+@compiled
+def fgd_points(steps: FloatArray, decrease: float) -> int:
+    """trunc(100·sigmoid(decrease)): how many of the steps a decrease in GPUs reaches."""
+    low = 0
+    high = len(steps)
+    while low < high:
+        middle = (low + high) // 2
+        if steps[middle] <= decrease:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
+def fgd_score(
+    steps: FloatArray,
+    workload: Table,
+    now: Row,
+    cpu_left: int,
+    free: int,
+    profile: Table,
+    moved: int,
+    old: int,
+    new: int,
+) -> float:
+    """trunc(100·sigmoid(−ΔF)) of a move; arguments as for `buckets`."""
+    left = fragment(buckets(workload, cpu_left, free, profile, moved, old, new))
+    return float(fgd_points(steps, (now["fragment"] - left) / 1000))

@@ -1,0 +1,187 @@
+"""The compiled event loop: one task at a time, every policy through the same cycle.
+
+Nodes stand in order of rank, so that the first of the best is the one that wins ties.
+"""
+
+from __future__ import annotations
+
+import math
+
+from optgap.heuristics.placement.bestfit import best_fit_gpu
+from optgap.heuristics.placement.rule import BEST, EXACT, NONE, RANDOM
+from optgap.heuristics.placement.scoring import best_move, score
+from optgap.heuristics.placement.tables import Run
+from optgap.models.compiled import compiled
+from optgap.models.placement.arrays import IntArray
+from optgap.models.placement.cluster import TASKS_PER_NODE
+from optgap.models.placement.kernels import Row, buckets, cpu_w, fragment, gpu_profile, gpu_w
+
+
+@compiled
+def refresh(run: Run, n: int) -> None:
+    """Recompute what is derived from the free amounts of node `n`."""
+    node, now, gpu_free = run.nodes[n], run.state[n], run.gpu_free[n]
+    most = -1
+    whole = 0
+    for g in range(node["gpus"]):
+        if most < gpu_free[g] <= run.rule.share_limit:
+            most = gpu_free[g]
+        if gpu_free[g] == 1000:
+            whole += 1
+    workload = run.workload[node["model"]]
+    free = gpu_profile(workload, gpu_free, node["gpus"], run.profile)
+    now["most_free"] = most
+    now["whole"] = whole
+    now["free_gpu"] = free
+    now["fragment"] = fragment(buckets(workload, now["free_cpu"], free, run.profile, 0, 0, 0))
+    now["power"] = gpu_w(node, node["gpus"] - whole) + cpu_w(node, now["free_cpu"])
+
+
+@compiled
+def refresh_all(run: Run) -> None:
+    """`refresh` every node."""
+    for n in range(len(run.nodes)):
+        refresh(run, n)
+
+
+@compiled
+def feasible(request: Row, memory_mib: int, now: Row) -> bool:
+    """Whether a node has what is requested, Eq. 6 as implemented; its GPU model apart."""
+    if now["free_cpu"] < request["cpu_milli"] or now["free_memory"] < memory_mib:
+        return False
+    if now["tasks"] >= TASKS_PER_NODE:
+        return False
+    if request["num_gpu"] == 0:
+        return True
+    if request["gpu_milli"] == 1000:
+        return bool(now["whole"] >= request["num_gpu"])
+    return bool(now["most_free"] >= request["gpu_milli"])
+
+
+@compiled
+def candidates(run: Run, k: int) -> int:
+    """List the feasible nodes of arrival `k` with their scores; returns how many there are.
+
+    Without scores the first will do, unless one is to be drawn.
+    """
+    # Taken out of `run` once: handing all of it to a function costs more than that does.
+    first, second = run.rule.first, run.rule.second
+    state, cache, found = run.state, run.cache, run.found
+    any_will_do = first == NONE and not run.rule.random_node
+    r, memory = run.arrivals[k]["request"], run.arrivals[k]["memory_mib"]
+    request, accepts = run.requests[r], run.accepts[r]
+    row = request["cached"]
+    size = 0
+    for n in range(len(state)):
+        if not (feasible(request, memory, state[n]) and accepts[state[n]["model"]]):
+            continue
+        found[size]["node"] = n
+        if any_will_do:
+            return 1
+        if first != NONE:
+            known = cache[row, n]
+            if row == 0 or known["stamp"] != state[n]["tasks"]:
+                known["stamp"] = state[n]["tasks"]
+                known["first"] = score(run, first, r, n)
+                known["second"] = score(run, second, r, n)
+            found[size]["first"] = known["first"]
+            found[size]["second"] = known["second"]
+        size += 1
+    return size
+
+
+@compiled
+def choose_node(run: Run, k: int) -> int:
+    """The node for arrival `k`: the highest total, the lowest rank of equals; -1 for none."""
+    rule, found = run.rule, run.found
+    size = candidates(run, k)
+    if size == 0:
+        return -1
+    if rule.random_node:
+        return found[min(size - 1, int(run.arrivals[k]["node_draw"] * size))]["node"]
+    low = high = found[0]["first"]
+    for i in range(1, size):
+        low = min(low, found[i]["first"])
+        high = max(high, found[i]["first"])
+    best = -math.inf
+    chosen = -1
+    for i in range(size):
+        value = found[i]["first"]
+        if rule.normalise:
+            # all alike: every node gets the same, which cancels out
+            value = 100.0
+            if high > low:
+                value = float(int(found[i]["first"] - low) * 100 // int(high - low))
+        total = rule.first_weight * value + rule.second_weight * found[i]["second"]
+        if total > best:
+            best = total
+            chosen = found[i]["node"]
+    return chosen
+
+
+@compiled
+def choose_share_gpu(run: Run, k: int, n: int) -> int:
+    """The GPU of node `n` for the fractional task `k`."""
+    rule, gpu_free, gpus = run.rule, run.gpu_free[n], run.nodes[n]["gpus"]
+    r = run.arrivals[k]["request"]
+    wanted = run.requests[r]["gpu_milli"]
+    if rule.gpu == BEST:
+        return best_fit_gpu(gpu_free, gpus, wanted, rule.share_limit)
+    if rule.gpu <= EXACT:
+        return best_move(run, rule.gpu, r, n)[1]
+    skip = 0
+    if rule.gpu == RANDOM:
+        size = 0
+        for g in range(gpus):
+            if wanted <= gpu_free[g] <= rule.share_limit:
+                size += 1
+        skip = min(size - 1, int(run.arrivals[k]["gpu_draw"] * size))
+    for g in range(gpus):
+        if wanted <= gpu_free[g] <= rule.share_limit:
+            if skip == 0:
+                return g
+            skip -= 1
+    return -1
+
+
+@compiled
+def choose_gpus(run: Run, k: int, n: int) -> int:
+    """The GPUs of node `n` for arrival `k`, as bits; whole GPUs are the lowest idle ones."""
+    request = run.requests[run.arrivals[k]["request"]]
+    left = request["num_gpu"]
+    if left == 0:
+        return 0
+    if request["gpu_milli"] < 1000:
+        return 1 << choose_share_gpu(run, k, n)
+    mask = 0
+    for g in range(run.nodes[n]["gpus"]):
+        if left > 0 and run.gpu_free[n, g] == 1000:
+            mask |= 1 << g
+            left -= 1
+    return mask
+
+
+@compiled
+def commit(run: Run, k: int, n: int, mask: int) -> None:
+    """Give arrival `k` its resources."""
+    now = run.state[n]
+    request = run.requests[run.arrivals[k]["request"]]
+    now["free_cpu"] -= request["cpu_milli"]
+    now["free_memory"] -= run.arrivals[k]["memory_mib"]
+    now["kinds"] |= request["kind"]
+    now["tasks"] += 1
+    for g in range(run.nodes[n]["gpus"]):
+        if mask >> g & 1:
+            run.gpu_free[n, g] -= request["gpu_milli"]
+    refresh(run, n)
+
+
+@compiled
+def place_arrivals(run: Run, start: int, stop: int, node: IntArray, gpu_mask: IntArray) -> None:
+    """Place arrivals `start` to `stop` - 1, noting nodes by rank (-1: failed) and GPU bits."""
+    for k in range(start, stop):
+        n = choose_node(run, k)
+        node[k] = n
+        if n >= 0:
+            gpu_mask[k] = choose_gpus(run, k, n)
+            commit(run, k, n, gpu_mask[k])

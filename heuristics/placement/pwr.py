@@ -1,0 +1,46 @@
+"""PWR (F. Lettich et al.): the node and GPU whose power rises least, Alg. 1.
+
+Score of a task on a node n, its GPUs g: −ΔP, P = P_CPU + P_GPU of Eq. 1-2, and n must take it
+(Eq. 6). The simulator truncates the difference to whole W and stretches the scores of the feasible
+nodes to 0..100; ``score="exact"`` is Alg. 1's argmin of Δ as printed.
+
+Cond. 3 as printed, D ≤ u − ⌊u⌋, lets fractional tasks use only GPUs that are in use already
+(``strict_fraction``). On an idle cluster none can then ever start; the simulator accepts any GPU
+with enough left.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from optgap.heuristics.placement.parameters import PwrParams
+from optgap.heuristics.placement.rule import EXACT, PWR, Rule, simulate
+from optgap.models.compiled import compiled
+from optgap.models.limits import Limits
+from optgap.models.placement import PlacementProblem
+from optgap.models.placement.kernels import Row, cpu_w, gpu_w
+from optgap.models.result import Outcome
+from optgap.models.spec import chosen
+
+
+def pwr(problem: PlacementProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """PWR; `given` as in `PwrParams`.
+
+    Raises
+    ------
+    InputError: for an unknown `score`.
+    """
+    options = chosen(PwrParams, given, "policy pwr", "parameter ")
+    if options.score == "exact":
+        rule = Rule.of(EXACT, gpu=EXACT, watts=1.0, strict=options.strict_fraction)
+    else:
+        rule = Rule.of(PWR, gpu=PWR, normalise=True, strict=options.strict_fraction)
+    return simulate(problem, rule, limits=limits, seed=seed, label="pwr")
+
+
+@compiled
+def pwr_score(node: Row, now: Row, cpu_left: int, woken: int) -> float:
+    """−ΔP in whole W where `cpu_left` milli-vCPU stay free and `woken` idle GPUs come into use."""
+    drawn = gpu_w(node, node["gpus"] - now["whole"] + woken) + cpu_w(node, cpu_left)
+    return float(math.trunc(now["power"] - drawn))

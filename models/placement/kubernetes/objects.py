@@ -1,0 +1,142 @@
+"""What ``kubectl get nodes,pods -A -o json`` prints, as plain objects by kind.
+
+Lists of lists, the raw API's ``PodList`` whose items have no kind, and several documents one
+behind another are taken, too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.jsonio import load_any
+from optgap.models.reading import Path, read_text
+
+Object = dict[str, Any]
+COMMAND = "what `kubectl get nodes,pods,pdb -A -o json` prints"
+KINDS = ("Node", "Pod", "PodDisruptionBudget")
+
+
+@dataclass
+class Objects:
+    """The objects of a cluster.
+
+    Parameters
+    ----------
+    nodes, pods, budgets: as the API server gives them; pods and nodes once each.
+    warnings: what was odd.
+    """
+
+    nodes: dict[str, Object] = field(default_factory=dict)
+    pods: dict[str, Object] = field(default_factory=dict)
+    budgets: list[Object] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def read_objects(path: Path) -> Objects:
+    """Read nodes, pods and disruption budgets; ``-`` stands for standard input.
+
+    Raises
+    ------
+    InputError: for what is not JSON (with line and column) or no such list; for a node or pod
+        that stands twice with different uids, which is what two clusters in one file look like.
+    """
+    source = str(path)
+    found = Objects()
+    for document in _documents(path):
+        for kind, item, place in _items(document, source, "", ""):
+            _add(found, kind, item, place, source)
+    for name, there in (("nodes", found.nodes), ("pods", found.pods)):
+        if not there:
+            raise InputError(source, "", NoQuote(f"no {name}"), COMMAND)
+    return found
+
+
+def _documents(path: Path) -> Iterator[Any]:
+    """The document, or several that stand one behind another."""
+    text = read_text(path, stdin=True)
+    decoder = json.JSONDecoder()
+    try:
+        yield json.loads(text)
+        return
+    except json.JSONDecodeError as error:
+        if not error.msg.startswith("Extra data"):
+            from optgap.models.reading import Held
+
+            load_any(Held(str(path), text))
+    except RecursionError:
+        raise InputError(str(path), "", NoQuote("nesting too deep"), COMMAND) from None
+    start, found = 0, []
+    while start < len(text):
+        try:
+            document, stop = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            where = f"line {error.lineno}, column {error.colno}"
+            raise InputError(
+                str(path), where, NoQuote(error.msg), "JSON documents one behind another"
+            ) from None
+        found.append(document)
+        start = stop
+        while start < len(text) and text[start].isspace():
+            start += 1
+    yield from found
+
+
+def _items(document: Any, source: str, kind: str, place: str) -> Iterator[tuple[str, Object, str]]:
+    if isinstance(document, list):
+        for k, item in enumerate(document):
+            yield from _items(item, source, kind, f"{place}[{k}]")
+        return
+    if not isinstance(document, dict):
+        raise InputError(source, f"field {place}" if place else "", document, COMMAND)
+    own = document.get("kind") or kind
+    own = own if isinstance(own, str) else ""
+    if "items" in document and (own.endswith("List") or "spec" not in document):
+        items = document["items"] if document["items"] is not None else []
+        if not isinstance(items, list):
+            raise InputError(source, f"field {place}items", items, "a list")
+        for k, item in enumerate(items):
+            yield from _items(item, source, own.removesuffix("List"), f"{place}items[{k}]")
+        return
+    yield own or _guessed(document), document, place
+
+
+def _guessed(item: Object) -> str:
+    """The kind of an object that does not say it."""
+    spec, status = item.get("spec"), item.get("status")
+    if isinstance(spec, dict) and "containers" in spec:
+        return "Pod"
+    return "Node" if isinstance(status, dict) and "allocatable" in status else ""
+
+
+def _add(found: Objects, kind: str, item: Object, place: str, source: str) -> None:
+    if kind not in KINDS:
+        if f"left out: {kind or 'objects without a kind'}" not in found.warnings:
+            found.warnings.append(f"left out: {kind or 'objects without a kind'}")
+        return
+    meta = item.get("metadata")
+    if not isinstance(meta, dict) or not isinstance(meta.get("name"), str):
+        raise InputError(source, f"field {place}.metadata.name", NoQuote("nothing"), "a name")
+    for part in ("spec", "status"):
+        if not isinstance(item.get(part, {}), dict):
+            raise InputError(source, f"field {place}.{part}", item[part], "an object")
+    if kind == "PodDisruptionBudget":
+        found.budgets.append(item)
+        return
+    there = found.nodes if kind == "Node" else found.pods
+    name = meta["name"] if kind == "Node" else f"{meta.get('namespace', 'default')}/{meta['name']}"
+    before = there.get(name)
+    if before is not None:
+        uids = {o["metadata"].get("uid") for o in (before, item)}
+        if len(uids) > 1:
+            raise InputError(
+                source,
+                f"field {place}.metadata.uid",
+                meta.get("uid"),
+                f"one {kind.lower()} {name}: with two uids these are two clusters in one file",
+            )
+        found.warnings.append(f"{kind.lower()} {name} stands twice: the last counts")
+    there[name] = item

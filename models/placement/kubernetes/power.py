@@ -1,0 +1,44 @@
+"""Full power of GPU products as node labels name them."""
+
+from __future__ import annotations
+
+import re
+
+from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W
+
+IDLE_SHARE = 0.125
+"""Idle over full power where only the latter is known: that of T4, A100 and P100 in Table II lies
+between 0.1 and 0.14."""
+UNKNOWN_W = 300.0
+"""Full power of a product that nothing is known of; always with a warning."""
+
+# Thermal design power from the makers' data sheets, W; the first that fits, form factors first.
+_FULL_W: tuple[tuple[str, float], ...] = (
+    ("gb200|b200", 1000.0), ("gh200|gh-200", 900.0), ("h200", 700.0), ("h20$|h20[^0]", 400.0),
+    ("h100.*pcie|h800.*pcie", 350.0), ("h100|h800", 700.0), ("l40s", 350.0), ("l40", 300.0),
+    ("l20", 275.0), ("l4$|l4[^0]", 72.0), ("a800|a100", 400.0), ("a10g", 300.0), ("a40", 300.0),
+    ("a30", 165.0), ("a16", 250.0), ("a10$|a10[^0]", 150.0), ("a2$|a2[^0]", 60.0),
+    ("rtx.*6000.*ada", 300.0), ("rtx.*a6000", 300.0), ("rtx.*4090", 450.0), ("rtx.*3090", 350.0),
+    ("titan.*rtx", 280.0), ("k80", 300.0), ("p40", 250.0), ("p4$|p4[^0]", 75.0),
+    ("mi355", 1400.0), ("mi325", 1000.0), ("mi300x", 750.0), ("mi300a", 550.0),
+    ("mi250", 560.0), ("mi210", 300.0), ("mi100", 300.0), ("gaudi3", 900.0),
+    ("gaudi2|hl-225", 600.0), ("gaudi", 350.0),
+)  # fmt: skip
+_TABLE_II = (("v100", "V100M16"), ("p100", "P100"), ("t4", "T4"), ("a100.*sxm|a100$", "A100"))
+
+
+def product_power(product: str) -> tuple[float, float, bool]:
+    """(idle W, full W, whether the product is known) of a GPU.
+
+    The built-in table first, by its names and by the vendors' (Table II), then data sheets.
+    """
+    if product in GPU_FULL_W:
+        return GPU_IDLE_W[product], GPU_FULL_W[product], True
+    name = product.lower()
+    for pattern, model in _TABLE_II:
+        if re.search(rf"(?<![a-z0-9]){pattern}", name):
+            return GPU_IDLE_W[model], GPU_FULL_W[model], True
+    for pattern, full in _FULL_W:
+        if re.search(rf"(?<![a-z0-9])(?:{pattern})", name):
+            return IDLE_SHARE * full, full, True
+    return IDLE_SHARE * UNKNOWN_W, UNKNOWN_W, False

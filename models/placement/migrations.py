@@ -1,0 +1,194 @@
+"""From a placement that is there to a better one by a limited number of migrations.
+
+The placement problem says what fits where; this adds what a running cluster adds: tasks that
+must stay, nodes that a task may not go to, and how many tasks a node runs at most.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.placement.arrays import BoolArray, IntArray
+from optgap.models.placement.cluster import TASKS_PER_NODE
+from optgap.models.placement.problem import PlacementProblem
+from optgap.models.placement.solution import PlacementSolution
+from optgap.models.result import Violation
+
+SCHEMA = "optgap.moves/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One migration: a task leaves its node for another, or for other GPUs of the same.
+
+    Parameters
+    ----------
+    task, from_node, to_node: indices.
+    gpu_mask: the GPUs of `to_node` that it then uses, bit g for GPU g.
+    """
+
+    task: int
+    from_node: int
+    to_node: int
+    gpu_mask: int
+
+
+@dataclass(frozen=True, eq=False)
+class MigrationProblem:
+    """A placement problem, the placement that is there, and what may move.
+
+    Parameters
+    ----------
+    problem: its tasks and nodes; the objective is power.
+    current: where every task is now.
+    movable: (T,) whether a task may move at all.
+    node_sets: sets of nodes, each (N,).
+    node_set_of: (T,) the node set that a task may move within, -1 for any node. Staying is
+        allowed outside of it, too.
+    room: (N,) tasks that a node runs at most.
+    closed: (N,) nodes that nothing may move to.
+    """
+
+    problem: PlacementProblem
+    current: PlacementSolution
+    movable: BoolArray
+    node_sets: tuple[BoolArray, ...]
+    node_set_of: IntArray
+    room: IntArray
+    closed: BoolArray
+
+    @classmethod
+    def of(
+        cls,
+        problem: PlacementProblem,
+        current: PlacementSolution,
+        movable: Sequence[bool] | BoolArray | None = None,
+        node_sets: Sequence[BoolArray] = (),
+        node_set_of: Sequence[int] | IntArray | None = None,
+        room: Sequence[int] | IntArray | None = None,
+        closed: Sequence[bool] | BoolArray | None = None,
+        source: str = "migrations",
+    ) -> MigrationProblem:
+        """Check that the current placement is one, and make the problem.
+
+        By default every task may move to every node.
+
+        Raises
+        ------
+        InputError: for a current placement that breaks a constraint or leaves a task out.
+        """
+        tasks, nodes = len(problem.tasks), len(problem.cluster)
+        made = cls(
+            problem,
+            current,
+            np.ones(tasks, bool) if movable is None else np.asarray(movable, bool),
+            tuple(np.asarray(nodes_in, bool) for nodes_in in node_sets),
+            np.full(tasks, -1) if node_set_of is None else np.asarray(node_set_of, np.int64),
+            np.full(nodes, TASKS_PER_NODE) if room is None else np.asarray(room, np.int64),
+            np.zeros(nodes, bool) if closed is None else np.asarray(closed, bool),
+        )
+        broken = made.check(current)
+        if broken:
+            first = broken[0]
+            found = NoQuote(f"{first.constraint}: {first.found}")
+            raise InputError(source, first.where, found, f"at most {first.limit}")
+        if not problem.serves_all(current):
+            k = int(np.flatnonzero(current.node < 0)[0])
+            raise InputError(source, f"task {k}", NoQuote("no node"), "a node for every task")
+        return made
+
+    def may_go(self, k: int, n: int) -> bool:
+        """Whether task `k` may be on node `n`, whatever else is there."""
+        if n == int(self.current.node[k]):
+            return True
+        if not self.movable[k] or self.closed[n]:
+            return False
+        group = int(self.node_set_of[k])
+        return group < 0 or bool(self.node_sets[group][n])
+
+    def moved(self, solution: PlacementSolution) -> IntArray:
+        """The tasks that are on another node or on other GPUs than now."""
+        differs = (solution.node != self.current.node) | (
+            solution.gpu_mask != self.current.gpu_mask
+        )
+        return np.flatnonzero(differs)
+
+    def check(self, solution: PlacementSolution, most: int | None = None) -> list[Violation]:
+        """Every broken constraint; with `most`, moving more tasks than that is one.
+
+        A task that moves must be movable, and allowed on its new node.
+        """
+        found = self.problem.check(solution)
+        if found:
+            return found
+        names = self.problem.cluster.names
+        moved = self.moved(solution)
+        for k in moved.tolist():
+            n = int(solution.node[k])
+            where = f"task {k} on {names[n]}"
+            if not self.movable[k]:
+                found.append(Violation("a task that must stay", where, "moved", "stays"))
+            elif not self.may_go(k, n):
+                found.append(Violation("a node that the task may go to", where, names[n], "none"))
+        counts = np.bincount(solution.node[solution.node >= 0], minlength=len(names))
+        for n in np.flatnonzero(counts > self.room).tolist():
+            limit = int(self.room[n])
+            found.append(Violation("tasks per node", names[n], int(counts[n]), limit))
+        if most is not None and len(moved) > most:
+            found.append(Violation("migrations", "solution", len(moved), most))
+        return found
+
+    def follow(self, moves: Iterable[Move]) -> tuple[PlacementSolution, list[Violation]]:
+        """Where the moves lead one after another, and the first step that does not fit, if any."""
+        node, mask = self.current.node.copy(), self.current.gpu_mask.copy()
+        found: list[Violation] = []
+        for step, move in enumerate(moves):
+            if int(node[move.task]) != move.from_node:
+                where = f"step {step}"
+                found.append(
+                    Violation("a move from where the task is", where, move.from_node, "elsewhere")
+                )
+            node[move.task], mask[move.task] = move.to_node, move.gpu_mask
+            broken = self._step_broken(node, mask, move)
+            if broken:
+                found.append(broken)
+            if found:
+                break
+        return PlacementSolution.of_arrays(node, mask), found
+
+    def _step_broken(self, node: IntArray, mask: IntArray, move: Move) -> Violation | None:
+        """What the node that a task has just reached has against it: the referee's words."""
+        problem, n = self.problem, move.to_node
+        if not self.may_go(move.task, n) or not self.movable[move.task]:
+            name = problem.cluster.names[n]
+            return Violation("a node that the task may go to", f"task {move.task}", name, "none")
+        there = np.flatnonzero(node == n)
+        if len(there) > self.room[n]:
+            name = problem.cluster.names[n]
+            return Violation("tasks per node", name, len(there), int(self.room[n]))
+        part = problem.subset(there.tolist())
+        broken = part.check(PlacementSolution.of_arrays(node[there], mask[there]))
+        return broken[0] if broken else None
+
+    def moves_json(self, moves: Iterable[Move]) -> dict[str, Any]:
+        """JSON form of a list of moves, ``optgap.moves/1``."""
+        names, tasks = self.problem.cluster.names, self.problem.tasks.names
+        return {
+            "schema": SCHEMA,
+            "moves": [
+                {
+                    "task": tasks[move.task],
+                    "from_node": names[move.from_node],
+                    "to_node": names[move.to_node],
+                    "gpu_index": [
+                        g for g in range(move.gpu_mask.bit_length()) if move.gpu_mask >> g & 1
+                    ],
+                }
+                for move in moves
+            ],
+        }

@@ -1,0 +1,106 @@
+"""The jobs of ``sacct --json``, of Slurm 22.05 to 24.11, as the columns of its table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.jsonio import load_any
+from optgap.models.queueing.slurm.table import Table
+from optgap.models.reading import Held, Path
+
+NOT_SET = 4294967294
+"""NO_VAL: what stands where there is no number."""
+COLUMNS = (
+    "jobid", "jobidraw", "user", "partition", "state", "submit", "eligible", "start", "end",
+    "elapsedraw", "suspended", "timelimit", "reqtres", "alloctres", "nodelist", "restarts",
+)  # fmt: skip
+
+
+def read_document(text: str, path: Path) -> Table:
+    """Read the JSON form.
+
+    Raises
+    ------
+    InputError: for what is no JSON, or has no list of jobs.
+    """
+    source = str(path)
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = load_any(Held(source, text))
+    jobs = document.get("jobs") if isinstance(document, dict) else None
+    if not isinstance(jobs, list):
+        raise InputError(source, "field jobs", NoQuote("no list"), "what `sacct -a --json` prints")
+    rows: list[list[str]] = []
+    for k, job in enumerate(jobs):
+        if not isinstance(job, dict) or "job_id" not in job:
+            raise InputError(source, f"field jobs[{k}].job_id", NoQuote("nothing"), "a job")
+        try:
+            rows.append(_row(job))
+        except (AttributeError, TypeError, ValueError, KeyError, IndexError):
+            found = NoQuote("another shape")
+            raise InputError(source, f"field jobs[{k}]", found, "a job of `sacct --json`") from None
+    columns = {name: [row[k] for row in rows] for k, name in enumerate(COLUMNS)}
+    return Table(columns, [f"jobs[{k}]" for k in range(len(rows))])
+
+
+def _row(job: dict[str, Any]) -> list[str]:
+    time = job.get("time") or {}
+    state = (job.get("state") or {}).get("current")
+    tres = job.get("tres") or {}
+    limit = time.get("limit")
+    endless = limit is None or (isinstance(limit, dict) and not _number(limit))
+    return [
+        _name(job),
+        str(job["job_id"]),
+        str((job.get("association") or {}).get("user") or job.get("user") or ""),
+        str(job.get("partition") or ""),
+        str(state[0] if isinstance(state, list) else state or ""),
+        _time(time.get("submission")),
+        _time(time.get("eligible")),
+        _time(time.get("start")),
+        _time(time.get("end")),
+        str(_number(time.get("elapsed"))),
+        f"0:{_number(time.get('suspended'))}",
+        "UNLIMITED" if endless else str(_number(limit)),
+        _tres(tres.get("requested")),
+        _tres(tres.get("allocated")),
+        str(job.get("nodes") or ""),
+        str(_number(job.get("restart_cnt"))),
+    ]
+
+
+def _name(job: dict[str, Any]) -> str:
+    """The id as the table has it: ``12_3`` in an array, ``36+1`` in a heterogeneous job."""
+    array, het = job.get("array") or {}, job.get("het") or {}
+    if het.get("job_id"):
+        return f"{het['job_id']}+{_number(het.get('job_offset'))}"
+    if array.get("job_id"):
+        task = array.get("task_id")
+        known = task.get("set", True) if isinstance(task, dict) else task is not None
+        return f"{array['job_id']}_{_number(task) if known else '[' + str(array.get('task')) + ']'}"
+    return str(job["job_id"])
+
+
+def _number(value: Any) -> int:
+    """A plain number, or ``{set, infinite, number}``; 0 for none."""
+    if isinstance(value, dict):
+        value = value.get("number") if value.get("set") and not value.get("infinite") else 0
+    return int(value) if isinstance(value, (int, float)) else 0
+
+
+def _time(value: Any) -> str:
+    number = _number(value)
+    return str(number) if 0 < number < NOT_SET else ""
+
+
+def _tres(items: Sequence[Any] | None) -> str:
+    """TRES as the table writes them, as far as GPUs go."""
+    return ",".join(
+        f"gres/{item.get('name')}={_number(item.get('count'))}"
+        for item in items or []
+        if item.get("type") == "gres"
+    )

@@ -1,0 +1,121 @@
+"""How objects show themselves: a short repr, a card in a notebook, a picture."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from html import escape
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from optgap.models.errors import shorten
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pandas import DataFrame
+
+MOST = 600
+"""Characters of a repr."""
+VIEWS = "optgap.views"
+"""Pictures and tables are the face's; they are looked up when they are asked for."""
+ROWS = 8
+"""Rows of a table that a notebook shows."""
+_BOX = "max-width:100%;overflow-x:auto;margin:.3em 0"
+_CELL = "padding:.15em .6em;white-space:nowrap"
+
+
+class Brief:
+    """A repr of one line: what is long is told by its size."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        known: Any = self
+        parts = (f"{f.name}={brief(getattr(self, f.name))}" for f in fields(known) if f.repr)
+        text = f"{type(self).__name__}({', '.join(parts)})"
+        return text if len(text) <= MOST else text[: MOST - 2] + "…)"
+
+
+def brief(value: Any) -> str:
+    """A value in few characters; of what is long its size."""
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
+        return f"array{tuple(value.shape)}" if value.size > 6 else str(value.tolist())
+    if isinstance(value, (tuple, list, Mapping)) and len(value) > 3:
+        return f"{len(value)} of {type(next(iter(value))).__name__}"
+    return shorten(value)
+
+
+class Shown:
+    """What has a name, a summary and fits: its repr, its card, its picture."""
+
+    if TYPE_CHECKING:
+        family: ClassVar[str]
+
+        @property
+        def name(self) -> str: ...
+        @property
+        def summary(self) -> str: ...
+        @property
+        def fits(self) -> tuple[Any, ...]: ...
+        @property
+        def origin(self) -> str: ...
+
+    def __repr__(self) -> str:
+        text = shorten(f"{self.name}: {self.summary}", MOST - 60).strip("'\"")
+        return f"<{type(self).__name__} {text}>"
+
+    def to_frame(self) -> DataFrame:
+        """What is to be served, one row each, as a DataFrame."""
+        frame: DataFrame = _view("problem_frame")(self)
+        return frame
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """A picture of the problem; written to `path` (.png, .svg or .pdf), too, where it is given.
+
+        Raises
+        ------
+        InputError: for another ending, or a place that cannot be written to.
+        """
+        figure: Figure = _view("plot_problem")(self, path)
+        return figure
+
+    def _repr_html_(self) -> str:
+        frame = self.to_frame()
+        lines = [f"<b>{escape(self.name)}</b> ({escape(self.family)})", escape(self.summary)]
+        lines += [f"from: {escape(self.origin)}"] if self.origin else []
+        lines += [escape(fit.described) for fit in self.fits]
+        head = frame.head(ROWS)
+        cells = [[_cell(value) for value in row] for row in head.itertuples(index=False)]
+        right = [k for k, kind in enumerate(frame.dtypes) if kind.kind in "fiu"]
+        more = len(frame) - len(head)
+        after = f"<div>… and {more:,} more: <code>to_frame()</code></div>" if more > 0 else ""
+        return html_lines(lines) + html_table(list(map(str, frame.columns)), cells, right) + after
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _view(name: str) -> Any:
+    return getattr(import_module(VIEWS), name)
+
+
+def html_lines(lines: Sequence[str]) -> str:
+    """Lines of HTML, one below the other."""
+    return "".join(f"<div>{line}</div>" for line in lines)
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int]) -> str:
+    """A table that scrolls where it is wide; columns with an index in `right` are right-aligned."""
+
+    def cells(tag: str, row: Sequence[str]) -> str:
+        sides = ("right" if k in right else "left" for k in range(len(row)))
+        return "".join(
+            f'<{tag} style="{_CELL};text-align:{side}">{escape(str(cell))}</{tag}>'
+            for side, cell in zip(sides, row, strict=True)
+        )
+
+    head = f"<thead><tr>{cells('th', header)}</tr></thead>"
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    return f'<div style="{_BOX}"><table>{head}<tbody>{body}</tbody></table></div>'

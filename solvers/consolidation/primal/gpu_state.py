@@ -1,0 +1,182 @@
+"""GPUs as compiled loops change them: what they hold, what room they have, what they cost."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from optgap.models.compiled import inner
+from optgap.solvers.consolidation.instance import Instance
+from optgap.solvers.consolidation.numerics import FloatArray, IntArray
+
+MOST_RESIDENTS = 160
+"""Tasks on one GPU at most, in construction and annealing: the length of an array."""
+
+
+class Gpus(NamedTuple):
+    """What GPUs hold.
+
+    Parameters
+    ----------
+    left: (G, R) room. load: (G,) weighted. held, many: (G, most) and (G,) residents. cost: (G,) W.
+    awake: (N,) GPUs in use of each server.
+    """
+
+    left: IntArray
+    load: FloatArray
+    held: IntArray
+    many: IntArray
+    cost: FloatArray
+    awake: IntArray
+
+
+class Cluster(NamedTuple):
+    """Tasks and GPUs, of which nothing changes.
+
+    Parameters
+    ----------
+    start, owner: (L+1,) the first entry of each task in a flat placement; the task of each entry.
+    demand: (R, L).
+    weight: (K, L) of a task's load on a GPU of a kind. capacity: (K, R).
+    kind, server: (G,). server_start: (N+1,) the first GPU of each server. server_w: (N,).
+    clock, static, slope: (K, L). gang: a task's GPUs are in one server.
+    """
+
+    start: IntArray
+    owner: IntArray
+    demand: IntArray
+    weight: FloatArray
+    capacity: IntArray
+    kind: IntArray
+    server: IntArray
+    server_start: IntArray
+    server_w: FloatArray
+    clock: FloatArray
+    static: FloatArray
+    slope: FloatArray
+    gang: bool
+
+
+def cluster_of(instance: Instance) -> Cluster:
+    """The arrays of an instance; load is weighted by scarcity."""
+    share = instance.scarcity / np.maximum(instance.capacity, 1)
+    return Cluster(
+        instance.entry_start, instance.entry_task, instance.demand, share @ instance.demand,
+        instance.capacity, instance.gpu_kind, instance.gpu_server, instance.server_start,
+        instance.server_w, instance.clock_mhz, instance.static_w, instance.slope, instance.gang,
+    )  # fmt: skip
+
+
+@inner
+def asleep(cluster: Cluster) -> Gpus:
+    """GPUs that hold nothing."""
+    count, servers = len(cluster.kind), len(cluster.server_w)
+    return Gpus(
+        cluster.capacity[cluster.kind], np.zeros(count),
+        np.zeros((count, MOST_RESIDENTS), dtype=np.int64), np.zeros(count, dtype=np.int64),
+        np.zeros(count), np.zeros(servers, dtype=np.int64),
+    )  # fmt: skip
+
+
+@inner
+def gpu_cost(
+    count: int,
+    held: IntArray,
+    skip: int,
+    extra: int,
+    clock: FloatArray,
+    static: FloatArray,
+    slope: FloatArray,
+) -> float:
+    """What a GPU costs without resident number `skip` (−1: none) and with task `extra` (−1)."""
+    top = -1.0
+    for m in range(count):
+        if m != skip and clock[held[m]] > top:
+            top = clock[held[m]]
+    if extra >= 0 and clock[extra] > top:
+        top = clock[extra]
+    if top < 0:
+        return 0.0
+    cost = 0.0
+    for m in range(count):
+        if m != skip:
+            watts = static[held[m]] + slope[held[m]] * top
+            cost = max(cost, watts)
+    if extra >= 0:
+        cost = max(cost, static[extra] + slope[extra] * top)
+    return cost
+
+
+@inner
+def _measure(g: int, gpus: Gpus, cluster: Cluster) -> float:
+    """Cost a GPU anew: by how much the power changes."""
+    k = cluster.kind[g]
+    before = gpus.cost[g]
+    gpus.cost[g] = gpu_cost(
+        gpus.many[g], gpus.held[g], -1, -1, cluster.clock[k], cluster.static[k], cluster.slope[k]
+    )
+    return float(gpus.cost[g] - before)
+
+
+@inner
+def _shift(g: int, task: int, sign: int, gpus: Gpus, cluster: Cluster) -> float:
+    """Room and load with a task more (1) or less (-1): by how much the squared load changes."""
+    for r in range(len(cluster.demand)):
+        gpus.left[g, r] -= sign * cluster.demand[r, task]
+    before = gpus.load[g]
+    gpus.load[g] += sign * cluster.weight[cluster.kind[g], task]
+    return float(gpus.load[g] ** 2 - before**2)
+
+
+@inner
+def insert(g: int, task: int, gpus: Gpus, cluster: Cluster) -> tuple[float, float]:
+    """Put a share on a GPU: by how much power and squared load change."""
+    i = cluster.server[g]
+    power = 0.0
+    if gpus.many[g] == 0:
+        if gpus.awake[i] == 0:
+            power += cluster.server_w[i]
+        gpus.awake[i] += 1
+    gpus.held[g, gpus.many[g]] = task
+    gpus.many[g] += 1
+    squared = _shift(g, task, 1, gpus, cluster)
+    return power + _measure(g, gpus, cluster), squared
+
+
+@inner
+def remove(g: int, task: int, gpus: Gpus, cluster: Cluster) -> tuple[float, float]:
+    """Take a share off a GPU: by how much power and squared load change."""
+    slot = 0
+    while gpus.held[g, slot] != task:
+        slot += 1
+    i = cluster.server[g]
+    power = 0.0
+    gpus.many[g] -= 1
+    gpus.held[g, slot] = gpus.held[g, gpus.many[g]]
+    if gpus.many[g] == 0:
+        gpus.awake[i] -= 1
+        if gpus.awake[i] == 0:
+            power -= cluster.server_w[i]
+    squared = _shift(g, task, -1, gpus, cluster)
+    return power + _measure(g, gpus, cluster), squared
+
+
+@inner
+def relocate(task: int, a: int, b: int, gpus: Gpus, cluster: Cluster) -> tuple[float, float]:
+    """A share from one GPU to another."""
+    out, less = remove(a, task, gpus, cluster)
+    into, more = insert(b, task, gpus, cluster)
+    return out + into, less + more
+
+
+@inner
+def fits(g: int, task: int, instead: int, gpus: Gpus, demand: IntArray) -> bool:
+    """Whether a GPU has room for a task, in place of another if that is not -1."""
+    if instead < 0 and gpus.many[g] >= MOST_RESIDENTS - 1:
+        return False
+    for r in range(len(demand)):
+        back = demand[r, instead] if instead >= 0 else 0
+        if demand[r, task] > gpus.left[g, r] + back:
+            return False
+    return True

@@ -1,0 +1,109 @@
+"""What single decisions of a schedule cost, beside the exact optimum at the same moment."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
+from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.referee import rates
+from optgap.models.elastic.snapshot import Choices, Snapshot
+from optgap.models.regret import Regret
+from optgap.models.times import slack_s
+from optgap.solvers.elastic.snapshot import solve
+
+MOST_EVENTS = 400
+"""Events that are judged: at most so many, spread evenly over the schedule."""
+MOST_STATES = 60_000
+"""Of one optimum; one that needs more is taken as far as it is proven."""
+
+
+def regrets(
+    problem: ElasticProblem, solution: ElasticSolution, most: int = MOST_EVENTS
+) -> list[Regret]:
+    """By how much the decisions of a schedule exceed Eq. 18 over the jobs then active, mean s.
+
+    At each moment in which something starts, what every job is about to do is held against the
+    optimum of that decision: jobs that wait count for twice the longest remaining time of any.
+    """
+    inside = solution.kind != Kind.PRERUN
+    moments = np.unique(solution.start_s[inside])
+    if len(moments) > most:
+        moments = moments[np.unique(np.linspace(0, len(moments) - 1, most).astype(int))]
+    choices = Choices.of(problem)
+    speed = rates(problem, solution)
+    return [
+        found
+        for t in moments.tolist()
+        if (found := _regret(problem, solution, choices, speed, t)) is not None
+    ]
+
+
+def _regret(
+    problem: ElasticProblem,
+    solution: ElasticSolution,
+    choices: Choices,
+    speed: Floats,
+    t: float,
+) -> Regret | None:
+    done = np.bincount(
+        solution.job,
+        speed * np.clip(t - solution.start_s, 0, solution.end_s - solution.start_s),
+        minlength=len(problem),
+    )
+    remaining = problem.jobs.iterations - done
+    begins = problem.jobs.submit_s.copy()  # a job cannot run before the end of its pre-run
+    before = solution.kind == Kind.PRERUN
+    np.maximum.at(begins, solution.job[before], solution.end_s[before])
+    active = (begins <= t + slack_s(t)) & (remaining > 1e-6 * problem.jobs.iterations)
+    jobs = np.flatnonzero(active)
+    if not len(jobs):
+        return None
+    of_class, left = problem.jobs.of_class[jobs], remaining[jobs]
+    snapshot = Snapshot.of(choices, problem, of_class, left, problem.power_allowed_w)
+    wait = snapshot.wait_s
+    count, clock = _taken(problem, solution, jobs, t)
+    times = np.where(count >= 0, left * problem.time_s[of_class, count, clock], wait)
+    value = float(np.minimum(times, wait).sum())
+    solved = solve(snapshot, 1e-4, MOST_STATES)
+    if solved.chosen is None:
+        return None
+    best_count, best_clock = choices.configurations(solved.chosen)
+    gain = times - np.where(
+        best_count >= 0, left * problem.time_s[of_class, best_count, best_clock], wait
+    )
+    a = int(np.argmax(gain))
+    cost = max(0.0, value - solved.objective) / len(jobs)
+    name = problem.jobs.names[jobs[a]]
+    return Regret(
+        t,
+        name,
+        _words(problem, int(count[a]), int(clock[a])),
+        _words(problem, int(best_count[a]), int(best_clock[a])),
+        cost if math.isfinite(cost) else 0.0,
+    )
+
+
+def _taken(
+    problem: ElasticProblem, solution: ElasticSolution, jobs: Ints, t: float
+) -> tuple[Ints, Ints]:
+    """(A,) count and clock that each job has from t on; the next clock it runs at."""
+    count = np.full(len(problem), -1, dtype=np.int64)
+    clock = np.full(len(problem), len(problem.frequencies_mhz) - 1, dtype=np.int64)
+    until = t + slack_s(t)
+    now = (solution.start_s <= until) & (solution.end_s > until)
+    now &= solution.kind != Kind.PRERUN
+    held = solution.job[now]
+    count[held] = np.searchsorted(problem.counts, solution.gpus[now])
+    runs = (solution.kind == Kind.RUN) & (solution.end_s > until)
+    for s in np.flatnonzero(runs)[::-1].tolist():  # the earliest run from t on comes last
+        clock[solution.job[s]] = solution.frequency[s]
+    return count[jobs], clock[jobs]
+
+
+def _words(problem: ElasticProblem, count: int, clock: int) -> str:
+    if count < 0:
+        return "wait"
+    return f"{problem.counts[count]} GPUs at {problem.frequencies_mhz[clock]:g} MHz"

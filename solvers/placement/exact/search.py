@@ -1,0 +1,265 @@
+"""Exact placement of small clusters: a bound from pooled nodes, then a search node by node.
+
+1. A greedy placement.
+2. *Pooling*: nodes of one type taken together (``counted.py``). The relaxation is small
+   and has no symmetry; its optimum is a bound, and on most problems one that can be reached.
+3. *Placing*: the same formulation with one unit per node, handed to CP-SAT and to HiGHS side
+   by side (`exact`), or to CP-SAT alone (`cpsat`). The search ends when a solution meets the
+   best bound of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from optgap.models.errors import RefereeError
+from optgap.models.limits import Limits
+from optgap.models.placement import PlacementProblem, PlacementSolution
+from optgap.models.placement.arrays import FloatArray
+from optgap.models.result import Outcome, Sense, Status, Termination
+from optgap.solvers.backends import available, solve
+from optgap.solvers.backends.cpsat import cores
+from optgap.solvers.backends.linear import Solved
+from optgap.solvers.placement.exact.code import claim, decode, encode
+from optgap.solvers.placement.exact.counted import CountedModel, Unit
+from optgap.solvers.placement.exact.infeasible import at_most, impossible, together
+from optgap.solvers.placement.exact.integers import solve_integers
+from optgap.solvers.placement.exact.pooled import (
+    TOLERANCE,
+    pooled_model,
+    scaled,
+    solve_pooled,
+    valid_bound,
+)
+from optgap.solvers.placement.exact.race import (
+    Engine,
+    Race,
+    best_bound,
+    best_found,
+    meets,
+)
+from optgap.solvers.placement.exact.start import first_solution
+from optgap.solvers.placement.exact.tables import Counted
+
+POOLING_SHARE = 0.4
+"""Of the time limit, for the bound from pooled nodes."""
+MOST_NODES = 200
+MOST_TASKS = 2000
+"""Beyond this the node-by-node model has millions of columns, and nothing would come of it."""
+
+
+def exact(problem: PlacementProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
+    """The best placement, proven, by CP-SAT and HiGHS side by side.
+
+    Parameters
+    ----------
+    workers: threads; 0 for one per core.
+
+    The minimising objectives place every task; a proof is good to one part in a million.
+
+    Raises
+    ------
+    InputError: for more than `MOST_NODES` nodes or `MOST_TASKS` tasks.
+    """
+    return Search(problem, limits, seed, workers, ("highs", "cpsat")).run()
+
+
+def cpsat(problem: PlacementProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
+    """The best placement, proven, by CP-SAT after a bound from pooled nodes.
+
+    Parameters
+    ----------
+    workers: threads; 0 for one per core.
+
+    The minimising objectives place every task; a proof is good to one part in a million.
+
+    Raises
+    ------
+    InputError: for more than `MOST_NODES` nodes or `MOST_TASKS` tasks.
+    """
+    return Search(problem, limits, seed, workers, ("cpsat",)).run()
+
+
+@dataclass
+class Search:
+    """One exact solve and what it has found so far."""
+
+    problem: PlacementProblem
+    limits: Limits
+    seed: int
+    workers: int
+    engines: Sequence[str]
+    found: PlacementSolution | None = None
+    claimed: float | None = None
+    bound: float | None = None
+    bound_by: str | None = None
+    message: str = ""
+    info: dict[str, float | int | str] = field(default_factory=dict)
+
+    @property
+    def sense(self) -> Sense:
+        return self.problem.objective.described.sense
+
+    def run(self) -> Outcome:
+        """Greedy, pooling, placing."""
+        at_most(self.problem, "an exact method", MOST_NODES, MOST_TASKS)
+        self.counted = Counted(self.problem)
+        if not self.counted.accepting:
+            reason = impossible(self.problem)
+            if reason:
+                return Outcome(None, Status.INFEASIBLE, bound_by="capacities", message=reason)
+        else:
+            self._known_bound(self._demand_that_fits(), "the demand of tasks that fit a node")
+        start = first_solution(self.counted)
+        if start is not None:
+            self._offer(start)
+            self.info["start"] = float(self.claimed or 0.0)
+        self.limits.progress("greedy", self.claimed, self.bound)
+        for step in (self._pool, self._place):
+            if self._done():
+                break
+            infeasible_by = step()
+            if infeasible_by:
+                return self._infeasible(infeasible_by)
+        return self._outcome()
+
+    def _demand_that_fits(self) -> float:
+        tasks = self.problem.tasks
+        lost = sum(int(tasks.demand_milli[k]) for k in self.problem.never_fits)
+        return float(int(tasks.demand_milli.sum()) - lost)
+
+    def _offer(self, solution: PlacementSolution) -> None:
+        """Keep a solution if it is the best so far."""
+        value = claim(self.counted, solution)
+        if self.claimed is None or (value < self.claimed) == self._minimising:
+            self.found, self.claimed = solution, value
+
+    def _known_bound(self, bound: float, by: str) -> None:
+        """Keep a bound if it is the best so far."""
+        if self.bound is not None:
+            gain = bound - self.bound if self._minimising else self.bound - bound
+            if gain <= 1e-9 * max(1.0, abs(self.bound)):
+                return
+        self.bound, self.bound_by = bound, by
+
+    def _done(self) -> bool:
+        return self.limits.stop is not None or meets(self.claimed, self.bound, self.sense)
+
+    def _pool(self) -> str:
+        """Bound by pooled nodes; returns who proved that there is no placement, or ""."""
+        if len(self.counted.types) == len(self.problem.cluster):
+            return ""  # placing is the same model
+        pooled = pooled_model(self.counted)
+        limits = replace(
+            self.limits.within(POOLING_SHARE * self.limits.remaining),
+            progress=lambda _phase, _found, proven: self.limits.progress(
+                "pooled nodes", self.claimed, proven
+            ),
+        )
+        solved = solve_pooled(pooled, limits, self.seed)
+        self.info["pooled_status"] = str(solved.status)
+        if solved.status is Status.INFEASIBLE:
+            return f"pooled nodes, {solved.solver}"
+        if solved.bound is not None:
+            self._known_bound(solved.bound, f"pooled nodes, {solved.solver}")
+            self.info["pooled_bound"] = solved.bound
+        return ""
+
+    @property
+    def _minimising(self) -> bool:
+        return self.sense == "min"
+
+    def _place(self) -> str:
+        """Search node by node; returns who proved that there is no placement, or ""."""
+        types = self.problem.cluster.type_of.tolist()
+        order = sorted(range(len(types)), key=lambda n: (types[n], n))
+        placing = CountedModel(self.counted, [Unit(types[n], (n,)) for n in order])
+        start = None if self.found is None else encode(placing, self.found)
+        race = Race(self.sense, self.limits, self.claimed, self.bound)
+        answers = race.run(self._engines(placing, start))
+        self.info["variables"] = placing.model.variables
+        for name, solved in answers.items():
+            self.info[f"{name}_status"] = str(solved.status)
+            if solved.status is Status.INFEASIBLE:
+                return f"node by node, {solved.solver}"
+            if solved.status is Status.ERROR:
+                self.message = f"{solved.solver}: {solved.message}"
+        best = best_found(answers, self.sense)
+        if best is not None and best.solved.values is not None:
+            self._offer(decode(placing, best.solved.values))
+        proof = best_bound(answers, self.sense)
+        if proof is not None and proof.solved.bound is not None:
+            bound = valid_bound(placing, proof.solved.bound)
+            self._known_bound(bound, f"node by node, {proof.solved.solver}")
+        return ""
+
+    def _engines(self, placing: CountedModel, start: FloatArray | None) -> dict[str, Engine]:
+        names = [name for name in self.engines if name == "cpsat" or not available(name)]
+        workers = max(1, (self.workers or cores()) - len(names) + 1)
+        target = None
+        if self.bound is not None:
+            slack = 5e-7 * max(1.0, abs(self.bound))
+            target = self.bound + (slack if self._minimising else -slack)
+
+        def highs(limits: Limits) -> Solved:
+            return solve(
+                placing.model,
+                backend="highs",
+                limits=limits,
+                seed=self.seed,
+                start=start,
+                target=target,
+                tolerance=TOLERANCE,
+            )
+
+        def cp(limits: Limits) -> Solved:
+            if not self._minimising:
+                return solve(
+                    placing.model,
+                    backend="cpsat",
+                    limits=limits,
+                    seed=self.seed,
+                    start=start,
+                    workers=workers,
+                )
+            return solve_integers(
+                placing.model,
+                scaled(placing),
+                limits,
+                bound=self.bound,
+                start=start,
+                seed=self.seed,
+                workers=workers,
+            )
+
+        engines: dict[str, Engine] = {"highs": highs, "cpsat": cp}
+        return {name: engines[name] for name in names}
+
+    def _infeasible(self, by: str) -> Outcome:
+        if self.found is not None:  # checked by tables that share nothing with the solver
+            raise RefereeError(f"{by} calls a problem infeasible that has a placement")
+        return Outcome(None, Status.INFEASIBLE, bound_by=by, info=self.info, message=together(by))
+
+    def _outcome(self) -> Outcome:
+        optimal = meets(self.claimed, self.bound, self.sense)
+        stopped = Termination.ERROR if self.message else Termination.TIME_LIMIT
+        if self.found is None:
+            status = Status.NO_SOLUTION if self.bound is None else Status.BOUND_ONLY
+        else:
+            status = Status.OPTIMAL if optimal else Status.FEASIBLE
+        termination = Termination.COMPLETED if optimal else self.limits.stop or stopped
+        bound = self.bound
+        if optimal and self.claimed is not None and bound is not None:
+            # a bound past the solution it proves is rounding
+            bound = min(bound, self.claimed) if self._minimising else max(bound, self.claimed)
+        return Outcome(
+            self.found,
+            status,
+            termination,
+            self.claimed,
+            bound,
+            self.bound_by if bound is not None else None,
+            self.info,
+            self.message,
+        )

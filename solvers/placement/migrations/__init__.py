@@ -1,0 +1,269 @@
+"""The best placement that at most K migrations reach, with a proven bound, for every K.
+
+Power only: groups of tasks leave greedily (`greedy`), the offline placement is laid over what is
+there (`target`), and small clusters are solved exactly (`exact`). Bounds are those of departures
+(`bound`), of node patterns with everything free to move, and of the integer program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from optgap.models.errors import InputError, RefereeError
+from optgap.models.limits import Limits
+from optgap.models.placement import PlacementProblem, PlacementSolution
+from optgap.models.placement.migrations import MigrationProblem, Move
+from optgap.models.result import Termination
+from optgap.solvers.formulation import Stopped
+from optgap.solvers.placement.migrations.bound import DepartureBound
+from optgap.solvers.placement.migrations.exact import MigrationModel
+from optgap.solvers.placement.migrations.greedy import Descent
+from optgap.solvers.placement.migrations.state import NOTHING, State
+from optgap.solvers.placement.migrations.target import free_part, in_order, laid_over
+
+MOST_STEPS = 10
+"""Steps per task after which a descent ends; each saves power, so that it is far from ever met."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How hard to look.
+
+    Parameters
+    ----------
+    exact_nodes, exact_tasks: the integer program is solved up to these sizes.
+    exact_s: seconds for it, for each number of migrations.
+    rounds: neighbourhoods that the offline placement re-solves.
+    pattern_s: seconds for the offline placement and its bound.
+    """
+
+    exact_nodes: int = 40
+    exact_tasks: int = 120
+    exact_s: float = 10.0
+    rounds: int = 10
+    pattern_s: float = 16.0
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """At most `most` migrations: the power reached (W), a proven bound (W), and the moves.
+
+    `path_w` is the power now and after each move, W.
+    """
+
+    most: int
+    power_w: float
+    bound_w: float
+    moves: tuple[Move, ...]
+    bound_by: str
+    path_w: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class MigrationCurve:
+    """What migrations save, by how many there may be.
+
+    Parameters
+    ----------
+    points: by ascending `most`; the last is for any number of migrations.
+    solution: the placement that the last one's moves lead to.
+    termination: why the work stopped.
+    """
+
+    points: tuple[CurvePoint, ...]
+    solution: PlacementSolution
+    termination: Termination
+
+    def at(self, most: int) -> CurvePoint:
+        """The best point that needs no more migrations than this."""
+        return max((p for p in self.points if p.most <= most), key=lambda p: p.most)
+
+
+@dataclass
+class _Work:
+    """What is known so far: lists of moves, with the power (W) before the first and after each."""
+
+    migration: MigrationProblem
+    limits: Limits
+    seed: int
+    effort: Effort
+    paths: list[tuple[list[Move], list[float]]] = field(default_factory=list)
+
+    def add(self, moves: Sequence[Move]) -> None:
+        """Keep a list of moves, each of which fits."""
+        state = State(self.migration)
+        power = float(self.migration.problem.evaluate(self.migration.current).objective)
+        watts = [power]
+        for move in moves:
+            touched = {move.from_node, move.to_node}
+            power -= sum(state.power(n) for n in touched)
+            state.move(move)
+            power += sum(state.power(n) for n in touched)
+            watts.append(power)
+        self.paths.append((list(moves), watts))
+
+    def best(self, most: int | None) -> tuple[list[Move], list[float]]:
+        """The list that ends with the least power within so many moves; None for any number."""
+        chosen: tuple[list[Move], list[float]] = ([], self.paths[0][1][:1])
+        for moves, watts in self.paths:
+            within = watts if most is None else watts[: most + 1]
+            stop = int(np.argmin(within))
+            if within[stop] < chosen[1][-1] - NOTHING:
+                chosen = (moves[:stop], watts[: stop + 1])
+        return chosen
+
+    def point(self, most: int, any_number: bool, bound: float, by: str) -> CurvePoint:
+        """The point of the curve, with the referee's own power.
+
+        Raises
+        ------
+        RefereeError: when a step does not fit, or leads to another power than it should.
+        """
+        moves, watts = self.best(None if any_number else most)
+        final, broken = self.migration.follow(moves)
+        broken = broken or self.migration.check(final, len(moves))
+        power = self.migration.problem.evaluate(final).objective
+        if broken or abs(power - watts[-1]) > 1e-6 * max(1.0, power):
+            what = str(broken[0]) if broken else f"{watts[-1]!r} W, the referee finds {power!r}"
+            raise RefereeError(f"moves to at most {most}: {what}")
+        if bound > power + 1e-6 * max(1.0, power):
+            raise RefereeError(
+                f"the bound {bound!r} is above the {power!r} W that {most} moves reach"
+            )
+        return CurvePoint(most, power, min(bound, power), tuple(moves), by, tuple(watts))
+
+
+def curve(
+    migration: MigrationProblem,
+    *,
+    limits: Limits,
+    seed: int = 0,
+    wanted: Iterable[int] = (),
+    effort: Effort | None = None,
+) -> MigrationCurve:
+    """The saving by number of migrations: 0, 1, 2, 5, 10, … and the `wanted`, up to any number.
+
+    Raises
+    ------
+    InputError: for another objective than power, or CPU power as printed in Eq. 1, which can
+        fall when a task arrives.
+    """
+    problem = migration.problem
+    if problem.objective.goal != "power":
+        raise InputError("problem", "field objective.goal", problem.objective.goal, "'power'")
+    if problem.power.cpu_rule != "packages":
+        raise InputError("problem", "field power.cpu_rule", problem.power.cpu_rule, "'packages'")
+    work = _Work(migration, limits, seed, effort or Effort())
+    first = Descent.of(migration)
+    every = first.copy()
+    every.run(MOST_STEPS * len(problem.tasks), limits)
+    work.add(every.moves)
+    free_bound, by = _patterns(work)
+    small = _small(work)
+    most = max(len(work.best(None)[0]), int(migration.movable.sum()) if small else 0, 1)
+    grid = _grid(most, wanted)
+    for k in grid[1:]:
+        if k < len(every.moves):
+            descent = first.copy()
+            descent.run(k, limits)
+            work.add(descent.moves)
+    exact = _exact(work, grid) if small else {}
+    departures = DepartureBound(migration)
+    points: list[CurvePoint] = []
+    for k in grid:
+        bounds = [
+            (departures.at(k), "departures, node by node"),
+            (free_bound, by),
+            (exact.get(k, -np.inf), "integer program (HiGHS)"),
+        ]
+        points.append(work.point(k, k == grid[-1], *max(bounds)))
+    final, _ = migration.follow(points[-1].moves)
+    return MigrationCurve(tuple(points), final, limits.stop or Termination.COMPLETED)
+
+
+def _small(work: _Work) -> bool:
+    problem, effort = work.migration.problem, work.effort
+    return len(problem.cluster) <= effort.exact_nodes and len(problem.tasks) <= effort.exact_tasks
+
+
+def _grid(most: int, wanted: Iterable[int]) -> list[int]:
+    """0, 1, 2, 5, 10, … below the most, the wanted ones, and the most."""
+    steps = {0, most, *(k for k in wanted if 0 <= k <= most)}
+    scale = 1
+    while scale <= most:
+        steps |= {f * scale for f in (1, 2, 5) if f * scale < most}
+        scale *= 10
+    return sorted(steps)
+
+
+def _patterns(work: _Work) -> tuple[float, str]:
+    """The bound with everything free to move; the offline placement becomes a path."""
+    from optgap.solvers.placement.patterns import bound_patterns, patterns
+
+    migration, effort = work.migration, work.effort
+    part, nodes, tasks = free_part(migration)
+    budget = work.limits.within(effort.pattern_s)
+    whole = part is migration.problem
+    bounded = None
+    if not whole:
+        share = work.limits.within(effort.pattern_s / 2)
+        bounded = bound_patterns(migration.problem, limits=share, seed=work.seed)
+    if part is not None:
+        found = patterns(part, limits=budget, seed=work.seed, rounds=effort.rounds)
+        bounded = found if bounded is None else bounded
+        if found.solution is not None and (found.solution.node >= 0).all():
+            _lay(work, part, found.solution, nodes, tasks)
+    if bounded is None or bounded.bound is None:
+        return -np.inf, ""
+    return bounded.bound, bounded.bound_by or ""
+
+
+def _lay(
+    work: _Work,
+    part: PlacementProblem,
+    found: PlacementSolution,
+    nodes: Sequence[int],
+    tasks: Sequence[int],
+) -> None:
+    """Make a path of an offline placement of the free part."""
+    migration = work.migration
+    place = {n: i for i, n in enumerate(nodes)}
+    rows = list(tasks)
+    here = PlacementSolution.of_arrays(
+        np.array([place[n] for n in migration.current.node[rows].tolist()]),
+        migration.current.gpu_mask[rows],
+    )
+    near = laid_over(part, here, found)
+    node, mask = migration.current.node.copy(), migration.current.gpu_mask.copy()
+    node[rows] = np.asarray(nodes)[near.node]
+    mask[rows] = near.gpu_mask
+    target = PlacementSolution.of_arrays(node, mask)
+    if migration.check(target):  # more tasks on a node than it may run
+        return
+    moves = in_order(migration, target, work.limits)
+    if moves is not None:
+        work.add(moves)
+
+
+def _exact(work: _Work, grid: Sequence[int]) -> dict[int, float]:
+    """Bounds by number of migrations; the placements become paths where an order is found."""
+    bounds: dict[int, float] = {}
+    try:
+        model = MigrationModel(work.migration, work.limits)
+    except Stopped:
+        return bounds
+    for most in grid:
+        if work.limits.stop:
+            break
+        found = model.solve(most, work.limits.within(work.effort.exact_s), work.seed)
+        if found.bound is not None:
+            bounds[most] = found.bound
+        if found.solution is None or work.migration.check(found.solution, most):
+            continue
+        moves = in_order(work.migration, found.solution, work.limits)
+        if moves is not None:
+            work.add(moves)
+    return bounds

@@ -1,0 +1,91 @@
+"""Moves one group after another, always the group that saves the most per migration.
+
+A group is all that runs on a GPU, a CPU package's worth of a node, or all of a node: less than
+that saves nothing (Eq. 1-2). Its tasks go where they cost the fewest watts at that moment, so that
+every step fits by construction.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+from optgap.models.limits import Limits
+from optgap.models.placement.migrations import MigrationProblem, Move
+from optgap.solvers.placement.migrations.state import NOTHING, State, Unit
+
+Candidate = tuple[float, int, int, Unit]
+"""−W saved per migration, a running number that breaks ties, the node's age, the group."""
+
+
+@dataclass
+class Descent:
+    """A greedy descent from a state.
+
+    Parameters
+    ----------
+    state: where it is; changed in place.
+    """
+
+    state: State
+    moves: list[Move] = field(default_factory=list)
+    saved_w: list[float] = field(default_factory=list)
+    _heap: list[Candidate] = field(default_factory=list)
+    _age: dict[int, int] = field(default_factory=dict)
+    _number: int = 0
+
+    @classmethod
+    def of(cls, migration: MigrationProblem) -> Descent:
+        """A descent that has valued every group and moved none."""
+        made = cls(State(migration))
+        for n in range(len(migration.problem.cluster)):
+            made.value(n)
+        return made
+
+    def copy(self) -> Descent:
+        """The same descent, to go on apart from this one."""
+        return Descent(
+            self.state.copy(), list(self.moves), list(self.saved_w),
+            list(self._heap), dict(self._age), self._number,
+        )  # fmt: skip
+
+    def value(self, n: int) -> None:
+        """Value the groups of node `n` afresh."""
+        self._age[n] = self._age.get(n, 0) + 1
+        for unit in self.state.units(n):
+            found = self.state.evaluate(unit)
+            if found is not None:
+                self._push(found[0], unit)
+
+    def _push(self, saved: float, unit: Unit) -> None:
+        self._number += 1
+        entry = (-saved / len(unit.tasks), self._number, self._age[unit.node], unit)
+        heapq.heappush(self._heap, entry)
+
+    def run(self, most: int, limits: Limits) -> None:
+        """Move until `most` migrations are used up or nothing saves any more."""
+        postponed: list[Candidate] = []
+        while self._heap and len(self.moves) < most and not limits.stop:
+            entry = heapq.heappop(self._heap)
+            _, _, age, unit = entry
+            if age != self._age[unit.node]:
+                continue
+            if len(self.moves) + len(unit.tasks) > most:
+                postponed.append(entry)
+                continue
+            found = self.state.evaluate(unit)
+            if found is None:
+                continue
+            saved, moves = found
+            if self._heap and -saved / len(moves) > self._heap[0][0] + NOTHING:
+                self._push(saved, unit)
+                continue
+            for move in moves:
+                self.state.move(move)
+                self.moves.append(move)
+                self.saved_w.append(0.0)
+            self.saved_w[-1] = saved
+            for n in {unit.node, *(move.to_node for move in moves)}:
+                self.value(n)
+        for entry in postponed:
+            heapq.heappush(self._heap, entry)

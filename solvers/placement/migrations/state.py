@@ -1,0 +1,250 @@
+"""A cluster as it changes move by move, and where one more task costs the least."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from optgap.models.compiled import compiled
+from optgap.models.placement.arrays import BoolArray, IntArray
+from optgap.models.placement.kernels import Table, cpu_w, node_table
+from optgap.models.placement.migrations import MigrationProblem, Move
+
+NOTHING = 1e-9
+"""W: a saving up to this is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Tasks of one node that must all leave before anything is saved.
+
+    Parameters
+    ----------
+    node: the node they leave.
+    tasks: the tasks, those that are hardest to place first.
+    barred: the GPUs of the node that they must not come back to (bits), -1 for all of the node.
+    """
+
+    node: int
+    tasks: tuple[int, ...]
+    barred: int
+
+
+@compiled
+def landing(
+    nodes: Table,
+    free_cpu: IntArray,
+    free_memory: IntArray,
+    gpu_free: IntArray,
+    room: IntArray,
+    allowed: BoolArray,
+    cpu: int,
+    memory: int,
+    num_gpu: int,
+    gpu_milli: int,
+    barred_node: int,
+    barred: int,
+) -> tuple[int, int, float]:
+    """The node and GPUs (bits) where a task costs the fewest W more, and these W; node -1 if none.
+
+    Ties go to the GPU that is left with the least, then to the node left with the least CPU.
+    """
+    best, best_mask, best_w, best_left, best_cpu = -1, 0, np.inf, 0, 0
+    for n in range(len(nodes)):
+        if not allowed[n] or room[n] < 1 or cpu > free_cpu[n] or memory > free_memory[n]:
+            continue
+        if n == barred_node and barred == -1:
+            continue
+        mask, left, busy = 0, 0, 0
+        if num_gpu == 1:
+            chosen = -1
+            for g in range(nodes[n]["gpus"]):
+                if n == barred_node and (barred >> g) & 1:
+                    continue
+                free = gpu_free[n, g]
+                if free >= gpu_milli and (chosen < 0 or free < gpu_free[n, chosen]):
+                    chosen = g
+            if chosen < 0:
+                continue
+            mask, left = 1 << chosen, gpu_free[n, chosen] - gpu_milli
+            busy = 1 if gpu_free[n, chosen] == 1000 else 0
+        elif num_gpu > 1:
+            for g in range(nodes[n]["gpus"]):
+                if n == barred_node and (barred >> g) & 1:
+                    continue
+                if gpu_free[n, g] == 1000 and busy < num_gpu:
+                    mask |= 1 << g
+                    busy += 1
+            if busy < num_gpu:
+                continue
+        watts = busy * (nodes[n]["gpu_full_w"] - nodes[n]["gpu_idle_w"])
+        watts += cpu_w(nodes[n], free_cpu[n] - cpu) - cpu_w(nodes[n], free_cpu[n])
+        over = free_cpu[n] - cpu
+        if watts < best_w - 1e-9 or (
+            watts < best_w + 1e-9 and (left < best_left or (left == best_left and over < best_cpu))
+        ):
+            best, best_mask, best_w, best_left, best_cpu = n, mask, watts, left, over
+    return best, best_mask, best_w
+
+
+class State:
+    """Where every task is, what is free on every node, and the power of all.
+
+    Parameters
+    ----------
+    migration: the problem; the state begins with its current placement.
+    """
+
+    def __init__(self, migration: MigrationProblem) -> None:
+        self.migration = migration
+        problem = migration.problem
+        self.tasks = problem.tasks
+        self.nodes = node_table(problem, np.arange(len(problem.cluster)))
+        widest = max(1, int(problem.cluster.gpus.max()))
+        self.free_cpu = np.array(problem.cluster.cpu_milli)
+        self.free_memory = np.array(problem.cluster.memory_mib)
+        self.gpu_free = np.full((len(problem.cluster), widest), 1000, dtype=np.int64)
+        self.room = migration.room.astype(np.int64).copy()
+        self.node = np.full(len(problem.tasks), -1, dtype=np.int64)
+        self.mask = np.zeros(len(problem.tasks), dtype=np.int64)
+        self.on: list[set[int]] = [set() for _ in range(len(problem.cluster))]
+        self._allowed: dict[tuple[str, int], BoolArray] = {}
+        for k in range(len(problem.tasks)):
+            self.put(k, int(migration.current.node[k]), int(migration.current.gpu_mask[k]))
+
+    def copy(self) -> State:
+        """The same state, to be changed apart from this one."""
+        made = copy.copy(self)
+        for name in ("free_cpu", "free_memory", "gpu_free", "room", "node", "mask"):
+            setattr(made, name, getattr(self, name).copy())
+        made.on = [set(members) for members in self.on]
+        return made
+
+    def put(self, k: int, n: int, mask: int) -> None:
+        """Task `k`, which is nowhere, starts on node `n`."""
+        self._change(k, n, mask, 1)
+        self.node[k], self.mask[k] = n, mask
+        self.on[n].add(k)
+
+    def take(self, k: int) -> tuple[int, int]:
+        """Task `k` leaves; returns where it was."""
+        n, mask = int(self.node[k]), int(self.mask[k])
+        self._change(k, n, mask, -1)
+        self.node[k], self.mask[k] = -1, 0
+        self.on[n].discard(k)
+        return n, mask
+
+    def _change(self, k: int, n: int, mask: int, sign: int) -> None:
+        self.free_cpu[n] -= sign * self.tasks.cpu_milli[k]
+        self.free_memory[n] -= sign * self.tasks.memory_mib[k]
+        self.room[n] -= sign
+        g = 0
+        while mask >> g:
+            if mask >> g & 1:
+                self.gpu_free[n, g] -= sign * self.tasks.gpu_milli[k]
+            g += 1
+
+    def move(self, move: Move) -> None:
+        """Carry out one move."""
+        self.take(move.task)
+        self.put(move.task, move.to_node, move.gpu_mask)
+
+    def power(self, n: int) -> float:
+        """Power of node `n`, W."""
+        node = self.nodes[n]
+        gpus = int(node["gpus"])
+        busy = int((self.gpu_free[n, :gpus] < 1000).sum())
+        idle_w, full_w = float(node["gpu_idle_w"]), float(node["gpu_full_w"])
+        return busy * full_w + (gpus - busy) * idle_w + self.cpu_power(n, int(self.free_cpu[n]))
+
+    def cpu_power(self, n: int, free_milli: int) -> float:
+        """Power of the CPUs of node `n` with so many milli-vCPU free, W."""
+        problem = self.migration.problem
+        return problem.power.cpu_w(int(problem.cluster.cpu_milli[n]), free_milli)
+
+    def allowed(self, k: int) -> BoolArray:
+        """(N,) the nodes that task `k` may go to, whatever is on them."""
+        spec = self.tasks.gpu_specs[k] if self.tasks.num_gpu[k] else ""
+        key = (spec, int(self.migration.node_set_of[k]))
+        if key not in self._allowed:
+            cluster = self.migration.problem.cluster
+            models = set(spec.split("|")) if spec else None
+            fits = np.array([models is None or m in models for m in cluster.models])
+            if key[1] >= 0:
+                fits &= self.migration.node_sets[key[1]]
+            self._allowed[key] = fits & ~self.migration.closed
+        return self._allowed[key]
+
+    def best(self, k: int, barred_node: int = -1, barred: int = 0) -> tuple[int, int, float]:
+        """`landing` of task `k`, which is nowhere at the moment."""
+        tasks = self.tasks
+        n, mask, watts = landing(
+            self.nodes, self.free_cpu, self.free_memory, self.gpu_free, self.room,
+            self.allowed(k), int(tasks.cpu_milli[k]), int(tasks.memory_mib[k]),
+            int(tasks.num_gpu[k]), int(tasks.gpu_milli[k]), barred_node, barred,
+        )  # fmt: skip
+        return int(n), int(mask), float(watts)
+
+    # -- what may be worth leaving --------------------------------------------------------
+
+    def units(self, n: int) -> Iterator[Unit]:
+        """What could leave node `n` together: all of a GPU, a CPU package's worth, all."""
+        movable = self.migration.movable
+        here = sorted(self.on[n])
+        seen: set[tuple[int, ...]] = set()
+        for g in range(int(self.nodes[n]["gpus"])):
+            members = [k for k in here if self.mask[k] >> g & 1]
+            if members and all(movable[k] for k in members):
+                barred = 0
+                for k in members:
+                    barred |= int(self.mask[k])
+                yield from self._unit(n, members, barred, seen)
+        free = [k for k in here if movable[k] and self.tasks.cpu_milli[k]]
+        yield from self._package(n, [k for k in free if not self.tasks.num_gpu[k]], seen)
+        yield from self._package(n, free, seen)
+        if here and all(movable[k] for k in here):
+            yield from self._unit(n, here, -1, seen)
+
+    def _unit(
+        self, n: int, members: list[int], barred: int, seen: set[tuple[int, ...]]
+    ) -> Iterator[Unit]:
+        tasks = self.tasks
+        order = sorted(members, key=lambda k: (-tasks.demand_milli[k], -tasks.cpu_milli[k], k))
+        if tuple(order) not in seen:
+            seen.add(tuple(order))
+            yield Unit(n, tuple(order), barred)
+
+    def _package(self, n: int, candidates: list[int], seen: set[tuple[int, ...]]) -> Iterator[Unit]:
+        """The fewest of the candidates that leave one CPU package of the node idle."""
+        candidates = sorted(candidates, key=lambda k: -self.tasks.cpu_milli[k])
+        free, now = int(self.free_cpu[n]), self.cpu_power(n, int(self.free_cpu[n]))
+        for i, k in enumerate(candidates):
+            free += int(self.tasks.cpu_milli[k])
+            if self.cpu_power(n, free) < now - NOTHING:
+                yield from self._unit(n, candidates[: i + 1], -1, seen)
+                return
+
+    def evaluate(self, unit: Unit, cutoff: float = NOTHING) -> tuple[float, list[Move]] | None:
+        """What the unit's leaving saves (W), and its moves; None where not more than `cutoff`.
+
+        The state is as before.
+        """
+        before = self.power(unit.node)
+        was = [(k, *self.take(k)) for k in unit.tasks]
+        saved = before - self.power(unit.node)
+        moves: list[Move] = []
+        for k, n, _mask in was:
+            to, mask, watts = self.best(k, n, unit.barred) if saved > cutoff else (-1, 0, 0.0)
+            if to < 0:
+                break
+            saved -= watts
+            self.put(k, to, mask)
+            moves.append(Move(k, n, to, mask))
+        for move in moves:
+            self.take(move.task)
+        for k, n, mask in was:
+            self.put(k, n, mask)
+        return (saved, moves) if len(moves) == len(was) and saved > cutoff else None

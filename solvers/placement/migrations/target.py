@@ -1,0 +1,290 @@
+"""A far better placement, laid over the one that is there so that few tasks move, and its order.
+
+What the offline method finds says which contents nodes of a type have, not which node has which:
+an assignment puts the contents where most of them are already. The way there is a list of
+moves each of which fits; where tasks block one another, one of them waits on a third node.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict, deque
+from dataclasses import replace
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.models.placement import PlacementProblem, PlacementSolution
+from optgap.models.placement.cluster import Cluster
+from optgap.models.placement.migrations import MigrationProblem, Move
+from optgap.solvers.placement.migrations.state import State
+
+Slot = tuple[int, int, int]
+"""A place that waits for a task: its class, node and GPUs (bits)."""
+
+
+def free_part(migration: MigrationProblem) -> tuple[PlacementProblem | None, list[int], list[int]]:
+    """The nodes on which every task may be exchanged for any like it, with their tasks.
+
+    Returns the problem of these (None where there are none), their nodes and their tasks.
+    """
+    cluster = migration.problem.cluster
+    held = set(np.flatnonzero(migration.closed).tolist())
+    held |= set(migration.current.node[~migration.movable].tolist())
+    free = np.array([n not in held for n in range(len(cluster))])
+    narrow = [not bool(nodes_in[free].all()) for nodes_in in migration.node_sets]
+    confined = [g >= 0 and narrow[g] for g in migration.node_set_of.tolist()]
+    held |= set(migration.current.node[confined].tolist())
+    nodes = [n for n in range(len(cluster)) if n not in held]
+    inside = np.isin(migration.current.node, nodes)
+    tasks = np.flatnonzero(inside).tolist()
+    if not tasks:
+        return None, nodes, tasks
+    if not held:
+        return migration.problem, nodes, tasks
+    part = Cluster.of(
+        [cluster.names[n] for n in nodes],
+        cluster.cpu_milli[nodes],
+        cluster.memory_mib[nodes],
+        cluster.gpus[nodes],
+        [cluster.models[n] for n in nodes],
+    )
+    problem = replace(
+        migration.problem,
+        cluster=part,
+        tasks=migration.problem.tasks.take(tasks),
+        ranks=np.arange(len(nodes)),
+    )
+    return problem, nodes, tasks
+
+
+def laid_over(
+    problem: PlacementProblem, current: PlacementSolution, found: PlacementSolution
+) -> PlacementSolution:
+    """`found` with nodes, GPUs and tasks that nothing tells apart exchanged to resemble `current`.
+
+    Costs exactly what `found` costs, and moves fewer tasks.
+    """
+    node = np.full(len(current), -1, dtype=np.int64)
+    mask = np.zeros(len(current), dtype=np.int64)
+    class_of = problem.tasks.class_of
+    held, wanted = _by_node(current), _by_node(found)
+    slots: list[Slot] = []
+    for n, like in _matched(problem, current, found):
+        slots += _keep(problem, n, held[n], current, wanted[like], found, node, mask)
+    pool: dict[int, list[int]] = defaultdict(list)
+    for k in np.flatnonzero(node < 0).tolist():
+        pool[int(class_of[k])].append(k)
+    for c, n, gpus in slots:
+        k = pool[c].pop()
+        node[k], mask[k] = n, gpus
+    return PlacementSolution.of_arrays(node, mask)
+
+
+def _by_node(solution: PlacementSolution) -> dict[int, list[int]]:
+    members: dict[int, list[int]] = defaultdict(list)
+    for k, n in enumerate(solution.node.tolist()):
+        members[n].append(k)
+    return members
+
+
+def _matched(
+    problem: PlacementProblem, current: PlacementSolution, found: PlacementSolution
+) -> list[tuple[int, int]]:
+    """Pairs of nodes of one type: the first is to carry what `found` has on the second."""
+    from scipy.optimize import linear_sum_assignment
+
+    cluster, classes = problem.cluster, len(problem.tasks.classes)
+    counts = []
+    for solution in (current, found):
+        table = np.zeros((len(cluster), classes), dtype=np.int16)
+        np.add.at(table, (solution.node, problem.tasks.class_of), 1)
+        counts.append(table)
+    pairs: list[tuple[int, int]] = []
+    for t in range(len(cluster.types)):
+        nodes = np.flatnonzero(cluster.type_of == t)
+        overlap = np.zeros((len(nodes), len(nodes)))
+        for c in range(classes):
+            have, want = counts[0][nodes, c], counts[1][nodes, c]
+            if have.any() and want.any():
+                overlap += np.minimum.outer(have, want)
+        rows, columns = linear_sum_assignment(-overlap)
+        pairs += zip(nodes[rows].tolist(), nodes[columns].tolist(), strict=True)
+    return pairs
+
+
+def _keep(
+    problem: PlacementProblem,
+    n: int,
+    here: list[int],
+    current: PlacementSolution,
+    wanted: list[int],
+    found: PlacementSolution,
+    node: np.ndarray,
+    mask: np.ndarray,
+) -> list[Slot]:
+    """Keep what node `n` has of what it is to have; returns the places still to be filled."""
+    tasks = problem.tasks
+    class_of, num_gpu = tasks.class_of.tolist(), tasks.num_gpu.tolist()
+    gpus = int(problem.cluster.gpus[n])
+    place: dict[int, int] = {}  # GPU in `found` -> GPU of this node
+    waiting: dict[int, list[int]] = defaultdict(list)
+    for k in here:
+        waiting[class_of[k]].append(k)
+    slots: list[Slot] = []
+    shared: list[int] = []
+    for w in sorted(wanted, key=lambda w: -num_gpu[w]):
+        same = waiting[class_of[w]]
+        if num_gpu[w] == 1:
+            shared.append(w)
+        elif same:
+            k = same.pop()
+            node[k], mask[k] = n, current.gpu_mask[k]
+            place.update(zip(found.gpus(w), current.gpus(k), strict=True))
+        elif num_gpu[w] == 0:
+            slots.append((class_of[w], n, 0))
+        else:
+            slots.append((class_of[w], n, -w - 1))  # its GPUs are chosen below
+    place.update(_gpu_pairs(here, current, shared, found, class_of, num_gpu, place, gpus))
+    rest = iter(sorted(set(range(gpus)) - set(place.values())))
+    for g in range(gpus):
+        if g not in place:
+            place[g] = next(rest)
+    slots = [(c, m, _bits(place, found.gpus(-w - 1)) if w < 0 else w) for c, m, w in slots]
+    for w in shared:
+        bits = _bits(place, found.gpus(w))
+        same = waiting[class_of[w]]
+        stay = next((k for k in same if int(current.gpu_mask[k]) == bits), None)
+        if stay is None:
+            slots.append((class_of[w], n, bits))
+        else:
+            same.remove(stay)
+            node[stay], mask[stay] = n, bits
+    return slots
+
+
+def _gpu_pairs(
+    here: list[int],
+    current: PlacementSolution,
+    shared: list[int],
+    found: PlacementSolution,
+    class_of: list[int],
+    num_gpu: list[int],
+    place: dict[int, int],
+    gpus: int,
+) -> dict[int, int]:
+    """Which GPU of the node takes what `found` has on which of its, to keep the most."""
+    from scipy.optimize import linear_sum_assignment
+
+    have: dict[int, Counter[int]] = defaultdict(Counter)
+    want: dict[int, Counter[int]] = defaultdict(Counter)
+    for k in here:
+        if num_gpu[k] == 1:
+            have[current.gpus(k)[0]][class_of[k]] += 1
+    for w in shared:
+        want[found.gpus(w)[0]][class_of[w]] += 1
+    taken = set(place.values())
+    rows, columns = sorted(want), [g for g in range(gpus) if g not in taken]
+    overlap = np.array([[(want[r] & have[c]).total() for c in columns] for r in rows])
+    if not overlap.size:
+        return {}
+    chosen = zip(*linear_sum_assignment(-overlap), strict=True)
+    return {rows[i]: columns[j] for i, j in chosen}
+
+
+def _bits(place: dict[int, int], gpus: tuple[int, ...]) -> int:
+    return sum(1 << place[g] for g in gpus)
+
+
+def in_order(
+    migration: MigrationProblem, target: PlacementSolution, limits: Limits
+) -> list[Move] | None:
+    """Moves from the current placement to `target`, each of which fits; None where none is found.
+
+    A task that must make way first and has no place yet waits on another node, once.
+    """
+    return _Journey(migration, target).run(limits)
+
+
+class _Journey:
+    """Tasks on their way to where they belong.
+
+    Parameters
+    ----------
+    target: where every task belongs.
+    """
+
+    def __init__(self, migration: MigrationProblem, target: PlacementSolution) -> None:
+        self.state = State(migration)
+        self.target = target
+        self.moves: list[Move] = []
+        moved = migration.moved(target).tolist()
+        self.waiting: dict[int, dict[int, None]] = defaultdict(dict)
+        for k in moved:
+            self.waiting[int(target.node[k])][k] = None
+        self.left = len(moved)
+        self.changed = deque(self.waiting)
+        tasks = self.state.tasks
+        self.may_hop = sorted(
+            moved, key=lambda k: (tasks.demand_milli[k], tasks.cpu_milli[k], k), reverse=True
+        )
+
+    def run(self, limits: Limits) -> list[Move] | None:
+        """All moves; None when tasks block one another, or a limit is reached."""
+        while self.left:
+            if limits.stop:
+                return None
+            while self.changed:
+                self._arrivals(self.changed.popleft())
+            if self.left and not self._make_way():
+                return None
+        return self.moves
+
+    def _arrivals(self, n: int) -> None:
+        """Move what belongs on node `n` and fits there now."""
+        for k in list(self.waiting[n]):
+            if self._carry_out(k, n):
+                del self.waiting[n][k]
+                self.left -= 1
+
+    def _carry_out(self, k: int, n: int) -> bool:
+        state, tasks = self.state, self.state.tasks
+        was, was_mask = state.take(k)
+        fits = (
+            state.free_cpu[n] >= tasks.cpu_milli[k]
+            and state.free_memory[n] >= tasks.memory_mib[k]
+            and state.room[n] >= 1
+            and all(state.gpu_free[n, g] >= tasks.gpu_milli[k] for g in self.target.gpus(k))
+        )
+        if not fits:
+            state.put(k, was, was_mask)
+            return False
+        self._go(k, was, n, int(self.target.gpu_mask[k]))
+        return True
+
+    def _go(self, k: int, was: int, n: int, mask: int) -> None:
+        """Task `k`, taken from node `was`, starts on node `n`."""
+        self.state.put(k, n, mask)
+        self.moves.append(Move(k, was, n, mask))
+        if self.waiting.get(was):
+            self.changed.append(was)
+
+    def _make_way(self) -> bool:
+        """Send one of the tasks that still have to move to a third node, the smallest that can."""
+        state, aside = self.state, []
+        while self.may_hop:
+            k = self.may_hop.pop()
+            if k not in self.waiting[int(self.target.node[k])]:
+                continue
+            if not self.waiting.get(int(state.node[k])):
+                aside.append(k)  # nobody waits for its place
+                continue
+            n, mask = state.take(k)
+            to, to_mask, _watts = state.best(k, n, -1)
+            if to >= 0:
+                self.may_hop += reversed(aside)
+                self._go(k, n, to, to_mask)
+                return True
+            state.put(k, n, mask)
+            aside.append(k)
+        self.may_hop = aside[::-1]
+        return False

@@ -1,0 +1,11 @@
+"""How far a real cluster's scheduler is from optimal, from what the cluster itself prints.
+
+>>> import optgap
+>>> audit = optgap.audit("kubernetes", "cluster.json", moves=14)  # doctest: +SKIP
+>>> audit.moves(14).to_frame()  # doctest: +SKIP
+"""
+
+from optgap.auditing.entry import audit
+from optgap.auditing.result import Audit, Covered, MoveList
+
+__all__ = ["Audit", "Covered", "MoveList", "audit"]

@@ -1,0 +1,116 @@
+"""The one function behind ``optgap audit``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from optgap.api import require_seed, require_time_limit
+from optgap.auditing.result import Audit
+from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.limits import Limits
+from optgap.models.reading import Path
+from optgap.registry import FAMILIES
+
+KINDS = ("kubernetes", "slurm", "swf")
+OPTIONS: dict[str, dict[str, type]] = {
+    "slurm": {"pool": str, "wait": str, "nodes": int, "gpus_per_node": int},
+    "swf": {"nodes": int, "gpus_per_node": int},
+}
+"""What ``--set`` knows, by kind."""
+
+
+def audit(
+    kind: str,
+    source: Any,
+    log: Any = None,
+    *,
+    moves: int | None = None,
+    devices: Path | None = None,
+    policies: str = "all",
+    methods: str = "auto",
+    time_limit: float | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    columns: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Audit:
+    """How far a real cluster's scheduler is from optimal.
+
+    Parameters
+    ----------
+    kind: ``kubernetes``, ``slurm`` or ``swf``; or a family, for a logged solution of a problem.
+    source: what the cluster printed: a path, or ``-`` for standard input; a family's problem.
+    log: the logged solution of that problem: a path (CSV or JSON), or the solution.
+    moves: a number of migrations that the answer must have a plan for, for placements.
+    devices: power by GPU product (``model,idle_w,full_w``), for Kubernetes.
+    policies, methods: beside what happened, for logs; as for `compare`.
+    time_limit: seconds: for the search of moves, or for each method and policy beside a log.
+    columns: what a log calls our columns (``{"begin": "start_s:min"}``), or sacct's for Slurm.
+    options: for Slurm ``pool``, ``wait`` (``eligible`` or ``submit``), ``nodes`` and
+        ``gpus_per_node``; for SWF the last two.
+
+    Raises
+    ------
+    InputError: for a file that is not what the cluster prints, or an unknown option.
+    """
+    require_time_limit(time_limit)
+    require_seed(seed)
+    if kind not in (*KINDS, *FAMILIES):
+        raise InputError("audit", "", kind, one_of((*KINDS, *FAMILIES)))
+    if (log is None) == (kind in FAMILIES):
+        expected = "a log beside the problem" if kind in FAMILIES else "one file"
+        raise InputError("audit", kind, NoQuote("no log" if log is None else "two"), expected)
+    given = _options(kind, options)
+    if columns and kind == "slurm":
+        given["columns"] = dict(columns)
+    elif columns and kind not in FAMILIES:
+        raise InputError("--column", "", NoQuote(f"it for {kind}"), "a table with a header")
+    beside: dict[str, Any] = {
+        "policies": policies, "methods": methods, "time_limit": time_limit, "seed": seed,
+    }  # fmt: skip
+    if kind == "kubernetes":
+        from optgap.auditing.kubernetes import audit_kubernetes
+
+        return audit_kubernetes(
+            source,
+            moves=moves,
+            devices=devices,
+            limits=limits or Limits(time_limit),
+            seed=seed,
+        )
+    limits = limits or Limits()
+    if kind in ("slurm", "swf"):
+        from optgap.auditing.queues import audit_queue
+
+        return audit_queue(kind, str(source), _log(kind, source, given), limits=limits, **beside)
+    from optgap.auditing.solutions import audit_solution
+
+    return audit_solution(kind, source, log, moves=moves, columns=columns, limits=limits, **beside)
+
+
+def _options(kind: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of this kind, as text or as numbers."""
+    known = OPTIONS.get(kind, {})
+    found: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in known:
+            expected = one_of(known) if known else f"no option: {kind} has none"
+            raise InputError("--set", "", name, expected)
+        if known[name] is int and isinstance(value, str):
+            if not value.isdigit():
+                raise InputError("--set", name, value, "an integer of at least 1")
+            value = int(value)
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def _log(kind: str, source: Path, given: dict[str, Any]) -> Any:
+    if kind == "slurm":
+        from optgap.models.queueing.slurm import read_slurm
+
+        return read_slurm(source, **given)
+    from optgap.models.queueing.swf_log import read_swf_log
+
+    return read_swf_log(source, **given)

@@ -1,0 +1,309 @@
+"""What an audit finds, for people, scripts and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from optgap.contract import Problem
+from optgap.models.placement.migrations import MigrationProblem, Move
+from optgap.models.result import Evaluation, Termination, Violation, relative_gap
+from optgap.render import Row, html_table, number, percent, text_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+    from optgap.comparison import Comparison
+    from optgap.solvers.placement.migrations import CurvePoint, MigrationCurve
+
+SCHEMA = "optgap.audit/1"
+SHOWN = 12
+"""Violations, reasons and warnings that a person is shown of each."""
+Records = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Covered:
+    """How much of the file the audit is about.
+
+    Parameters
+    ----------
+    records: pods, jobs or rows in the file.
+    used: those that are in the problem.
+    reasons: the others, by why they are left out.
+    """
+
+    records: int
+    used: int
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        share = percent(self.used / self.records, 1) if self.records else "none"
+        text = f"{self.used:,} of {self.records:,} ({share})"
+        left = [f"{count:,} {reason}" for reason, count in self.reasons.items() if count]
+        return text + ("; left out: " + ", ".join(left) if left else "")
+
+
+@dataclass(frozen=True)
+class MoveList:
+    """Migrations in an order in which each step fits.
+
+    Parameters
+    ----------
+    migration: the problem that they are of.
+    moves: the steps.
+    names: (N,) what nodes are called in the cluster.
+    power_w: the power before the first and after each step, W.
+    """
+
+    migration: MigrationProblem
+    moves: tuple[Move, ...]
+    names: tuple[str, ...]
+    power_w: tuple[float, ...]
+
+    def __len__(self) -> int:
+        return len(self.moves)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.moves/1``; pods as ``namespace/name``."""
+        document = self.migration.moves_json(self.moves)
+        for entry, move in zip(document["moves"], self.moves, strict=True):
+            entry["from_node"] = self.names[move.from_node]
+            entry["to_node"] = self.names[move.to_node]
+        return document
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row per step: task, from_node, to_node, gpu_index, power_w behind it."""
+        import pandas as pd
+
+        columns = ["task", "from_node", "to_node", "gpu_index"]
+        frame = pd.DataFrame(self.to_json()["moves"], columns=columns)
+        frame["power_w"] = list(self.power_w[1:])
+        return frame
+
+    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
+        """Header, rows and right-aligned columns, as text."""
+        rows: list[Row] = [
+            (
+                str(step),
+                entry["task"],
+                entry["from_node"],
+                entry["to_node"],
+                ", ".join(map(str, entry["gpu_index"])),
+                number(power),
+            )
+            for step, (entry, power) in enumerate(
+                zip(self.to_json()["moves"], self.power_w[1:], strict=True), 1
+            )
+        ]
+        return ("step", "pod", "from", "to", "GPUs", "power (W)"), rows, (0, 5)
+
+    def __str__(self) -> str:
+        return text_table(*self.table()) if self.moves else "no moves"
+
+    def _repr_html_(self) -> str:
+        header, rows, _ = self.table()
+        return html_table(header, rows)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """A cluster or a log against the proven bound.
+
+    Parameters
+    ----------
+    kind: ``kubernetes``, ``slurm``, ``swf`` or the family.
+    source: the file.
+    problem: what was read, as a problem.
+    solution: what really happened, as its solution.
+    now: the referee's numbers for that; None where there is nothing it could judge.
+    violations: constraints that what happened breaks.
+    best_known: objective of the best solution found, `known_by` whom.
+    best_bound: proven, `bound_by` whom.
+    covered: how much of the file this is about.
+    sentence: what it comes to.
+    facts: names and values, for people.
+    tables: further tables, by caption.
+    warnings: what was odd about the file.
+    termination: whether a limit or an interrupt ended the work.
+    migration, curve, node_names: what may move, the saving by number of moves, and nodes' names,
+        for placements.
+    asked: the number of moves that a plan was asked for, if one was.
+    comparison: every policy beside what happened, for logs.
+    """
+
+    kind: str
+    source: str
+    problem: Problem
+    solution: Any
+    now: Evaluation | None
+    violations: tuple[Violation, ...]
+    best_known: float | None
+    known_by: str
+    best_bound: float | None
+    bound_by: str
+    covered: Covered
+    sentence: str
+    facts: tuple[tuple[str, str], ...] = ()
+    tables: Mapping[str, Records] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    termination: Termination = Termination.COMPLETED
+    migration: MigrationProblem | None = field(default=None, repr=False)
+    curve: MigrationCurve | None = field(default=None, repr=False)
+    node_names: tuple[str, ...] = field(default=(), repr=False)
+    comparison: Comparison | None = field(default=None, repr=False)
+    asked: int | None = None
+
+    @property
+    def family(self) -> str:
+        """The problem's family."""
+        return self.problem.family
+
+    @property
+    def gap_to_bound(self) -> float | None:
+        """|now − bound| / |bound|."""
+        return relative_gap(self.now.objective if self.now else None, self.best_bound)
+
+    @property
+    def gap(self) -> float | None:
+        """Between the best known solution and the bound: what is not proven."""
+        return relative_gap(self.best_known, self.best_bound)
+
+    # -- moves ----------------------------------------------------------------------------
+
+    def moves(self, most: int) -> MoveList:
+        """The best list of at most `most` moves that the audit found.
+
+        Raises
+        ------
+        ValueError: when the audit is not one of a placement.
+        """
+        if self.curve is None or self.migration is None:
+            raise ValueError(f"nothing moves in an audit of {self.family}")
+        point = self.curve.at(most)
+        return MoveList(self.migration, point.moves, self.node_names, point.path_w)
+
+    def _curve_rows(self) -> list[dict[str, float | int]]:
+        points: Sequence[CurvePoint] = self.curve.points if self.curve else ()
+        return [
+            {"moves": point.most, "power_w": point.power_w, "bound_w": point.bound_w}
+            for point in points
+        ]
+
+    # -- forms ----------------------------------------------------------------------------
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.audit/1``, with the plan that was asked for as ``optgap.moves/1``."""
+        goal = self.problem.objective.described
+        document: dict[str, Any] = {
+            "schema": SCHEMA,
+            "kind": self.kind,
+            "source": self.source,
+            "family": self.family,
+            "problem": {"name": self.problem.name, "summary": self.problem.summary},
+            "unit": goal.unit,
+            "sense": goal.sense,
+            "sentence": self.sentence,
+            "now": {
+                "objective": self.now.objective if self.now else None,
+                "metrics": dict(self.now.metrics) if self.now else {},
+                "violations": [
+                    {"constraint": v.constraint, "where": v.where, "found": v.found,
+                     "limit": v.limit}
+                    for v in self.violations
+                ],
+            },
+            "best_known": self.best_known,
+            "known_by": self.known_by,
+            "best_bound": self.best_bound,
+            "bound_by": self.bound_by,
+            "gap_to_bound": self.gap_to_bound,
+            "gap": self.gap,
+            "covered": {
+                "records": self.covered.records,
+                "used": self.covered.used,
+                "reasons": dict(self.covered.reasons),
+            },
+            "moves_curve": self._curve_rows(),
+            "facts": [{"name": name, "value": value} for name, value in self.facts],
+            "tables": {caption: [dict(r) for r in rows] for caption, rows in self.tables.items()},
+            "warnings": list(self.warnings),
+            "termination": str(self.termination),
+        }  # fmt: skip
+        if self.asked is not None and self.curve is not None:
+            document["moves"] = self.moves(self.asked).to_json()
+        if self.comparison is not None:
+            document["comparison"] = self.comparison.to_json()
+        return document
+
+    def to_frame(self) -> pd.DataFrame:
+        """The curve of moves of a placement, or every policy's row beside ``logged``."""
+        import pandas as pd
+
+        if self.comparison is not None:
+            return self.comparison.to_frame()
+        columns = ["moves", "power_w", "bound_w"]
+        return pd.DataFrame(self._curve_rows(), columns=columns)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """The saving by number of moves, or every policy's gap beside ``logged``."""
+        from optgap.auditing.picture import plot_audit
+
+        return plot_audit(self, ax)
+
+    def head(self) -> list[str]:
+        """The sentence, and how much of the file it is about."""
+        return [
+            f"{self.problem.name}: {self.problem.summary}",
+            self.sentence,
+            f"about {self.covered}",
+        ]
+
+    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
+        """Header, rows and right-aligned columns of the main table, as text."""
+        if self.comparison is not None:
+            return self.comparison.table()
+        now = self.now.objective if self.now else None
+        rows: list[Row] = []
+        for point in self.curve.points if self.curve else ():
+            saved = (now - point.power_w) / now if now else None
+            most = (now - point.bound_w) / now if now else None
+            gap = relative_gap(point.power_w, point.bound_w)
+            rows.append(
+                (
+                    f"{point.most:,}",
+                    number(point.power_w),
+                    percent(saved),
+                    number(point.bound_w),
+                    percent(most),
+                    percent(gap),
+                )
+            )
+        header = ("moves", "power (W)", "saved", "bound (W)", "at most saved", "not proven")
+        return header, rows, (0, 1, 2, 3, 4, 5)
+
+    def notes(self) -> list[str]:
+        """Violations and warnings, as many as a person reads."""
+        lines = list(self.comparison.notes()) if self.comparison else []
+        lines += [f"violated: {v}" for v in self.violations[:SHOWN]]
+        if len(self.violations) > SHOWN:
+            lines.append(f"… and {len(self.violations) - SHOWN} more violations")
+        lines += [f"note: {warning}" for warning in self.warnings[:SHOWN]]
+        if len(self.warnings) > SHOWN:
+            lines.append(f"… and {len(self.warnings) - SHOWN} more notes")
+        return lines
+
+    def __str__(self) -> str:
+        width = max((len(name) for name, _ in self.facts), default=0)
+        facts = [f"{name.ljust(width)}  {value}" for name, value in self.facts]
+        blocks = ["\n".join(self.head()), "\n".join(facts), text_table(*self.table())]
+        return "\n\n".join(filter(None, [*blocks, "\n".join(self.notes())]))
+
+    def __repr__(self) -> str:
+        return f"<Audit of {self.kind} {self.source}: {self.sentence}>"
+
+    def _repr_html_(self) -> str:
+        header, rows, _ = self.table()
+        return html_table(header, rows, " · ".join([*self.head(), *self.notes()]))

@@ -1,0 +1,143 @@
+"""A logged solution of a family's problem: judged by the referee, listed and not refused."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from optgap.auditing.logged import beside
+from optgap.auditing.result import Audit, Covered
+from optgap.auditing.tables import LoggedRows, read_log, require_some
+from optgap.comparison import Comparison
+from optgap.documents import ProblemLike, as_problem, as_solution
+from optgap.gaps import compare
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.placement.migrations import MigrationProblem
+from optgap.models.placement.solution import PlacementSolution
+from optgap.models.queueing.solution import QueueingSolution
+from optgap.models.result import Violation
+from optgap.render import number, percent
+
+SHARE_S = 20.0
+"""Seconds that each method and policy gets, unless told otherwise."""
+
+
+def audit_solution(
+    kind: str,
+    problem: ProblemLike,
+    log: Any,
+    *,
+    moves: int | None,
+    columns: Mapping[str, str] | None,
+    policies: str,
+    methods: str,
+    time_limit: float | None,
+    limits: Limits,
+    seed: int,
+) -> Audit:
+    """Audit what somebody did with a problem.
+
+    Parameters
+    ----------
+    kind: the problem's family.
+    log: a path, or a solution.
+    columns: what the log calls our columns.
+    moves: for placements, plan so many migrations from there, too.
+
+    Raises
+    ------
+    InputError: for a problem of another family, or a log that is none of it.
+    """
+    subject: Any = as_problem(problem)
+    if subject.family != kind:
+        raise InputError("audit", "problem", subject.family, f"a problem of {kind}")
+    from_file = isinstance(log, (str, os.PathLike))
+    source = str(log) if from_file else "log"
+    if from_file:
+        found = read_log(log, subject, columns)
+    else:
+        found = LoggedRows(as_solution(log, subject), len(subject.subjects), {})
+    require_some(found, source)
+    reasons = dict(found.reasons)
+    count = len(subject.subjects)
+    subject, solution = _served(subject, found.solution)
+    left = count - len(subject.subjects)
+    if left:
+        reasons["not in the log, or not placed"] = left - reasons.pop("not placed", 0) or left
+    share = time_limit or SHARE_S
+    comparison = compare(subject, policies, methods, time_limit=share, limits=limits, seed=seed)
+    comparison, now, violations = beside(subject, solution, comparison)
+    extra: dict[str, Any] = {}
+    if moves is not None and subject.family == "placement" and not violations:
+        extra = _moves(subject, solution, moves, limits, seed)
+    return Audit(
+        kind,
+        source,
+        subject,
+        solution,
+        now,
+        violations,
+        comparison.best_known,
+        comparison.known_by or "",
+        comparison.best_bound,
+        comparison.bound_by or "",
+        Covered(max(found.records, count), len(subject.subjects), reasons),
+        _sentence(comparison, now.objective, violations),
+        tuple((name, number(value)) for name, value in now.metrics.items()),
+        termination=comparison.termination,
+        comparison=comparison,
+        **extra,
+    )
+
+
+def _served(problem: Any, solution: Any) -> tuple[Any, Any]:
+    """Problem and solution less what the solution does not serve, where that can be taken out."""
+    if problem.serves_all(solution):
+        return problem, solution
+    if isinstance(solution, PlacementSolution) and (solution.node >= 0).any():
+        kept = solution.node >= 0
+        part = PlacementSolution.of_arrays(solution.node[kept], solution.gpu_mask[kept])
+        return problem.restrict(solution), part
+    if isinstance(solution, QueueingSolution) and solution.started.size:
+        started = solution.started
+        sizes = np.diff(solution.held_at)
+        job = np.repeat(np.arange(len(sizes)), sizes)
+        inside = np.isin(job, started)
+        held_at = np.concatenate([[0], np.cumsum(sizes[started])])
+        return problem.restrict(solution), QueueingSolution(
+            solution.start_s[started], solution.end_s[started], held_at,
+            solution.held_node[inside], solution.held_gpus[inside],
+        )  # fmt: skip
+    return problem, solution
+
+
+def _moves(
+    problem: Any, solution: PlacementSolution, moves: int, limits: Limits, seed: int
+) -> dict[str, Any]:
+    from optgap.solvers.placement.migrations import curve
+
+    migration = MigrationProblem.of(problem, solution)
+    found = curve(migration, limits=limits, seed=seed, wanted=(moves,))
+    return {
+        "migration": migration, "curve": found, "node_names": problem.cluster.names,
+        "asked": moves,
+    }  # fmt: skip
+
+
+def _sentence(comparison: Comparison, now: float, violations: tuple[Violation, ...]) -> str:
+    """How far what happened is from the bound."""
+    unit, bound = comparison.unit, comparison.best_bound
+    text = f"what happened comes to {number(now)} {unit}"
+    if violations:
+        text += f" and breaks {len(violations)} constraints"
+    gap = comparison.row("logged").gap_to_bound
+    if gap is not None and bound is not None:
+        word = "above" if comparison.sense == "min" else "below"
+        text += f", {percent(gap, 1)} {word} the proven bound of {number(bound)} {unit}"
+        if comparison.known_by and comparison.known_by != "logged":
+            text += f"; {comparison.known_by} reaches {number(comparison.best_known)} {unit}"
+    return text

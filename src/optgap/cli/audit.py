@@ -1,0 +1,150 @@
+"""``optgap audit``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from optgap.cli import completing
+from optgap.cli import options as opt
+
+if TYPE_CHECKING:
+    from optgap.auditing import Audit
+    from optgap.cli.work import Output
+
+FIRST_MOVES = 40
+"""Moves that are shown without -v."""
+
+
+def command(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="kubernetes|slurm|swf|FAMILY",
+            help="what the file is",
+            autocompletion=completing.families,
+        ),
+    ],
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="what the cluster printed (- is standard input), or a problem"
+        ),
+    ],
+    log: Annotated[
+        str | None,
+        typer.Argument(metavar="[LOG]", help="what was done with the problem: CSV or JSON"),
+    ] = None,
+    moves: Annotated[
+        int | None,
+        typer.Option("--moves", metavar="K", min=0, help="a plan with at most so many migrations"),
+    ] = None,
+    moves_json: Annotated[
+        str | None,
+        typer.Option("--moves-json", metavar="FILE", help="that plan alone, as JSON"),
+    ] = None,
+    devices: Annotated[
+        str | None,
+        typer.Option(
+            "--devices", metavar="FILE", help="power of GPU products: model,idle_w,full_w"
+        ),
+    ] = None,
+    policies: Annotated[
+        str,
+        typer.Option(
+            "--policies",
+            metavar="P,…",
+            help="beside what happened, for logs",
+            autocompletion=completing.policies("all"),
+        ),
+    ] = "all",
+    methods: opt.Methods = "auto",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="KEY=VALUE",
+            help="Slurm: pool, wait=eligible|submit, nodes, gpus_per_node; SWF: the last two",
+        ),
+    ] = None,
+    columns: opt.Columns = None,
+    problem_json: Annotated[
+        str | None,
+        typer.Option("--problem", metavar="FILE", help="write the problem that was read"),
+    ] = None,
+    report: Annotated[
+        str | None, typer.Option("--report", metavar="HTML", help="a page about it")
+    ] = None,
+    plot: opt.PlotFile = None,
+    json: opt.JsonFile = None,
+    seed: opt.Seed = 0,
+    time_limit: opt.TimeLimit = None,
+    quiet: opt.Quiet = False,
+    verbose: opt.Verbose = False,
+) -> int:
+    from optgap.auditing import audit
+    from optgap.cli.work import Output, exit_code, interruptible
+    from optgap.parameters import assignments
+    from optgap.plotting import require_ending
+
+    opt.require_writable(json, plot, report, moves_json, problem_json)
+    require_ending(plot)
+    given: dict[str, Any] = assignments(settings or [], "--set")
+    answer = interruptible(
+        lambda limits: audit(
+            kind,
+            source,
+            log,
+            moves=moves,
+            devices=devices,
+            policies=policies,
+            methods=methods,
+            time_limit=time_limit,
+            seed=seed,
+            limits=limits,
+            columns=assignments(columns or [], "--column"),
+            **given,
+        ),
+        time_limit if kind == "kubernetes" else None,
+        quiet,
+    )
+    out = Output(json, quiet)
+    if out.json is not None:
+        out.document(answer)
+    if moves_json is not None:
+        Output(moves_json, True).document(answer.moves(moves or 0).to_json())
+    if problem_json is not None:
+        Output(problem_json, True).document(answer.problem)
+    if plot is not None:
+        from optgap.auditing.picture import audit_figure
+        from optgap.plotting import save_figure
+
+        save_figure(plot, audit_figure(answer))
+    if report is not None:
+        from optgap.reporting import report as write
+
+        write([answer], report, title=f"audit of {answer.source}")
+    _tell(answer, out, moves, verbose)
+    return exit_code([answer.termination])
+
+
+def _tell(answer: Audit, out: Output, moves: int | None, verbose: bool) -> None:
+    for line in answer.head():
+        out.line(line)
+    out.line()
+    if answer.facts:
+        out.pairs(answer.facts)
+        out.line()
+    out.table(*answer.table())
+    if moves is not None and answer.curve is not None:
+        plan = answer.moves(moves)
+        header, rows, right = plan.table()
+        out.line(f"\nthe best plan found with at most {moves:,} moves: {len(plan):,} moves")
+        if rows:
+            shown = rows if verbose else rows[:FIRST_MOVES]
+            out.table(header, shown, right)
+            if len(shown) < len(rows):
+                out.line("… (-v shows all, --moves-json FILE writes them)")
+    for k, note in enumerate(answer.notes()):
+        out.line(note if k else "\n" + note)

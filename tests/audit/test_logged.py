@@ -1,0 +1,159 @@
+"""A log of any family is judged: violations are listed, rows that do not belong are counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Cli, two_nodes_problem
+
+import optgap
+from optgap.auditing.tables import read_log
+from optgap.models.errors import InputError
+
+DATA = Path(__file__).parent / "data"
+CASES = {
+    "placement": ("small", {"size": 12}, "firstfit", "--placements"),
+    "consolidation": (None, {"size": 6}, "first", "--placements"),
+    "coscheduling": (None, {}, "marble", "--schedule"),
+    "elastic": (None, {"size": 6}, "fifo", "--timeline"),
+    "queueing": (None, {"size": 20}, "fifo", "--schedule"),
+}
+
+
+@pytest.mark.parametrize("family", CASES)
+def test_the_table_that_run_writes_is_read_back_as_the_same_solution(
+    family: str, tmp_path: Path, cli: Cli
+) -> None:
+    preset, parameters, policy, option = CASES[family]
+    problem = optgap.generate(family, preset, seed=3, **parameters)
+    optgap.save(problem, tmp_path / "problem.json")
+    table, result = tmp_path / "log.csv", tmp_path / "result.json"
+    answer = cli(
+        "run", str(tmp_path / "problem.json"), "--policy", policy, option, str(table),
+        "--json", str(result),
+    )  # fmt: skip
+    assert answer.code == 0, answer.err
+    found = read_log(table, problem)
+    assert not found.reasons
+    ours = problem.evaluate(found.solution).objective
+    theirs = json.loads(result.read_text())["objective"]
+    if family != "consolidation":  # the table says no clocks: the highest are taken
+        assert not problem.check(found.solution)
+        assert ours == pytest.approx(theirs, rel=1e-4)
+    else:
+        assert ours >= theirs - 1e-6
+
+
+def test_what_does_not_belong_is_counted_and_violations_are_listed(
+    tmp_path: Path, cli: Cli
+) -> None:
+    optgap.save(two_nodes_problem(), tmp_path / "p.json")
+    log = tmp_path / "log.csv"
+    log.write_text(
+        "task,node,gpu_index\nt0,a,0\nt1,a,0\nt2,a,\nt3,b,\nt3,b,\nstranger,a,0\nt2,c,1\n"
+    )
+    answer = cli("audit", "placement", str(tmp_path / "p.json"), str(log), "--policies", "fgd",
+                 "--json", "-")  # fmt: skip
+    assert answer.code == 0, answer.err
+    document = json.loads(answer.out)
+    (violation,) = document["now"]["violations"]
+    assert (violation["found"], violation["limit"]) == (1500, 1000)
+    reasons = document["covered"]["reasons"]
+    assert reasons["stands twice"] == 1
+    assert reasons["a task that the problem does not have"] == 1
+    assert reasons["on a node that the problem does not have"] == 1
+    rows = {row["method"]: row for row in document["comparison"]["rows"]}
+    assert "breaks 1 constraints" in rows["logged"]["message"]
+    assert document["known_by"] != "logged"
+
+
+def test_tasks_that_the_log_did_not_place_are_taken_out(tmp_path: Path) -> None:
+    problem = two_nodes_problem()
+    log = tmp_path / "log.csv"
+    log.write_text("seq,node,gpu_index\n0,a,0\n1,b,0\n2,,\n3,,\n")
+    audit = optgap.audit("placement", problem, log, policies="fgd", moves=1)
+    assert len(audit.problem.tasks) == 2
+    assert audit.covered.used == 2
+    assert sum(audit.covered.reasons.values()) == 2
+    assert len(audit.moves(1)) == 1  # the half card joins the whole one's node, or the reverse
+    assert audit.moves(0).to_frame().empty
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("task,place\nt0,a\n", "node"),
+        ("task,node,gpu_index\nt0,a,x\n", "0-2"),
+        ("seq,node\n99,a\n", "a log of this problem"),
+    ],
+)
+def test_tables_that_are_no_logs_are_refused(text: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(text)
+    with pytest.raises(InputError, match=expected):
+        optgap.audit("placement", two_nodes_problem(), tmp_path / "log.csv", policies="fgd")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("kubernets", "x.json"), "did you mean 'kubernetes'"),
+        (("placement", "x.json"), "a log beside the problem"),
+        (("slurm", "x", "y"), "one file"),
+        (("slurm", "missing.txt"), "missing.txt"),
+        (("kubernetes", "x.json", "--set", "pool=a"), "has none"),
+        (("slurm", "x", "--set", "nodes=two"), "an integer"),
+    ],
+)
+def test_wrong_words_are_one_line(
+    arguments: tuple[str, ...], expected: str, cli: Cli, tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    answer = cli("audit", *arguments)
+    assert answer.code == 2
+    assert answer.err.count("\n") == 1
+    assert expected in answer.err
+
+
+def test_an_audit_in_python_has_a_table_a_picture_and_moves() -> None:
+    audit = optgap.audit("kubernetes", DATA / "kubernetes.json.gz")
+    assert "<table>" in audit._repr_html_()
+    assert len(repr(audit)) < 3000
+    frame = audit.to_frame()
+    assert list(frame.columns) == ["moves", "power_w", "bound_w"]
+    assert (np.diff(frame["power_w"]) <= 0).all()
+    assert audit.plot().get_xlabel() == "migrations, at most"
+    assert list(audit.moves(5).to_frame().columns)[:3] == ["task", "from_node", "to_node"]
+    assert audit.gap == pytest.approx(0, abs=1e-9)
+
+
+def test_columns_may_have_other_names_and_units(tmp_path: Path, cli: Cli) -> None:
+    problem = optgap.generate("queueing", size=6, seed=1)
+    result = optgap.run(problem, "fifo")
+    optgap.save(problem, tmp_path / "p.json")
+    begin = [f"{name},{start / 60!r}" for name, start in zip(
+        problem.jobs.names, result.solution.start_s.tolist(), strict=True)]  # fmt: skip
+    (tmp_path / "log.csv").write_text("id,begin\n" + "\n".join(begin) + "\n")
+    answer = cli(
+        "audit", "queueing", str(tmp_path / "p.json"), str(tmp_path / "log.csv"), "--policies",
+        "fifo", "--column", "id=job", "--column", "begin=start_s:min", "--json", "-",
+    )  # fmt: skip
+    assert answer.code == 0, answer.err
+    now = json.loads(answer.out)["now"]
+    assert now["objective"] == pytest.approx(result.objective)
+    assert not now["violations"]
+
+
+def test_sacct_columns_may_have_other_names(tmp_path: Path) -> None:
+    (tmp_path / "jobs.txt").write_text(
+        "JobID|Queued|Start|End|AllocTRES\n"
+        "5|2026-11-24T09:00:00|2026-11-24T10:00:00|2026-11-24T10:05:00|gres/gpu=1\n"
+    )
+    audit = optgap.audit(
+        "slurm", tmp_path / "jobs.txt", columns={"Queued": "Submit"}, policies="fifo"
+    )
+    assert audit.now is not None
+    assert audit.now.objective == 3600

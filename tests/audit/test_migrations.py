@@ -1,0 +1,109 @@
+"""Migrations on small clusters, against every placement there is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from enumeration import feasible_solutions
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from strategies import placement_problems
+
+from optgap.models.limits import Limits
+from optgap.models.placement import PlacementSolution
+from optgap.models.placement.migrations import MigrationProblem
+from optgap.solvers.placement.migrations import curve
+from optgap.solvers.placement.migrations.bound import DepartureBound
+from optgap.solvers.placement.migrations.exact import MigrationModel
+
+
+@st.composite
+def migrations(draw: st.DrawFn) -> tuple[MigrationProblem, list[PlacementSolution]]:
+    """A small cluster with a current placement, and every placement of all its tasks."""
+    problem = draw(placement_problems(goals=("power",), max_nodes=3, max_tasks=4))
+    problem = replace(problem, power=replace(problem.power, cpu_rule="packages"))
+    every = [s for s in feasible_solutions(problem) if problem.serves_all(s)]
+    assume(0 < len(every) <= 400)
+    current = draw(st.sampled_from(every))
+    tasks, nodes = len(problem.tasks), len(problem.cluster)
+    counts = np.bincount(current.node, minlength=nodes)
+    sets = [np.array(draw(st.lists(st.booleans(), min_size=nodes, max_size=nodes)))]
+    return MigrationProblem.of(
+        problem,
+        current,
+        draw(st.lists(st.sampled_from([True, True, False]), min_size=tasks, max_size=tasks)),
+        sets,
+        draw(st.lists(st.sampled_from([-1, -1, 0]), min_size=tasks, max_size=tasks)),
+        counts + draw(st.integers(0, 3)),
+        draw(st.lists(st.sampled_from([False, False, True]), min_size=nodes, max_size=nodes)),
+    ), every
+
+
+def least(migration: MigrationProblem, every: list[PlacementSolution], most: int) -> float:
+    """The least power with at most so many tasks moved, by looking at all placements."""
+    return min(
+        migration.problem.evaluate(s).objective for s in every if not migration.check(s, most)
+    )
+
+
+@settings(max_examples=25)
+@given(migrations())
+def test_exact_is_what_enumeration_finds_and_the_bound_of_departures_is_below(
+    drawn: tuple[MigrationProblem, list[PlacementSolution]],
+) -> None:
+    migration, every = drawn
+    model, departures = MigrationModel(migration), DepartureBound(migration)
+    for most in range(len(migration.problem.tasks) + 1):
+        best = least(migration, every, most)
+        assert departures.at(most) <= best + 1e-6
+        found = model.solve(most, Limits(None), 0)
+        assert found.solution is not None
+        assert found.bound is not None
+        assert not migration.check(found.solution, most)
+        assert migration.problem.evaluate(found.solution).objective == pytest.approx(best)
+        assert found.bound == pytest.approx(best)
+
+
+def by_steps(migration: MigrationProblem, every: list[PlacementSolution]) -> list[float]:
+    """The least power after at most 0, 1, 2, … single moves, until more help nothing."""
+    found = [s for s in every if not migration.check(s)]
+    table = np.array([np.concatenate([s.node, s.gpu_mask]) for s in found])
+    tasks = len(migration.problem.tasks)
+    start = next(k for k, s in enumerate(found) if s == migration.current)
+    known, edge = {start}, {start}
+    least_w: list[float] = []
+    while edge:
+        least_w.append(min(migration.problem.evaluate(found[k]).objective for k in known))
+        beside: set[int] = set()
+        for k in edge:
+            differs = (table != table[k]).reshape(len(table), 2, tasks).any(axis=1).sum(axis=1)
+            beside |= set(np.flatnonzero(differs == 1).tolist())
+        edge = beside - known
+        known |= edge
+    return least_w
+
+
+@settings(max_examples=15)
+@given(migrations())
+def test_the_curve_falls_to_what_any_number_of_moves_reaches_and_each_step_fits(
+    drawn: tuple[MigrationProblem, list[PlacementSolution]],
+) -> None:
+    migration, every = drawn
+    found = curve(migration, limits=Limits(None))
+    powers = [point.power_w for point in found.points]
+    assert powers == sorted(powers, reverse=True)
+    steps = by_steps(migration, every)
+    for point in found.points[:-1]:
+        end, broken = migration.follow(point.moves)
+        assert not broken
+        assert not migration.check(end)
+        assert len(point.moves) <= point.most
+        reach = steps[min(point.most, len(steps) - 1)]
+        assert point.bound_w - 1e-6 <= least(migration, every, point.most) <= reach + 1e-6
+        assert reach <= point.power_w + 1e-6
+    unrestricted = least(migration, every, len(every[0]))
+    assert found.points[-1].bound_w == pytest.approx(unrestricted)
+    if steps[-1] <= unrestricted + 1e-6:  # no tasks that block one another
+        assert found.points[-1].power_w == pytest.approx(unrestricted)

@@ -1,0 +1,311 @@
+"""What a real Slurm's accounting printed, trap by trap."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import Cli
+
+from optgap.models.errors import InputError
+from optgap.models.queueing.log import QueueLog
+from optgap.models.queueing.slurm import read_slurm
+from optgap.models.queueing.slurm.fields import gpus, hosts, limit_s
+from optgap.models.queueing.swf_log import read_swf_log
+
+DATA = Path(__file__).parent / "data"
+HEADER = (
+    "JobID|JobIDRaw|User|Partition|State|Submit|Eligible|Start|End|Timelimit|ReqTRES|AllocTRES|"
+    "NodeList"
+)
+DAY = "2026-11-24T"
+
+
+def real(name: str, **options: object) -> QueueLog:
+    return read_slurm(DATA / f"slurm{name}.gz", **options)  # type: ignore[arg-type]
+
+
+def text_of(name: str) -> str:
+    return gzip.decompress((DATA / f"slurm{name}.gz").read_bytes()).decode()
+
+
+def job(log: QueueLog, name: str) -> dict[str, float]:
+    k = log.problem.jobs.index[name]
+    jobs = log.problem.jobs
+    return {
+        "gpus": int(jobs.gpus[k]),
+        "lasted": float(jobs.duration_s[k]),
+        "waited": float(log.logged.start_s[k] - jobs.arrival_s[k]),
+        "since": float(log.logged.start_s[k] - log.submit_s[k]),
+        "limit": float(jobs.estimate_s[k]),
+    }
+
+
+Write = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    def to_file(text: str) -> Path:
+        (tmp_path / "jobs.txt").write_text(text)
+        return tmp_path / "jobs.txt"
+
+    return to_file
+
+
+def row(
+    name: str, start: str = "10:00:00", end: str = "10:01:00", gpu: str = "gres/gpu=1", **more: str
+) -> str:
+    cells = {
+        "id": name, "raw": name, "user": "ada", "partition": "gpu", "state": "COMPLETED",
+        "submit": f"{DAY}09:00:00", "eligible": f"{DAY}09:30:00", "start": DAY + start,
+        "end": DAY + end, "limit": "00:05:00", "asked": gpu, "held": gpu, "nodes": "n1", **more,
+    }  # fmt: skip
+    return "|".join(cells.values())
+
+
+@pytest.mark.parametrize(
+    ("text", "nodes"),
+    [
+        ("gpu[01-04,07]", "gpu01 gpu02 gpu03 gpu04 gpu07"),
+        ("hgx-[1,3]", "hgx-1 hgx-3"),
+        ("a,b[9-11],c", "a b9 b10 b11 c"),
+        ("r[1-2]n[01-02]x", "r1n01x r1n02x r2n01x r2n02x"),
+        ("None assigned", ""),
+    ],
+)
+def test_host_lists_are_unfolded(text: str, nodes: str) -> None:
+    assert sorted(hosts(text)) == sorted(nodes.split())
+
+
+@pytest.mark.parametrize("text", ["gpu[01-04", "gpu]", "gpu[a-b]", "n[1-999999999]"])
+def test_what_is_no_host_list_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"host list|range|more than"):
+        hosts(text)
+
+
+def test_typed_and_total_gpus_are_the_same_gpus() -> None:
+    assert gpus("billing=4,cpu=4,gres/gpu:a100=2,gres/gpu=2,mem=1000M") == (2, "a100")
+    assert gpus("gres/gpu:a100=2,gres/gpu:h100=1,gres/gpu=3") == (3, "a100+h100")
+    assert gpus("gres/gpu:1g.10gb=2,gres/gpu=2") == (2, "1g.10gb")
+    assert gpus("gres/gpu:a100=2") == (2, "a100")
+    assert gpus("cpu=4,mem=8G") == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1-02:04:00", 93_840),
+        ("00:05:00", 300),
+        ("8-00:00:00", 691_200),
+        ("2-12", 216_000),
+        ("05:30", 330),
+        ("11520", 691_200),
+        ("UNLIMITED", math.inf),
+        ("Partition_Limit", math.inf),
+    ],
+)
+def test_time_limits_in_every_form(text: str, seconds: float) -> None:
+    assert limit_s(text) == seconds
+
+
+def test_what_was_allocated_counts_not_what_was_asked_for() -> None:
+    log = real("2205_final_audit_X.psv", pool="h100")
+    assert job(log, "26")["gpus"] == 8  # --exclusive with one GPU asked for
+
+
+def test_waits_count_from_eligible_or_from_submission() -> None:
+    scheduler, users = (real("2205_final_audit_X.psv", wait=w) for w in ("eligible", "submit"))
+    assert job(scheduler, "13_3")["waited"] == 0  # throttled until then
+    assert job(users, "13_3")["waited"] == 22
+    assert job(scheduler, "13_3")["since"] == 22
+
+
+def test_the_last_task_of_an_array_and_rows_of_it_are_jobs_once() -> None:
+    log = real("2205_mixed_audit_X.psv")
+    names = log.problem.jobs.names
+    assert "12_9" in names
+    assert len(set(names)) == len(names)
+    assert log.reasons["still pending"] == 3  # 13_[…] is a placeholder, not a task
+
+
+def test_every_run_of_a_requeued_job_counts_and_double_rows_do_not(write: Write) -> None:
+    last = real("2205_final_audit_X.psv", pool="h100")
+    every = real("2205_final_audit_X_D_duplicates.psv", pool="h100")
+    assert len(every.problem) == len(last.problem) + 1
+    assert {"3", "3#2"} <= set(every.problem.jobs.names)
+    twice = row("5") + "\n" + row("5")
+    found = read_slurm(write(f"{HEADER}\n{twice}\n"))
+    assert (len(found.problem), found.reasons["stands twice"]) == (1, 1)
+
+
+def test_a_heterogeneous_job_is_one_gang_of_its_pool(write: Write) -> None:
+    parts = "\n".join(row(f"36+{k}", raw=str(36 + k), gpu="gres/gpu=2") for k in range(3))
+    found = read_slurm(write(f"{HEADER}\n{parts}\n{row('40')}\n"))
+    assert found.problem.jobs.gpus.tolist() == [6, 1]
+    assert sum(found.reasons.values()) + len(found.problem) == found.records == 4
+
+
+def test_steps_repeat_their_job_and_are_passed_over() -> None:
+    steps, jobs = real("2205_final_audit_steps.psv"), real("2205_final_audit_X.psv")
+    assert steps.problem.jobs.names == jobs.problem.jobs.names
+    assert steps.records == jobs.records
+
+
+def test_jobs_that_never_ran_are_left_out_with_the_reason() -> None:
+    log = real("2205_final_audit_X_states.psv")
+    assert log.reasons["cancelled before it started"] == 7
+    assert log.reasons["refused"] == 2
+    assert log.reasons["past its deadline"] == 1
+    assert log.reasons["asks for no GPU"] == 8
+    assert log.reasons["ran no second"] == 2
+    assert log.records == len(log.problem) + sum(log.reasons.values())
+
+
+def test_failed_cancelled_and_timed_out_jobs_held_their_gpus() -> None:
+    log = real("2205_final_audit_X.psv")
+    timeout = job(log, "7")
+    assert timeout["lasted"] == 87
+    assert timeout["limit"] == 60  # it ran past its limit
+    assert job(log, "12_4")["lasted"] == 4  # failed
+
+
+def test_suspended_time_counts_and_no_limit_is_the_longest() -> None:
+    log = real("2205_final_audit_X.psv", pool="h100")
+    assert job(log, "4")["lasted"] == 25  # 19 s at work
+    longest = max(300.0, float(log.problem.jobs.duration_s.max()))
+    assert job(log, "6")["limit"] == longest
+    assert any("without a time limit" in warning for warning in log.warnings)
+
+
+def test_running_jobs_end_with_the_log() -> None:
+    log = real("2205_mixed_audit_X.psv")
+    assert any("still run" in warning for warning in log.warnings)
+
+
+def test_names_with_bars_and_line_ends_are_read_from_both_ends(write: Write) -> None:
+    header = "JobName|" + HEADER
+    header = HEADER.replace("User", "JobName|User", 1)
+    odd = row("7").replace("|ada", "|a|b\nc|ada", 1)
+    log = read_slurm(write(f"{header}\n{odd}\n{row('8').replace('|ada', '|plain|ada', 1)}\n"))
+    assert log.problem.jobs.names == ("7", "8")
+    both = header.replace("User", "Comment|User", 1)
+    ambiguous = row("7").replace("|ada", "|a|b|c|ada", 1)
+    good = row("8").replace("|ada", "|x|y|ada", 1)
+    log = read_slurm(write(f"{both}\n{ambiguous}\n{good}\n"))
+    assert (log.problem.jobs.names, log.reasons["cannot be read"]) == (("8",), 1)
+    assert any("row 2" in warning for warning in log.warnings)
+
+
+@pytest.mark.parametrize("delimiter", ["|", "^", ";", "\t"])
+def test_trailing_bars_and_other_delimiters(delimiter: str, write: Write) -> None:
+    text = f"{HEADER}|\n{row('5')}|\n".replace("|", delimiter)
+    assert read_slurm(write(text)).problem.jobs.names == ("5",)
+
+
+def test_epoch_times_are_read(write: Write) -> None:
+    text = f"{HEADER}\n" + row(
+        "5", submit="1795491508", eligible="1795491508", start="", end=""
+    ).replace(f"{DAY}|{DAY}", "1795491510|1795491535")
+    log = read_slurm(write(text))
+    assert (float(log.submit_s[0]), float(log.logged.start_s[0])) == (1795491508, 1795491510)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"{HEADER}\n{row('5', submit='24/11/2026 03:38')}\n", "without SLURM_TIME_FORMAT"),
+        (f"{HEADER}\n{row('5', submit='03:38:28')}\n", "without SLURM_TIME_FORMAT"),
+        ("JobID           JobName  Partition\n------------ ---------- ----------\n", "-P keeps"),
+        ("JobID|JobName|State\n5|x|COMPLETED\n", "no column submit"),
+        (HEADER.replace("|ReqTRES|AllocTRES", "") + "\n", "AllocTRES"),
+        (f"{HEADER}\n", "no job that held GPUs"),
+        (f"{HEADER}\n{row('5', gpu='cpu=4')}\n", "1 asks for no GPU"),
+        (f"{HEADER}\n{row('5', nodes='n[1-')}\n", "host list"),
+        ("", "nothing"),
+        ("hello\n", "a header with JobID"),
+        ('{"jobs": [{"job_id": 5}', "valid JSON"),
+        ('{"meta": {}}', "jobs"),
+        ('{"jobs": [{"job_id": 5, "time": "x"}]}', "another shape"),
+    ],
+)
+def test_broken_files_are_one_clear_line(text: str, expected: str, write: Write, cli: Cli) -> None:
+    answer = cli("audit", "slurm", str(write(text)))
+    assert answer.code == 2
+    assert answer.err.count("\n") == 1
+    assert expected in answer.err
+
+
+def test_json_of_both_versions_says_what_the_table_says() -> None:
+    # the JSON of 22.05 has every run of a requeued job, as -D prints
+    for version, rows in (("2205", "_audit_X_D_duplicates.psv"), ("2411", "_audit_X.psv")):
+        table, document = (real(f"{version}_final{kind}") for kind in (rows, ".json"))
+        for name in set(table.problem.jobs.names) & set(document.problem.jobs.names):
+            assert job(table, name) == job(document, name), name
+        missing = set(table.problem.jobs.names) - set(document.problem.jobs.names)
+        assert not missing
+
+
+def test_several_gpu_types_are_pools_and_the_largest_is_audited() -> None:
+    log = real("2205_final_audit_X.psv")
+    assert set(log.pools) == {"a100", "h100", "1g.10gb"}
+    assert "a100" in log.problem.name
+    assert log.problem.gpus_per_node == 4
+    assert real("2205_final_audit_X.psv", nodes=8).problem.gpus == 32
+    with pytest.raises(InputError, match="h100"):
+        real("2205_final_audit_X.psv", pool="v100")
+
+
+def test_the_logged_row_stands_beside_every_policy_and_the_bound(
+    write: Write, cli: Cli, tmp_path: Path
+) -> None:
+    """Two jobs one after the other where both would have fitted: a minute was lost."""
+    rows = [row("5"), row("6", "10:01:00", "10:02:00", user="bo", nodes="n2")]
+    path = write(HEADER + "\n" + "\n".join(rows))
+    out, page, problem = (tmp_path / name for name in ("a.json", "a.html", "p.json"))
+    answer = cli(
+        "audit", "slurm", str(path), "--policies", "fifo", "--json", str(out),
+        "--report", str(page), "--problem", str(problem),
+    )  # fmt: skip
+    assert answer.code == 0, answer.err
+    document = json.loads(out.read_text())
+    rows_of = {entry["method"]: entry for entry in document["comparison"]["rows"]}
+    assert rows_of["logged"]["objective"] == pytest.approx((1800 + 1860) / 2)
+    assert rows_of["fifo"]["objective"] == 0
+    assert document["covered"] == {"records": 2, "used": 2, "reasons": {}}
+    users = {entry["user"]: entry for entry in document["tables"][
+        "Waits by user, the most waiting first"]}  # fmt: skip
+    assert users["bo"]["paid (s)"] == pytest.approx(1860)
+    assert "Waits by user" in page.read_text()
+    assert cli("explain", str(problem), "--policy", "fifo", "--beside", "none").code == 0
+
+
+def test_overlaps_of_a_real_log_are_listed_not_refused(write: Write, cli: Cli) -> None:
+    rows = [row("5", gpu="gres/gpu=4"), row("6", gpu="gres/gpu=4")]
+    answer = cli(
+        "audit", "slurm", str(write(HEADER + "\n" + "\n".join(rows))), "--policies", "fifo",
+        "--set", "nodes=1", "--set", "gpus_per_node=4",
+    )  # fmt: skip
+    assert answer.code == 0, answer.err
+    assert "violated: cluster at" in answer.out
+    assert "logged: breaks 1 constraints" in answer.out
+
+
+def test_swf_holds_its_schedule(tmp_path: Path, cli: Cli) -> None:
+    lines = ["; MaxProcs: 4", *(
+        f"{k} {10 * k} {wait} 100 4 -1 -1 4 200 -1 1 {k % 2} -1 -1 0 -1 -1 -1"
+        for k, wait in ((1, 0), (2, 95), (3, 190))
+    ), "4 40 -1 100 4 -1 -1 4 200 -1 1 0 -1 -1 0 -1 -1 -1"]  # fmt: skip
+    (tmp_path / "log.swf").write_text("\n".join(lines) + "\n")
+    log = read_swf_log(tmp_path / "log.swf")
+    assert log.problem.gpus == 4
+    assert np.allclose(log.logged.start_s - log.problem.jobs.arrival_s, [0, 95, 190])
+    assert log.reasons == {"jobs that say no wait": 1}
+    answer = cli("audit", "swf", str(tmp_path / "log.swf"), "--policies", "fifo")
+    assert answer.code == 0, answer.err
+    assert "logged" in answer.out

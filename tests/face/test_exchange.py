@@ -1,0 +1,264 @@
+"""Formulations out, solutions of other solvers in: every form of file, and what may be wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import Cli
+from strategies_consolidation import micro
+from strategies_coscheduling import three_jobs
+from strategies_elastic import two_jobs
+from strategies_queueing import five_jobs
+from trust.test_exchange import cbc, highs
+
+import optgap
+from optgap.models.consolidation import ConsolidationProblem, GpuKind
+from optgap.models.errors import InputError
+from optgap.models.placement import PlacementProblem
+
+POWER_W = 345.481
+"""Of `micro` with capacity=mean, on two GPUs of one server."""
+
+
+@pytest.fixture
+def problem() -> ConsolidationProblem:
+    return micro(capacity="mean")
+
+
+@pytest.fixture
+def solved(problem: ConsolidationProblem, tmp_path: Path) -> dict[str, float]:
+    """What HiGHS says of each variable."""
+    optgap.export(problem, tmp_path / "model.lp")
+    highs(tmp_path / "model.lp", tmp_path / "model.sol")
+    lines = (tmp_path / "model.sol").read_text().splitlines()
+    first = next(k for k, line in enumerate(lines) if line.startswith("# Columns"))
+    count = int(lines[first].split()[2])
+    cells = (line.split() for line in lines[first + 1 : first + 1 + count])
+    return {name: float(value) for name, value in cells}
+
+
+Values = dict[str, float]
+
+
+def of_highs(values: Values) -> str:
+    listed = "\n".join(f"{name} {value!r}" for name, value in values.items())
+    head = "Model status\nOptimal\n\n# Primal solution values\nFeasible\nObjective 345.481\n"
+    return f"{head}# Columns {len(values)}\n{listed}\n# Rows 0\n\n# Dual solution values\nNone\n"
+
+
+def of_cbc(values: Values) -> str:
+    rows = [f"{k:7d} {n:<20} {v:22.8g} {0:22.8g}" for k, (n, v) in enumerate(values.items()) if v]
+    return "\n".join(["Optimal - objective value 345.48100000", *rows]) + "\n"
+
+
+def of_gurobi(values: Values) -> str:
+    rows = [f"{name} {value!r}" for name, value in values.items()]
+    return "\n".join(["# Solution for model OBJ", "# Objective value = 345.481", *rows]) + "\n"
+
+
+def of_scip(values: Values) -> str:
+    rows = [f"{name:<40} {value:>20.15g} \t(obj:1)" for name, value in values.items() if value]
+    head = ["solution status: optimal solution found", "objective value:           345.481"]
+    return "\n".join([*head, *rows]) + "\n"
+
+
+def of_cplex(values: Values) -> str:
+    rows = (
+        f'  <variable name="{name}" index="{k}" value="{value!r}"/>'
+        for k, (name, value) in enumerate(values.items())
+    )
+    return "\n".join(
+        [
+            '<?xml version = "1.0" encoding="UTF-8" standalone="yes"?>',
+            '<CPLEXSolution version="1.2">',
+            ' <header problemName="model.lp" objectiveValue="345.481"',
+            '  solutionStatusString="integer optimal solution"/>',
+            " <linearConstraints/>",
+            " <variables>",
+            *rows,
+            " </variables>",
+            "</CPLEXSolution>\n",
+        ]
+    )
+
+
+FORMS = {"HiGHS": of_highs, "CBC": of_cbc, "Gurobi": of_gurobi, "SCIP": of_scip, "CPLEX": of_cplex}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_solution_file_of_each_solver_is_read(
+    form: str, problem: ConsolidationProblem, solved: Values, tmp_path: Path
+) -> None:
+    path = tmp_path / "other.sol"
+    path.write_text(FORMS[form](solved))
+    result = optgap.read_solution(problem, path)
+    assert result.objective == pytest.approx(POWER_W, abs=1e-3)
+    assert result.status is optgap.Status.FEASIBLE
+    assert result.bound is None
+    assert result.message.startswith(f"read from a {form} file")
+
+
+def changed(name: str, value: float) -> Callable[[Values], Values]:
+    return lambda values: {**values, name: value}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (changed("x_9_9_9", 1.0), "found 'x_9_9_9', expected a variable of this problem's"),
+        (changed("y_0_0", 0.5), "y_0_0: found 0.5, expected an integer"),
+        (changed("y_0_0", 7.0), "y_0_0: found 7.0, expected 0 to 1"),
+        (changed("y_0_0", float("nan")), "y_0_0: found 'nan', expected a finite number"),
+        (lambda values: dict.fromkeys(values, 0.0), "row gpus_7_0: found 0.0, expected 1"),
+    ],
+)
+def test_what_is_no_solution_of_the_formulation_is_told_in_a_line(
+    form: str,
+    change: Callable[[Values], Values],
+    told: str,
+    problem: ConsolidationProblem,
+    solved: Values,
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "other.sol"
+    path.write_text(FORMS[form](change(solved)))
+    with pytest.raises(InputError) as caught:
+        optgap.read_solution(problem, path)
+    assert told in str(caught.value)
+    assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize("form", ["HiGHS", "Gurobi", "CPLEX"])
+def test_a_missing_value_is_named(
+    form: str, problem: ConsolidationProblem, solved: Values, tmp_path: Path
+) -> None:
+    path = tmp_path / "other.sol"
+    del solved["x_1_0_0"]
+    path.write_text(FORMS[form](solved))
+    with pytest.raises(InputError, match=r"found no value of x_1_0_0, expected all \d+ variables"):
+        optgap.read_solution(problem, path)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_part_of_a_file_is_refused_or_is_all_of_the_solution(
+    form: str, problem: ConsolidationProblem, solved: Values, tmp_path: Path
+) -> None:
+    path, text = tmp_path / "other.sol", FORMS[form](solved)
+    refused = 0
+    for cut in range(0, len(text), 41):
+        path.write_text(text[:cut])
+        try:
+            found = optgap.read_solution(problem, path)
+        except InputError as error:
+            refused += error.source == str(path)
+        else:  # what is cut off is not needed, or zeros
+            assert found.objective == pytest.approx(POWER_W, abs=1e-3)
+    assert refused >= len(text) // 41 // 3
+
+
+def test_a_solution_of_another_problem_is_refused(solved: Values, tmp_path: Path) -> None:
+    path = tmp_path / "other.sol"
+    path.write_text(of_highs(solved))
+    with pytest.raises(InputError, match=r"no value of|expected a variable of this problem"):
+        optgap.read_solution(five_jobs(), path)
+    with pytest.raises(InputError, match="row "):
+        optgap.read_solution(micro(capacity="mean", kind=GpuKind(memory_gb=15.0)), path)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Model status\nInfeasible\n\n# Primal solution values\nNone\n",
+        "Infeasible - objective value 0.00000000\n      0 x_0_0_0    1    0\n",
+        "solution status: infeasible\nno solution available\n",
+        '<CPLEXSolution><header solutionStatusString="integer infeasible"/></CPLEXSolution>',
+    ],
+)
+def test_a_solver_that_found_no_solution_ends_with_code_4(
+    text: str, problem: ConsolidationProblem, tmp_path: Path, cli: Cli
+) -> None:
+    optgap.save(problem, tmp_path / "p.json")
+    (tmp_path / "other.sol").write_text(text)
+    answer = cli("import", str(tmp_path / "p.json"), str(tmp_path / "other.sol"))
+    assert answer.code == 4
+    assert "there is no solution" in answer.err
+    assert len(answer.err.splitlines()) == 1
+
+
+def test_the_commands_write_and_read_what_the_contract_says(
+    problem: ConsolidationProblem, tmp_path: Path, cli: Cli
+) -> None:
+    p, model, solution = (str(tmp_path / name) for name in ("p.json", "m.mps", "m.sol"))
+    optgap.save(problem, p)
+    told = json.loads(cli("export", p, "-o", model, "--set", "big_m=false", "--json", "-").out)
+    assert told["schema"] == "optgap.export/1"
+    assert told["method"] == "printed(big_m=False)"
+    assert (told["format"], told["objective"], told["unit"]) == ("mps", "power", "W")
+    cbc(Path(model), Path(solution))
+    answer = cli("import", p, solution, "--json", "-")
+    result = json.loads(answer.out)
+    assert (answer.code, result["schema"]) == (0, "optgap.result/1")
+    assert result["objective"] == pytest.approx(POWER_W, abs=1e-3)
+    assert cli("export", p, "-o", "-").out.startswith("\\* CATS *\\\nMinimize\npower_6:")
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (micro(goal="energy"), "expected one of power"),
+        (micro(util_scaled=True), "util_scaled"),
+        (three_jobs("edp"), "expected one of energy, makespan"),
+        (optgap.generate("elastic"), "expected at most 32, as all run at once; or an earlier"),
+    ],
+    ids=["energy", "util_scaled", "edp", "elastic"],
+)
+def test_what_a_formulation_has_no_term_for_is_refused_by_name(
+    problem: optgap.Problem, told: str, tmp_path: Path, cli: Cli
+) -> None:
+    p, model = str(tmp_path / "p.json"), tmp_path / "m.lp"
+    optgap.save(problem, p)
+    answer = cli("export", p, "-o", str(model))
+    assert (answer.code, model.exists()) == (2, False)
+    assert told in answer.err
+    assert len(answer.err.splitlines()) == 1
+    assert cli("export", p, "-o", str(tmp_path / "m.txt")).code == 2
+
+
+def test_a_time_limit_leaves_no_half_of_a_file(tmp_path: Path, cli: Cli) -> None:
+    p, model = str(tmp_path / "p.json"), tmp_path / "m.lp"
+    cli("generate", "consolidation", "--size", "40", "-o", p)
+    answer = cli("export", p, "-o", str(model), "--time-limit", "0.001")
+    assert (answer.code, model.exists()) == (3, False)
+    assert "nothing is written" in answer.err
+
+
+def test_one_decision_of_pwr_fgd_is_the_last_step_of_the_greedy_policy(
+    two_nodes: PlacementProblem, tmp_path: Path
+) -> None:
+    greedy = optgap.run(two_nodes, "greedy-exact")
+    document = greedy.solution.to_json(two_nodes)  # type: ignore[union-attr]
+    document["placements"].pop()
+    placed, model, solution = (tmp_path / name for name in ("placed.json", "m.lp", "m.sol"))
+    placed.write_text(json.dumps(document))
+    optgap.export(two_nodes, model, placed=str(placed))
+    highs(model, solution)
+    result = optgap.read_solution(two_nodes, solution, placed=str(placed))
+    assert result.objective == greedy.objective
+    fixed = optgap.formulation(two_nodes, placed=str(placed)).linear
+    assert (fixed.lower == fixed.upper).sum() >= 6
+
+
+@pytest.mark.parametrize("problem", [three_jobs(), five_jobs(), two_jobs()], ids=str)
+def test_times_count_from_the_first_event_and_come_back_by_the_problems_clock(
+    problem: optgap.Problem, tmp_path: Path
+) -> None:
+    later = problem.moved(1.7e9)  # type: ignore[attr-defined]
+    optgap.export(later, tmp_path / "m.lp")
+    highs(tmp_path / "m.lp", tmp_path / "m.sol")
+    found = optgap.read_solution(later, tmp_path / "m.sol")
+    here = optgap.read_solution(problem, tmp_path / "m.sol")
+    assert found.objective == pytest.approx(here.objective, abs=1e-5)

@@ -1,0 +1,151 @@
+"""The time-indexed integer program: a relaxation on any cells, exact on fine ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies_queueing import GOALS, queueing_problems
+
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.queueing import Jobs, QueueingProblem
+from optgap.models.queueing.arrays import FloatArray
+from optgap.models.queueing.presets import mixed, small
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.queueing import METHODS
+from optgap.solvers.queueing.incumbents import list_schedule
+from optgap.solvers.queueing.periods import Period, cells, periods, reachable
+from optgap.solvers.queueing.step_program import Fineness, StepProgram
+from optgap.solvers.queueing.widths import widths
+
+
+def solved(problem: QueueingProblem, method: str, **params: Any) -> Outcome:
+    outcome: Outcome = METHODS[method].load()(problem, limits=Limits(60), seed=0, **params)
+    return outcome
+
+
+@st.composite
+def small_streams(draw: st.DrawFn) -> QueueingProblem:
+    """Ties, gangs, times that are no decimals, jobs that leave, and a clock from 1970."""
+    problem = draw(queueing_problems(max_jobs=5))
+    jobs = problem.jobs
+    patience = draw(st.sampled_from((np.inf, np.inf, 8.0, 3.0)))
+    jobs = replace(jobs, patience_s=np.full(len(jobs), patience))
+    problem = replace(problem, jobs=jobs)
+    return problem.moved(draw(st.sampled_from((0.0, 1.7e9))))
+
+
+@given(problem=small_streams(), size=st.integers(2, 6))
+def test_it_agrees_with_the_search_of_all_orders(problem: QueueingProblem, size: int) -> None:
+    problem = problem.moved(-problem.epoch_s)  # as methods get it
+    truth = solved(problem, "exhaustive")
+    found = solved(problem, "time-indexed", jobs=size)
+    if truth.status is Status.INFEASIBLE:
+        assert found.solution is None
+        return
+    assert truth.claimed is not None
+    assert found.bound is not None
+    slack = 1e-6 * max(1.0, truth.claimed)
+    assert found.bound <= truth.claimed + slack
+    if found.solution is not None:
+        assert problem.check(found.solution) == []
+        assert problem.evaluate(found.solution).objective >= truth.claimed - slack
+    if problem.placement == "count" and size >= len(problem):
+        assert found.bound >= truth.claimed - slack
+    if found.status is Status.OPTIMAL:
+        assert found.claimed == pytest.approx(truth.claimed, rel=1e-6, abs=2e-6)
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_dozen_jobs_are_as_cp_sat_has_them(goal: Any, seed: int) -> None:
+    counted = small(seed=seed, goal=goal, placement="count")
+    truth = solved(counted, "exact")
+    found = solved(counted, "time-indexed")
+    assert truth.status is found.status is Status.OPTIMAL
+    assert found.claimed == pytest.approx(truth.claimed)
+    placed = solved(small(seed=seed, goal=goal), "time-indexed")
+    assert placed.bound == pytest.approx(found.bound, rel=1e-6)
+
+
+@given(
+    problem=queueing_problems(goals=("mean_wait", "makespan"), max_jobs=6),
+    width=st.sampled_from((0.5, 2.0, 7.0, 100.0)),
+    growth=st.sampled_from((0.0, 0.5, 3.0)),
+    size=st.integers(1, 6),
+)
+def test_every_schedule_is_a_point_of_the_program_that_costs_no_more(
+    problem: QueueingProblem, width: float, growth: float, size: int
+) -> None:
+    """On any cells and ranges: what makes its optimum a bound."""
+    whole = problem.objective.goal == "makespan"
+    jobs = problem.jobs
+    for key in (jobs.arrival_s, -jobs.duration_s, -jobs.gpus.astype(np.float64)):
+        start = list_schedule(problem, key).start_s
+        total = 0.0
+        for period in periods(problem, start, size, width, whole):
+            # cells that have nothing to do with the schedule
+            period.times = cells(jobs.arrival_s + 0.3, period.begin, period.end, width)
+            program = StepProgram(problem, period, widths(problem), Fineness(width, growth))
+            point = program.point(start)
+            assert program.model.violation(point) <= 1e-9
+            assert program.model.objective(point) <= _cost(problem, period, start) + 1e-9
+            total += _cost(problem, period, start)
+        value = problem.value(start) * (1 if whole else len(problem))
+        assert total == pytest.approx(value, abs=1e-9)
+
+
+def _cost(problem: QueueingProblem, period: Period, start: FloatArray) -> float:
+    if problem.objective.goal == "makespan":
+        return problem.value(start)
+    return period.waited(problem.jobs.arrival_s, start)
+
+
+def test_moments_at_which_jobs_may_start_are_sums_of_run_times_after_an_arrival() -> None:
+    arrival, duration = np.array([0.0, 1.0]), np.array([2.0, 5.0])
+    assert reachable(arrival, duration, 99).tolist() == [0, 1, 2, 3, 5, 6, 7, 8]
+    assert reachable(arrival, duration, 7).tolist() == []
+
+
+def test_periods_part_where_nobody_waits() -> None:
+    """Two crowds of four, an hour apart, on a node that takes one job at a time."""
+    jobs = Jobs.of([0, 1, 2, 3, 3600, 3601, 3602, 3603], [10] * 8, [8] * 8)
+    problem = QueueingProblem.of(jobs, nodes=1)
+    start = list_schedule(problem, jobs.arrival_s).start_s
+    found = periods(problem, start, 5, 600.0, whole=False)
+    assert [(p.begin, p.jobs.tolist()) for p in found] == [(0, [0, 1, 2, 3]), (3600, [4, 5, 6, 7])]
+    outcome = solved(problem, "time-indexed", jobs=5)
+    assert outcome.status is Status.OPTIMAL
+    assert outcome.info["periods"] == 2
+
+
+def test_two_hundred_jobs_get_a_bound_far_above_prices_and_a_schedule() -> None:
+    problem = mixed(seed=0, placement="count")
+    prices = solved(problem, "bound-prices").bound
+    found = solved(problem, "time-indexed", seconds=20.0, jobs=70)
+    assert found.bound is not None
+    assert prices is not None
+    assert found.claimed is not None
+    assert 1.3 * prices < found.bound <= found.claimed
+    assert problem.check(found.solution) == []
+
+
+def test_time_that_is_up_leaves_a_bound_and_nothing_optimal() -> None:
+    limits = Limits()
+    limits.interrupted.set()
+    outcome = METHODS["time-indexed"].load()(mixed(seed=0, size=40), limits=limits, seed=0)
+    assert outcome.termination is Termination.INTERRUPTED
+    assert outcome.bound is not None
+    assert outcome.status is not Status.OPTIMAL
+
+
+def test_settings_that_make_no_sense_are_refused() -> None:
+    with pytest.raises(InputError, match="a positive number"):
+        solved(small(seed=0), "time-indexed", seconds=0.0)
+    with pytest.raises(InputError, match="at least 2"):
+        solved(small(seed=0), "time-indexed", jobs=1)
