@@ -55,15 +55,16 @@ class Annealing:
     pair_moves: moves per pair of jobs that are enough, whatever the time limit, when `moves` is 0.
     starts: independent searches, side by side; the best of them counts.
     many_moves, long_jobs: as said.
+    plans: times that a stream of up to `whole_jobs` jobs is re-planned, to begin with the best.
     whole_jobs: streams of up to so many jobs are annealed as a whole first, with wishes; longer
         ones from the start in windows, where jobs wait for their nodes.
     whole_share: how much of the search that takes.
     round_moves: moves of a round of annealing; every round starts from the best schedule so far.
-    hot, cool, cold: the temperature at which the first and the last round begin, and at which all
-        of them end, of the mean duration.
+    hot, cool, cold: the temperatures at which the first round begins, by turns for the starts; at
+        which the last one does; and at which all of them end, of the mean duration.
     hot_windows: the first one where all is done in windows.
     window: places of a window, at least and at most.
-    chunk: moves between two looks at the limits, and within one window.
+    chunk: moves between two looks at the limits, a tenth of that within one window.
     earlier, behind, anywhere, reach: see `Moves`.
     """
 
@@ -72,19 +73,24 @@ class Annealing:
     many_moves: int = 1_000_000
     long_jobs: int = 2000
     pair_moves: int = 1000
+    plans: int = 8
     whole_jobs: int = 500
     whole_share: float = 0.8
-    round_moves: int = 100_000
-    hot: float = 0.5
-    cool: float = 0.03
+    round_moves: int = 60_000
+    hot: tuple[float, ...] = (0.5, 0.05)
+    cool: float = 0.05
     cold: float = 0.003
     hot_windows: float = 0.02
     window: tuple[int, int] = (20, 60)
-    chunk: int = 300
+    chunk: int = 3000
     earlier: float = 0.35
     behind: float = 0.30
     anywhere: float = 0.10
     reach: int = 40
+
+    def plans_for(self, count: int) -> int:
+        """Times that a stream is re-planned."""
+        return self.plans if count <= self.whole_jobs else 1
 
     def budget(self, count: int, limits: Limits) -> int:
         """Moves per start."""
@@ -114,13 +120,10 @@ def offline(
     if starts < 1:
         raise InputError("offline", "starts", starts, "at least 1")
     settings = Annealing(moves=moves, starts=starts)
-    first = _begin(problem, limits, seed)
+    first = _begin(problem, limits, seed, settings.plans_for(len(problem)))
     begun = float(problem.value(first.best.start))
-    runs = [_Run(problem, first, settings, limits, seed)]
-    runs += [
-        _Run(problem, _twin(problem, first, seed + k), settings, limits, seed + k)
-        for k in range(1, starts)
-    ]
+    searches = [first, *(_twin(problem, first, seed + k) for k in range(1, starts))]
+    runs = [_Run(problem, s, settings, limits, k, seed) for k, s in enumerate(searches)]
     _side_by_side(runs, problem, limits)
     best = min(runs, key=lambda run: float(run.search.costs[1]))
     stopped = limits.stop if any(run.cut_short for run in runs) else None
@@ -128,14 +131,14 @@ def offline(
     return _outcome(problem, best.search, stopped, info)
 
 
-def _begin(problem: QueueingProblem, limits: Limits, seed: int) -> Search:
-    """The best of the jobs by arrival and of what re-planning makes of the stream."""
+def _begin(problem: QueueingProblem, limits: Limits, seed: int, tries: int) -> Search:
+    """The best of the jobs by arrival and of what re-planning makes of the stream, a few times."""
     stream, (nodes, _) = stream_of(problem), problem.shape
     search = search_of(stream, np.arange(len(problem)), nodes, LEAST_EXTENSION, seed)
     schedule(search)
     patient = stream._replace(latest=np.full(len(problem), np.inf))
-    for effort in (Effort(moves=0), Effort()):
-        online = online_of(patient, stream.duration, nodes, seed)
+    for k, effort in enumerate((Effort(moves=0), *[Effort()] * tries)):
+        online = online_of(patient, stream.duration, nodes, seed + k)
         while limits.stop is None and serve(online, effort, EVENTS):
             limits.progress("re-planning", None, None)
         if np.isfinite(online.start).all():
@@ -164,11 +167,13 @@ class _Run:
         search: Search,
         settings: Annealing,
         limits: Limits,
+        number: int,
         seed: int,
     ) -> None:
+        self.hot = settings.hot[number % len(settings.hot)]
         self.search, self.settings, self.limits = search, settings, limits
         self.budget = settings.budget(len(problem), limits)
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(seed + number)
         nodes, g = problem.shape
         self.idle = machine_of(nodes, g, len(search.start))
         self.mean_s = float(problem.jobs.duration_s.mean())
@@ -211,7 +216,7 @@ class _Run:
                 self._enter()
         hot = chosen.hot_windows
         if not self.waits:
-            hot = chosen.hot * (chosen.cool / chosen.hot) ** min(spent / self.whole, 1.0)
+            hot = self.hot * (chosen.cool / self.hot) ** min(spent / self.whole, 1.0)
         heat: float = hot * (chosen.cold / hot) ** min(share, 1.0)
         return heat * self.mean_s
 
@@ -229,7 +234,7 @@ class _Run:
             stop = min(count, first + width)
             enter_window(search, self.idle, first)
         moves = Moves(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, self.waits)
-        tries = min(chosen.chunk, self.budget - self.done)
+        tries = min(chosen.chunk // (10 if self.waits else 1), self.budget - self.done)
         anneal(search, moves, first, stop, (heat, heat), tries)
         self.done += tries
 
