@@ -24,7 +24,6 @@ from optgap.models.result import Outcome
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from slow_queueing import RULES, Slow
 
-COMPILED = [name for name in POLICIES if name != "rolling"]
 QUEUES = (1_000, 3_000, 10_000, 30_000)
 PHILLY = Path("profiles/traces/philly_jobs.csv.gz")
 PHILLY_NODES = 48
@@ -62,7 +61,7 @@ def thousand(quick: bool) -> None:
 def queues() -> None:
     print("\nµs per event by longest queue, all jobs arriving at once")
     print("policy        " + "".join(f"{size:>10,}" for size in QUEUES) + "   growth")
-    for name in COMPILED:
+    for name in POLICIES:
         each = []
         for size in QUEUES:
             problem = mixed(seed=0, size=size, arrivals="all_at_zero")
@@ -76,13 +75,10 @@ def philly(folder: Path) -> None:
     problem = from_file(folder / PHILLY, nodes=PHILLY_NODES)
     print(f"\n{problem.summary}")
     print("policy              s  µs/event  longest queue")
-    for name in COMPILED:
+    for name in POLICIES:
         seconds, outcome = timed(problem, name)
         each, longest = 1e6 * seconds / outcome.info["events"], outcome.info["longest_queue"]  # type: ignore[operator]
         print(f"{name:14} {seconds:6.2f} {each:9.1f} {longest:14,}", flush=True)
-    seconds, outcome = timed(problem, "rolling")
-    plans, proven = outcome.info["plans"], outcome.info["plans_proven"]
-    print(f"{'rolling':14} {seconds:6.2f} {plans:9,} plans, {proven:,} proven")
 
 
 if __name__ == "__main__":

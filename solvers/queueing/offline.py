@@ -8,9 +8,12 @@ count some list does whose jobs wait for their nodes.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
 from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 
@@ -39,7 +42,11 @@ from optgap.models.queueing.replanning import Effort, serve
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
 
+T = TypeVar("T")
+
 TELL_EVERY_S = 0.1
+SEEDS = 1000
+"""By how much the seeds of two starts differ."""
 EVENTS = 256
 """Events that are re-planned between two looks at the limits."""
 
@@ -55,15 +62,19 @@ class Annealing:
     pair_moves: moves per pair of jobs that are enough, whatever the time limit, when `moves` is 0.
     starts: independent searches, side by side; the best of them counts.
     many_moves, long_jobs: as said.
+    plans, many_jobs: times that a stream of up to `many_jobs` jobs is re-planned per start, to
+        begin with the best; fewer times if it is longer.
+    plan_share: of a time limit that this takes, about.
+    plan_starts: jobs started on trial per plan at most, times the jobs of the stream.
     whole_jobs: streams of up to so many jobs are annealed as a whole first, with wishes; longer
         ones from the start in windows, where jobs wait for their nodes.
     whole_share: how much of the search that takes.
     round_moves: moves of a round of annealing; every round starts from the best schedule so far.
-    hot, cool, cold: the temperature at which the first and the last round begin, and at which all
-        of them end, of the mean duration.
+    hot, cool, cold: the temperatures at which the first round begins, by turns for the starts; at
+        which the last one does; and at which all of them end, of the mean duration.
     hot_windows: the first one where all is done in windows.
     window: places of a window, at least and at most.
-    chunk: moves between two looks at the limits, and within one window.
+    chunk: moves between two looks at the limits, a tenth of that within one window.
     earlier, behind, anywhere, reach: see `Moves`.
     """
 
@@ -72,19 +83,32 @@ class Annealing:
     many_moves: int = 1_000_000
     long_jobs: int = 2000
     pair_moves: int = 1000
+    plans: int = 8
+    many_jobs: int = 1000
+    plan_share: float = 0.3
+    plan_starts: int = 100_000_000
     whole_jobs: int = 500
     whole_share: float = 0.8
-    round_moves: int = 100_000
-    hot: float = 0.5
-    cool: float = 0.03
+    round_moves: int = 60_000
+    hot: tuple[float, ...] = (0.5, 0.05)
+    cool: float = 0.05
     cold: float = 0.003
     hot_windows: float = 0.02
     window: tuple[int, int] = (20, 60)
-    chunk: int = 300
+    chunk: int = 3000
     earlier: float = 0.35
     behind: float = 0.30
     anywhere: float = 0.10
     reach: int = 40
+
+    def plans_for(self, count: int) -> int:
+        """Times that a stream is re-planned."""
+        return max(1, min(self.plans, self.plans * self.many_jobs // count))
+
+    def effort(self, count: int) -> Effort:
+        """How much work goes into one plan: the policy's, less for very long streams."""
+        usual = Effort()
+        return usual._replace(starts=max(500, min(usual.starts, self.plan_starts // count)))
 
     def budget(self, count: int, limits: Limits) -> int:
         """Moves per start."""
@@ -114,45 +138,45 @@ def offline(
     if starts < 1:
         raise InputError("offline", "starts", starts, "at least 1")
     settings = Annealing(moves=moves, starts=starts)
-    first = _begin(problem, limits, seed)
-    begun = float(problem.value(first.best.start))
-    runs = [_Run(problem, first, settings, limits, seed)]
-    runs += [
-        _Run(problem, _twin(problem, first, seed + k), settings, limits, seed + k)
-        for k in range(1, starts)
-    ]
-    _side_by_side(runs, problem, limits)
+    limits.progress("re-planning", None, None)
+    searches = _side_by_side(
+        [partial(_begin, problem, limits, seed + SEEDS * k, settings) for k in range(starts)],
+        lambda: limits.progress("re-planning", None, None),
+    )
+    begun = min(float(problem.value(search.best.start)) for search in searches)
+    runs = [_Run(problem, s, settings, limits, k, seed) for k, s in enumerate(searches)]
+
+    def tell() -> None:
+        best = min(searches, key=lambda search: float(search.costs[1]))
+        limits.progress("annealing", float(problem.value(best.best.start)), None)
+
+    _side_by_side([run.run for run in runs], tell)
     best = min(runs, key=lambda run: float(run.search.costs[1]))
     stopped = limits.stop if any(run.cut_short for run in runs) else None
     info: dict[str, float | int | str] = {"moves": sum(run.done for run in runs), "start": begun}
     return _outcome(problem, best.search, stopped, info)
 
 
-def _begin(problem: QueueingProblem, limits: Limits, seed: int) -> Search:
-    """The best of the jobs by arrival and of what re-planning makes of the stream."""
+def _begin(problem: QueueingProblem, limits: Limits, seed: int, settings: Annealing) -> Search:
+    """The best of the jobs by arrival and of what re-planning makes of the stream, a few times."""
     stream, (nodes, _) = stream_of(problem), problem.shape
     search = search_of(stream, np.arange(len(problem)), nodes, LEAST_EXTENSION, seed)
     schedule(search)
     patient = stream._replace(latest=np.full(len(problem), np.inf))
-    for effort in (Effort(moves=0), Effort()):
-        online = online_of(patient, stream.duration, nodes, seed)
+    until = settings.plan_share * (limits.time_limit or np.inf)
+    for k in range(1 + settings.plans_for(len(problem))):
+        if k > 1 and limits.elapsed > until:
+            break
+        online = online_of(patient, stream.duration, nodes, seed + k)
+        effort = settings.effort(len(problem)) if k else Effort(moves=0)
         while limits.stop is None and serve(online, effort, EVENTS):
-            limits.progress("re-planning", None, None)
+            pass
         if np.isfinite(online.start).all():
             search.plan.start[:] = online.start
             search.plan.node[:] = online.node
             wait_for_nodes(search)
             schedule(search)
     return search
-
-
-def _twin(problem: QueueingProblem, search: Search, seed: int) -> Search:
-    """Another search from the same schedule."""
-    twin = search_of(search.stream, search.best.order, problem.shape[0], LEAST_EXTENSION, seed)
-    for mine, other in zip(twin.best, search.best, strict=True):
-        mine[:] = other
-    twin.costs[:] = search.costs
-    return twin
 
 
 class _Run:
@@ -164,11 +188,13 @@ class _Run:
         search: Search,
         settings: Annealing,
         limits: Limits,
+        number: int,
         seed: int,
     ) -> None:
+        self.hot = settings.hot[number % len(settings.hot)]
         self.search, self.settings, self.limits = search, settings, limits
         self.budget = settings.budget(len(problem), limits)
-        self.rng = np.random.default_rng(seed)
+        self.rng = np.random.default_rng(seed + number)
         nodes, g = problem.shape
         self.idle = machine_of(nodes, g, len(search.start))
         self.mean_s = float(problem.jobs.duration_s.mean())
@@ -211,8 +237,9 @@ class _Run:
                 self._enter()
         hot = chosen.hot_windows
         if not self.waits:
-            hot = chosen.hot * (chosen.cool / chosen.hot) ** min(spent / self.whole, 1.0)
-        return hot * (chosen.cold / hot) ** min(share, 1.0) * self.mean_s
+            hot = self.hot * (chosen.cool / self.hot) ** min(spent / self.whole, 1.0)
+        heat: float = hot * (chosen.cold / hot) ** min(share, 1.0)
+        return heat * self.mean_s
 
     def _chunk(self, heat: float) -> None:
         """Some moves within one window."""
@@ -228,26 +255,18 @@ class _Run:
             stop = min(count, first + width)
             enter_window(search, self.idle, first)
         moves = Moves(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, self.waits)
-        tries = min(chosen.chunk, self.budget - self.done)
+        tries = min(chosen.chunk // (10 if self.waits else 1), self.budget - self.done)
         anneal(search, moves, first, stop, (heat, heat), tries)
         self.done += tries
 
 
-def _side_by_side(runs: list[_Run], problem: QueueingProblem, limits: Limits) -> None:
-    """All searches, as many at once as there are cores."""
-    with ThreadPoolExecutor(max_workers=min(len(runs), os.cpu_count() or 1)) as pool:
-        left = {pool.submit(copy_context().run, run.run) for run in runs}
-        while left:
-            done, left = wait(left, timeout=TELL_EVERY_S)
-            for future in done:
-                future.result()
-            best = min(runs, key=lambda run: float(run.search.costs[1])).search
-            limits.progress("annealing", _value(problem, best), None)
-
-
-def _value(problem: QueueingProblem, search: Search) -> float:
-    """The objective of the best schedule, which another thread may be about to change."""
-    return float(problem.value(search.best.start))
+def _side_by_side(tasks: Sequence[Callable[[], T]], tell: Callable[[], None]) -> list[T]:
+    """What tasks come to, as many at once as there are cores; `tell` is called meanwhile."""
+    with ThreadPoolExecutor(max_workers=min(len(tasks), os.cpu_count() or 1)) as pool:
+        futures = [pool.submit(copy_context().run, task) for task in tasks]
+        while wait(futures, timeout=TELL_EVERY_S).not_done:
+            tell()
+        return [future.result() for future in futures]
 
 
 def _outcome(
