@@ -74,7 +74,8 @@ class Annealing:
         which the last one does; and at which all of them end, of the mean duration.
     hot_windows: the first one where all is done in windows.
     window: places of a window, at least and at most.
-    chunk: moves between two looks at the limits, a tenth of that within one window.
+    chunk: moves between two looks at the limits; a tenth of that within one window, and less where
+        more than 10,000 jobs may have to be scheduled again.
     earlier, behind, anywhere, reach: see `Moves`.
     """
 
@@ -165,12 +166,11 @@ def _begin(problem: QueueingProblem, limits: Limits, seed: int, settings: Anneal
     patient = stream._replace(latest=np.full(len(problem), np.inf))
     until = settings.plan_share * (limits.time_limit or np.inf)
     for k in range(1 + settings.plans_for(len(problem))):
-        if k > 1 and limits.elapsed > until:
-            break
         online = online_of(patient, stream.duration, nodes, seed + k)
         effort = settings.effort(len(problem)) if k else Effort(moves=0)
         while limits.stop is None and serve(online, effort, EVENTS):
-            pass
+            if k and limits.elapsed > until:
+                break
         if np.isfinite(online.start).all():
             search.plan.start[:] = online.start
             search.plan.node[:] = online.node
@@ -255,7 +255,8 @@ class _Run:
             stop = min(count, first + width)
             enter_window(search, self.idle, first)
         moves = Moves(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, self.waits)
-        tries = min(chosen.chunk // (10 if self.waits else 1), self.budget - self.done)
+        size = chosen.chunk // (10 * max(1, count // 10_000)) if self.waits else chosen.chunk
+        tries = min(max(1, size), self.budget - self.done)
         anneal(search, moves, first, stop, (heat, heat), tries)
         self.done += tries
 
