@@ -97,7 +97,7 @@ class Exact:
         return self.limits.within(min(seconds, most))
 
     def _before(self) -> None:
-        """Placements GPU by GPU, and with memory alone by exchange."""
+        """Placements GPU by GPU, and with memory alone by exchange; annealed where far off."""
         own = self.params.exact
         fill_gpus(self.incumbent, 0.0, self.limits, self.rng, own.fillings, self.params)
         if self.by_counts and self.incumbent.placement is not None and not self.done:
@@ -107,6 +107,10 @@ class Exact:
                 exchange_cheapest(
                     exchanger, self.bound.counts, self.incumbent, self._share(seconds)
                 )
+        far = self.incumbent.watts > self.bound.watts * (1 + own.far)
+        if self.branches and self.instance.gang and far:
+            short = self._share(own.far_s * self.instance.tasks / 100)
+            anneal(self.incumbent, short, self.bound.watts, self.rng)
         self._progress("counts by level")
 
     def _branch(self) -> None:

@@ -220,12 +220,16 @@ class ExactParams:
     fillings: placements that are made GPU by GPU.
     search_share: of the time limit, at most, for any search before a proof.
     exchange_s: seconds per 100 tasks of pairwise exchange before the tree.
+    far, far_s: with `gang=server`, relative gap above which a placement is annealed before the
+        tree, and seconds per 100 tasks.
     compact_literals: up to which the compact model is built.
     """
 
     fillings: int = 20
     search_share: float = 0.25
     exchange_s: float = 2.0
+    far: float = 1e-2
+    far_s: float = 0.2
     compact_literals: int = 1_500_000
 
 

@@ -39,6 +39,6 @@ def tree_heuristics(
     diving = Diving(params.diving)
     if not layout.applies:
         return (diving, servers)
-    few = instance.tasks <= params.tree.small_gangs
-    layouts = [layout] if few else 4 * [layout]
-    return (*layouts, servers, *layouts, diving)
+    if instance.tasks <= params.tree.small_gangs:
+        return (layout, layout, layout, diving, servers)
+    return (*4 * [layout], servers, *4 * [layout], diving)

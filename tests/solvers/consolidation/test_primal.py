@@ -212,7 +212,7 @@ def heuristic(name: str, tree: Tree) -> PrimalHeuristic:
     ("name", "gang", "capacity", "kappas"),
     [
         ("diving", "free", "none", 0),
-        ("diving", "server", "mean", 4), ("servers", "server", "mean", 4),
+        ("servers", "server", "mean", 4),
         ("residual", "free", "mean", 4),
         ("layout", "server", "none", 4), ("layout", "server", "mean", 0),
         ("layout", "server", "slot", 4),
