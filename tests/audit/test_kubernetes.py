@@ -14,9 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Cli
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from optgap.models.errors import InputError
 from optgap.models.placement.kubernetes import KubernetesReading, read_kubernetes
 from optgap.models.placement.kubernetes.quantities import mebibytes, milli, quantity
+from optgap.models.reading import Held
 
 DATA = Path(__file__).parent / "data" / "kubernetes.json.gz"
 Objects = dict[str, Any]
@@ -398,3 +402,32 @@ def test_a_table_of_devices_comes_before_the_built_in_figures(tmp_path: Path, cl
     )
     document = json.loads(answer.out)
     assert not any("no power figures" in warning for warning in document["warnings"])
+
+
+def leaves(item: Any) -> list[tuple[Any, Any]]:
+    """Every place of a document, as a container and a key."""
+    keys = item.keys() if isinstance(item, dict) else range(len(item))
+    found = []
+    for key in keys:
+        found.append((item, key))
+        if isinstance(item[key], (dict, list)):
+            found += leaves(item[key])
+    return found
+
+
+@settings(max_examples=30)
+@given(st.data())
+def test_a_document_that_is_damaged_anywhere_is_read_or_refused(data: st.DataObject) -> None:
+    document = json.loads(gzip.decompress(DATA.read_bytes()))
+    places = leaves(document["items"])
+    for _ in range(data.draw(st.integers(1, 3))):
+        container, key = data.draw(st.sampled_from(places))
+        odd: list[Any] = [None, "", "x", 0, -1, 1e30, [], {}, [None], {"a": None}, "1e99", True]
+        container[key] = data.draw(st.sampled_from(odd))
+    said = ""
+    try:
+        found = read_kubernetes(Held("cluster.json", json.dumps(document)))
+        assert not found.migration.check(found.migration.current)
+    except InputError as error:
+        said = str(error)
+    assert not said or "cluster.json" in said

@@ -120,7 +120,7 @@ def _parts(name: str, node: Object, warnings: list[str]) -> list[Part]:
     try:
         cpu = int(quantity(offered.get("cpu", "0")) * 1000)
         memory = int(quantity(offered.get("memory", "0")) // 2**20)
-        room = int(quantity(offered.get("pods", "110")))
+        room = min(10**6, int(quantity(offered.get("pods", "110"))))
     except ValueError as error:
         raise ValueError(f"node {name}: {error}") from None
     if cpu > MAX_CPU_MILLI:

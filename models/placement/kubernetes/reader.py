@@ -12,7 +12,7 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.placement.cluster import Cluster
 from optgap.models.placement.kubernetes.layout import Layout, Part, lay_out
 from optgap.models.placement.kubernetes.moving import Budgets, sees_gpus, why_stays
-from optgap.models.placement.kubernetes.objects import Objects, read_objects
+from optgap.models.placement.kubernetes.objects import COMMAND, Objects, read_objects
 from optgap.models.placement.kubernetes.power import UNKNOWN_W
 from optgap.models.placement.kubernetes.rows import Rows
 from optgap.models.placement.kubernetes.rules import Rules
@@ -69,9 +69,18 @@ def read_kubernetes(path: Path, devices: DeviceTable | None = None) -> Kubernete
     source = str(path)
     objects = read_objects(path)
     try:
-        layout = lay_out(objects)
+        return _read(source, objects, devices)
+    except InputError:
+        raise
     except ValueError as error:
         raise InputError(source, "", NoQuote(str(error)), "Kubernetes quantities") from None
+    except (AttributeError, KeyError, TypeError) as error:  # text where an object should be, say
+        found = NoQuote(f"objects of another shape ({error})")
+        raise InputError(source, "", found, COMMAND) from error
+
+
+def _read(source: str, objects: Objects, devices: DeviceTable | None) -> KubernetesReading:
+    layout = lay_out(objects)
     rows = Rows.of(layout)
     if not rows.names:
         told = ", ".join(f"{n} {reason}" for reason, n in layout.reasons.items())

@@ -37,14 +37,17 @@ class Effort:
     exact_nodes, exact_tasks: the integer program is solved up to these sizes.
     exact_s: seconds for it, for each number of migrations.
     rounds: neighbourhoods that the offline placement re-solves.
-    pattern_s: seconds for the offline placement and its bound.
+    tolerance: how far its bound may be from that of the linear program, relatively.
+    pattern_share: of the time limit, for the offline placement and its bound; without a limit
+        they run to their end, which does not depend on the machine.
     """
 
     exact_nodes: int = 40
     exact_tasks: int = 120
     exact_s: float = 10.0
     rounds: int = 10
-    pattern_s: float = 16.0
+    tolerance: float = 4e-3
+    pattern_share: float = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,14 +208,18 @@ def _patterns(work: _Work) -> tuple[float, str]:
 
     migration, effort = work.migration, work.effort
     part, nodes, tasks = free_part(migration)
-    budget = work.limits.within(effort.pattern_s)
+    budget = work.limits.within(effort.pattern_share * work.limits.remaining)
     whole = part is migration.problem
     bounded = None
     if not whole:
-        share = work.limits.within(effort.pattern_s / 2)
-        bounded = bound_patterns(migration.problem, limits=share, seed=work.seed)
+        share = work.limits.within(effort.pattern_share / 2 * work.limits.remaining)
+        bounded = bound_patterns(
+            migration.problem, limits=share, seed=work.seed, tolerance=effort.tolerance
+        )
     if part is not None:
-        found = patterns(part, limits=budget, seed=work.seed, rounds=effort.rounds)
+        found = patterns(
+            part, limits=budget, seed=work.seed, tolerance=effort.tolerance, rounds=effort.rounds
+        )
         bounded = found if bounded is None else bounded
         if found.solution is not None and (found.solution.node >= 0).all():
             _lay(work, part, found.solution, nodes, tasks)
@@ -243,9 +250,7 @@ def _lay(
     target = PlacementSolution.of_arrays(node, mask)
     if migration.check(target):  # more tasks on a node than it may run
         return
-    moves = in_order(migration, target, work.limits)
-    if moves is not None:
-        work.add(moves)
+    work.add(in_order(migration, target, work.limits))
 
 
 def _exact(work: _Work, grid: Sequence[int]) -> dict[int, float]:
@@ -263,7 +268,5 @@ def _exact(work: _Work, grid: Sequence[int]) -> dict[int, float]:
             bounds[most] = found.bound
         if found.solution is None or work.migration.check(found.solution, most):
             continue
-        moves = in_order(work.migration, found.solution, work.limits)
-        if moves is not None:
-            work.add(moves)
+        work.add(in_order(work.migration, found.solution, work.limits))
     return bounds

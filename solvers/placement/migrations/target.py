@@ -18,6 +18,8 @@ from optgap.models.placement.cluster import Cluster
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.solvers.placement.migrations.state import State
 
+MOST_HOPS = 3
+"""How often a task may make way for others before it comes to where it belongs."""
 Slot = tuple[int, int, int]
 """A place that waits for a task: its class, node and GPUs (bits)."""
 
@@ -195,12 +197,11 @@ def _bits(place: dict[int, int], gpus: tuple[int, ...]) -> int:
     return sum(1 << place[g] for g in gpus)
 
 
-def in_order(
-    migration: MigrationProblem, target: PlacementSolution, limits: Limits
-) -> list[Move] | None:
-    """Moves from the current placement to `target`, each of which fits; None where none is found.
+def in_order(migration: MigrationProblem, target: PlacementSolution, limits: Limits) -> list[Move]:
+    """Moves from the current placement towards `target`, each of which fits.
 
-    A task that must make way first and has no place yet waits on another node, once.
+    A task that must make way first and has no place yet waits on other nodes, `MOST_HOPS` times at
+    most. Where tasks block one another all the same, the moves end on the way.
     """
     return _Journey(migration, target).run(limits)
 
@@ -223,20 +224,19 @@ class _Journey:
             self.waiting[int(target.node[k])][k] = None
         self.left = len(moved)
         self.changed = deque(self.waiting)
+        self.hops: Counter[int] = Counter()
         tasks = self.state.tasks
         self.may_hop = sorted(
             moved, key=lambda k: (tasks.demand_milli[k], tasks.cpu_milli[k], k), reverse=True
         )
 
-    def run(self, limits: Limits) -> list[Move] | None:
-        """All moves; None when tasks block one another, or a limit is reached."""
-        while self.left:
-            if limits.stop:
-                return None
+    def run(self, limits: Limits) -> list[Move]:
+        """All moves, up to where tasks block one another or a limit is reached."""
+        while self.left and not limits.stop:
             while self.changed:
                 self._arrivals(self.changed.popleft())
             if self.left and not self._make_way():
-                return None
+                break
         return self.moves
 
     def _arrivals(self, n: int) -> None:
@@ -281,7 +281,9 @@ class _Journey:
             n, mask = state.take(k)
             to, to_mask, _watts = state.best(k, n, -1)
             if to >= 0:
-                self.may_hop += reversed(aside)
+                self.hops[k] += 1
+                again = [k] if self.hops[k] < MOST_HOPS else []
+                self.may_hop = [*again, *self.may_hop, *reversed(aside)]
                 self._go(k, n, to, to_mask)
                 return True
             state.put(k, n, mask)
