@@ -59,7 +59,8 @@ def read_answer(text: str, source: str) -> Profile:
     who: dict[str, tuple[str, str, str]] = {}
     unnamed = 0
     for entry in _series(text, source):
-        labels = entry.get("metric") if isinstance(entry.get("metric"), dict) else {}
+        told = entry.get("metric")
+        labels: dict[str, Any] = told if isinstance(told, dict) else {}
         metric = str(labels.get("__name__", ""))
         if not metric:
             unnamed += 1
@@ -88,7 +89,7 @@ def _series(text: str, source: str) -> list[dict[str, Any]]:
             raise InputError(source, "field status", NoQuote(f"an error: {told}"), "success")
         data = answer.get("data")
         kind = data.get("resultType") if isinstance(data, dict) else None
-        if kind not in ("matrix", "vector"):
+        if not isinstance(data, dict) or kind not in ("matrix", "vector"):
             where = "field data.resultType"
             raise InputError(source, where, kind, "matrix, as query_range answers")
         found += [entry for entry in data.get("result") or [] if isinstance(entry, dict)]
@@ -139,16 +140,16 @@ def _profile(
         names = sorted({name for values in points.values() for name in values})
         found = NoQuote(", ".join(names) or "series without a metric's name")
         raise InputError(source, "field data.result", found, NEEDED)
-    names = {name: None for row in rows for name in points[row]}
-    series = {name: np.array([points[row].get(name, math.nan) for row in rows]) for name in names}
+    measured = dict.fromkeys(name for row in rows for name in points[row])
+    series = {n: np.array([points[row].get(n, math.nan) for row in rows]) for n in measured}
     keys = np.array([key for key, _time in rows], dtype=object)
     times = np.array([time for _key, time in rows])
     models = np.array([who[key][2] for key in keys], dtype=object)
     profile = _cut(source, "prometheus", series, keys, times, models)
     columns = dict(profile.columns)
-    found = [who[key] if key in who else who[f"{key} "] for key in columns["gpu"]]
-    columns["gpu"] = np.array([gpu for gpu, _pod, _model in found], dtype=object)
-    application = [pod or stem(source) for _gpu, pod, _model in found]
+    owners = [who[key] if key in who else who[f"{key} "] for key in columns["gpu"]]
+    columns["gpu"] = np.array([gpu for gpu, _pod, _model in owners], dtype=object)
+    application = [pod or stem(source) for _gpu, pod, _model in owners]
     columns["application"] = np.array(application, dtype=object)
     notes = [*profile.notes]
     if unnamed:
