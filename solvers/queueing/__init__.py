@@ -13,7 +13,7 @@ HERE = "optgap.solvers.queueing"
 FEW = 25
 """Up to so many jobs the exact method is expected to come to an end."""
 SOME = 60
-"""Up to so many, a search without nodes proves more than prices do."""
+"""Up to so many, a search without nodes proves more than the time-indexed program."""
 
 METHODS = entries(
     Entry(
@@ -84,4 +84,4 @@ def auto(problem: QueueingProblem) -> str:
 
 def auto_bound(problem: QueueingProblem) -> str:
     """The method with the best bound for a problem of this size."""
-    return "bound-relaxed" if len(problem) <= SOME else "bound-prices"
+    return "bound-relaxed" if len(problem) <= SOME else "time-indexed"

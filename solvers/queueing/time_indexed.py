@@ -21,7 +21,7 @@ from optgap.models.times import TOLERANCE_S
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.backends.safe import EPS, solver_slack
-from optgap.solvers.queueing.areas import in_unit, makespan, sum_of_waits
+from optgap.solvers.queueing.areas import in_unit
 from optgap.solvers.queueing.incumbents import kept_patience, known_schedule, list_schedule
 from optgap.solvers.queueing.periods import SAME_S, Period, periods, reachable
 from optgap.solvers.queueing.prices import best_bound
@@ -44,7 +44,7 @@ class Tuning:
     weights: demands beside GPUs, at most.
     few: jobs up to which every start is told apart from the outset.
     moments: starts that are possible at all, up to which all of them begin a cell.
-    pricing: share of the time for prices, where there is more than one period.
+    pricing: share of the time for prices, at most.
     searching: share of what is left for a schedule to start from, and for one on counted GPUs.
     """
 
@@ -91,11 +91,8 @@ class _Search:
         if len(problem) <= self.tuning.few:
             self.tuning = replace(self.tuning, fineness=Fineness(reach_s=np.inf), gap=0.0)
         self.makespan = problem.objective.goal == "makespan"
-        if len(problem) > jobs:
-            part = self.limits.within(self.tuning.pricing * self.limits.remaining)
-            self.closed, self.by = best_bound(problem, part)
-        else:
-            self.closed, self.by = makespan(problem) if self.makespan else sum_of_waits(problem)
+        part = self.limits.within(self.tuning.pricing * self.limits.remaining)
+        self.closed, self.by = best_bound(problem, part)
         self.solution: QueueingSolution | None = None
         self.value = np.inf
         self.infeasible = False
@@ -243,7 +240,7 @@ class _Search:
             Status.OPTIMAL if proven else Status.FEASIBLE,
             stopped,
             claimed=self.value,
-            bound=min(bound, self.value),
+            bound=bound,
             bound_by=self.by,
             info=info,
         )
