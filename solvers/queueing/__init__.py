@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from numpy import isfinite
+
 from optgap.models.spec import Entry, entries
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ METHODS = entries(
         f"{HERE}.time_indexed:time_indexed",
         "integer program on cells of time, refined; 200 jobs within a few per cent, any number",
         kind="bound",
-        params={"seconds": 60.0, "jobs": 200},
+        params={"seconds": 20.0, "jobs": 200},
         deterministic=False,
     ),
     Entry(
@@ -83,5 +85,11 @@ def auto(problem: QueueingProblem) -> str:
 
 
 def auto_bound(problem: QueueingProblem) -> str:
-    """The method with the best bound for a problem of this size."""
-    return "bound-relaxed" if len(problem) <= SOME else "time-indexed"
+    """The method with the best bound for a problem of this size.
+
+    Where jobs leave, prices: proving that not all can be served would end a comparison of
+    policies that serve most.
+    """
+    if len(problem) <= SOME:
+        return "bound-relaxed"
+    return "bound-prices" if isfinite(problem.jobs.patience_s).any() else "time-indexed"

@@ -59,7 +59,7 @@ class Tuning:
 
 
 def time_indexed(
-    problem: QueueingProblem, *, limits: Limits, seed: int, seconds: float = 60.0, jobs: int = 200
+    problem: QueueingProblem, *, limits: Limits, seed: int, seconds: float = 20.0, jobs: int = 200
 ) -> Outcome:
     """A bound from the time-indexed integer program, with the best schedule that was met.
 

@@ -142,7 +142,7 @@ def test_patience_can_make_it_infeasible_and_is_kept_where_it_is_not() -> None:
 def test_sizes_decide_what_runs_and_too_many_jobs_are_refused() -> None:
     assert auto(small(seed=0)) == "exact"
     assert auto_bound(small(seed=0)) == "bound-relaxed"
-    assert auto(mixed(seed=0)) == auto_bound(mixed(seed=0)) == "bound-prices"
+    assert auto(mixed(seed=0)) == auto_bound(mixed(seed=0)) == "time-indexed"
     with pytest.raises(InputError, match="at most 6 jobs"):
         solved(small(seed=0), "exhaustive")
     with pytest.raises(InputError, match="at most 2000 jobs"):
