@@ -44,7 +44,7 @@ METHODS = entries(
         f"{HERE}.time_indexed:time_indexed",
         "integer program on cells of time, refined; 200 jobs within a few per cent, any number",
         kind="bound",
-        params={"seconds": 20.0, "jobs": 200},
+        params={"seconds": 20.0, "jobs": 200, "rounds": 0, "moves": 0},
         deterministic=False,
     ),
     Entry(

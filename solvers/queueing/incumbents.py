@@ -19,10 +19,13 @@ BY = "optgap.solvers.queueing.offline:offline"
 """Who looks for a good schedule."""
 
 
-def known_schedule(problem: QueueingProblem, limits: Limits, seed: int) -> QueueingSolution | None:
+def known_schedule(
+    problem: QueueingProblem, limits: Limits, seed: int, moves: int = 0
+) -> QueueingSolution | None:
     """The best schedule found within the limits; None where some job would have left before."""
     module, _, name = BY.partition(":")
-    outcome: Outcome = getattr(import_module(module), name)(problem, limits=limits, seed=seed)
+    find = getattr(import_module(module), name)
+    outcome: Outcome = find(problem, limits=limits, seed=seed, moves=moves)
     solution: QueueingSolution | None = outcome.solution
     return solution
 

@@ -59,7 +59,14 @@ class Tuning:
 
 
 def time_indexed(
-    problem: QueueingProblem, *, limits: Limits, seed: int, seconds: float = 20.0, jobs: int = 200
+    problem: QueueingProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    seconds: float = 20.0,
+    jobs: int = 200,
+    rounds: int = 0,
+    moves: int = 0,
 ) -> Outcome:
     """A bound from the time-indexed integer program, with the best schedule that was met.
 
@@ -68,16 +75,23 @@ def time_indexed(
     seconds: for all of it at most.
     jobs: arrivals of a period at most. The makespan has one period only; of longer streams it
         keeps the bound of areas.
+    rounds: programs per period; 0 for as many as there is time for.
+    moves: of the search for a schedule to start from; 0 for a tenth of the time. With `rounds`
+        and `moves` the work does not depend on the clock.
 
     Raises
     ------
-    InputError: for a time that is not positive or periods of fewer than two jobs.
+    InputError: for a time that is not positive, periods of fewer than two jobs, or less than no
+        rounds or moves.
     """
     if not 0 < seconds < 1e9:
         raise InputError("time-indexed", "seconds", seconds, "a positive number")
     if jobs < 2:
         raise InputError("time-indexed", "jobs", jobs, "at least 2")
-    search = _Search(problem, limits.within(seconds), seed, jobs)
+    for name, count in (("rounds", rounds), ("moves", moves)):
+        if count < 0:
+            raise InputError("time-indexed", name, count, "at least 0")
+    search = _Search(problem, limits.within(seconds), seed, jobs, rounds, moves)
     search.run()
     return search.outcome(limits)
 
@@ -85,8 +99,17 @@ def time_indexed(
 class _Search:
     """What is known: the bound of each period, and the best schedule."""
 
-    def __init__(self, problem: QueueingProblem, limits: Limits, seed: int, jobs: int) -> None:
+    def __init__(
+        self,
+        problem: QueueingProblem,
+        limits: Limits,
+        seed: int,
+        jobs: int,
+        rounds: int,
+        moves: int,
+    ) -> None:
         self.problem, self.limits, self.seed, self.jobs = problem, limits, seed, jobs
+        self.rounds, self.moves = rounds, moves
         self.tuning = Tuning()
         if len(problem) <= self.tuning.few:
             self.tuning = replace(self.tuning, fineness=Fineness(reach_s=np.inf), gap=0.0)
@@ -112,8 +135,8 @@ class _Search:
         self.patient = False
         start: FloatArray | None = None
         for each in [problem, *([counted] if problem.placement == "node" else [])]:
-            limits = self.limits.within(share * self.limits.remaining)
-            found = known_schedule(each, limits, self.seed)
+            limits = self.limits.within((1.0 if self.moves else share) * self.limits.remaining)
+            found = known_schedule(each, limits, self.seed, self.moves)
             if found is not None:
                 start, self.patient = np.asarray(found.start_s), True
                 if each is problem:
@@ -174,10 +197,12 @@ class _Search:
         if solved.values is None or solved.status is not Status.OPTIMAL:
             period.settled = True
             return
+        period.rounds += 1
         more = program.refine(solved.values)
         more |= self._decode(program, solved.values)
         done = period.finest or self.tuning.gap == 0
-        period.settled = (done and not more) or self._open(period) <= TOLERANCE_S
+        enough = (done and not more) or period.rounds == self.rounds
+        period.settled = enough or self._open(period) <= TOLERANCE_S
         period.finest = not more
 
     def _solve(self, program: StepProgram, period: Period, seconds: float) -> Solved:
