@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SCHEMA = "optgap.overview/1"
 SHARE_S = 18.0
 """Seconds that a single run of a method or policy gets, compiling left out."""
-METHODS = {"queueing": "time-indexed(rounds=1,moves=100000)"}
+METHODS = {"queueing": "time-indexed(rounds=1,moves=200000)"}
 """Methods in place of what a family chooses by itself, where that would work until time is up: the
 same numbers at every run, the first one, too."""
 CLOSED, WEAK = 1e-6, 0.2
