@@ -60,14 +60,15 @@ def dozen(seeds: int) -> None:
 def growth() -> None:
     print("\nmean wait, s        prices  time-indexed  schedule  above  periods")
     for placement in ("count", "node"):
-        for size in (50, 100, 200, 500, 1000):
+        for size in (50, 200, 1000, 20_000):
             problem = mixed(seed=0, size=size, placement=placement)
             prices = timed("bound-prices", problem)[1].bound or 0.0
             _, found = timed("time-indexed", problem)
             bound, value = found.bound or 0.0, found.claimed or 0.0
             print(
                 f"{placement:6} {size:6} jobs {prices:8,.0f} {bound:13,.1f} {value:9,.1f} "
-                f"{value / bound - 1 if bound else 0.0:6.1%} {found.info['periods']:8}"
+                f"{value / bound - 1 if bound else 0.0:6.1%} {found.info['periods']:8}",
+                flush=True,
             )
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optgap.models.compiled import inner
+from optgap.models.compiled import compiled, inner
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.queueing.kernels import fits, take
 from optgap.models.queueing.list_annealing import Search, search_of
@@ -151,6 +151,17 @@ def _line_up(online: Online, j: int) -> None:
     queue[p] = j
     online.tally[WAITING] += 1
     online.waiting[online.cls[j]] += 1
+
+
+@compiled
+def by_estimate(online: Online) -> None:
+    """Bring the queue in the order of estimates again."""
+    many = online.tally[WAITING]
+    online.tally[WAITING] = 0
+    for p in range(many):
+        j = online.queue[p]
+        online.waiting[online.cls[j]] -= 1
+        _line_up(online, j)
 
 
 @inner

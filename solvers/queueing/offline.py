@@ -19,7 +19,7 @@ import numpy as np
 
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.queueing import QueueingProblem, QueueingSolution
+from optgap.models.queueing import QueueingProblem, QueueingSolution, replanning, reserving
 from optgap.models.queueing.list_annealing import (
     Moves,
     Search,
@@ -37,8 +37,8 @@ from optgap.models.queueing.list_schedule import (
     machine_of,
     stream_of,
 )
-from optgap.models.queueing.online import online_of
-from optgap.models.queueing.replanning import Effort, serve
+from optgap.models.queueing.online import by_estimate, online_of
+from optgap.models.queueing.replanning import Effort
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
 
@@ -48,7 +48,7 @@ TELL_EVERY_S = 0.1
 SEEDS = 1000
 """By how much the seeds of two starts differ."""
 EVENTS = 256
-"""Events that are re-planned between two looks at the limits."""
+"""Events that are served between two looks at the limits."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +64,7 @@ class Annealing:
     many_moves, long_jobs: as said.
     plans, many_jobs: times that a stream of up to `many_jobs` jobs is re-planned per start, to
         begin with the best; fewer times if it is longer.
+    brevity: the stream is re-planned once before with so many times fewer moves.
     plan_share: of a time limit that this takes, about.
     plan_starts: jobs started on trial per plan at most, times the jobs of the stream.
     whole_jobs: streams of up to so many jobs are annealed as a whole first, with wishes; longer
@@ -85,6 +86,7 @@ class Annealing:
     long_jobs: int = 2000
     pair_moves: int = 1000
     plans: int = 8
+    brevity: int = 10
     many_jobs: int = 1000
     plan_share: float = 0.3
     plan_starts: int = 100_000_000
@@ -102,14 +104,15 @@ class Annealing:
     anywhere: float = 0.10
     reach: int = 40
 
-    def plans_for(self, count: int) -> int:
-        """Times that a stream is re-planned."""
-        return max(1, min(self.plans, self.plans * self.many_jobs // count))
+    def efforts(self, count: int) -> list[Effort]:
+        """How much work goes into the plans of each time that a stream is re-planned.
 
-    def effort(self, count: int) -> Effort:
-        """How much work goes into one plan: the policy's, less for very long streams."""
+        A little at first; then as much as for the policy, but less for very long streams.
+        """
         usual = Effort()
-        return usual._replace(starts=max(500, min(usual.starts, self.plan_starts // count)))
+        usual = usual._replace(starts=max(500, min(usual.starts, self.plan_starts // count)))
+        many = max(1, min(self.plans, self.plans * self.many_jobs // count))
+        return [usual._replace(moves=usual.moves // self.brevity), *[usual] * many]
 
     def budget(self, count: int, limits: Limits) -> int:
         """Moves per start."""
@@ -124,7 +127,7 @@ class Annealing:
 def offline(
     problem: QueueingProblem, *, limits: Limits, seed: int, moves: int = 0, starts: int = 2
 ) -> Outcome:
-    """The best schedule found, from what re-planning online comes to; knows all jobs beforehand.
+    """The best schedule found, from what serving it online comes to; knows all jobs beforehand.
 
     Parameters
     ----------
@@ -159,24 +162,37 @@ def offline(
 
 
 def _begin(problem: QueueingProblem, limits: Limits, seed: int, settings: Annealing) -> Search:
-    """The best of the jobs by arrival and of what re-planning makes of the stream, a few times."""
-    stream, (nodes, _) = stream_of(problem), problem.shape
-    search = search_of(stream, np.arange(len(problem)), nodes, LEAST_EXTENSION, seed)
+    """The best of some schedules made in the order of time.
+
+    They serve jobs by arrival, by run time with bookings, and as re-planned. Where re-planning
+    takes too long, what is left of the stream is served by run time with bookings.
+    """
+    stream, (nodes, _), count = stream_of(problem), problem.shape, len(problem)
+    search = search_of(stream, np.arange(count), nodes, LEAST_EXTENSION, seed)
     schedule(search)
-    patient = stream._replace(latest=np.full(len(problem), np.inf))
+    patient = stream._replace(latest=np.full(count, np.inf))
     until = settings.plan_share * (limits.time_limit or np.inf)
-    for k in range(1 + settings.plans_for(len(problem))):
-        online = online_of(patient, stream.duration, nodes, seed + k)
-        effort = settings.effort(len(problem)) if k else Effort(moves=0)
-        while limits.stop is None and serve(online, effort, EVENTS):
-            if k and limits.elapsed > until:
-                break
+    for k, effort in enumerate([None, *settings.efforts(count)]):
+        online, began = online_of(patient, stream.duration, nodes, seed + k), limits.elapsed
+        if effort is not None:
+            _serve(partial(replanning.serve, online, effort), limits, until)
+            by_estimate(online)
+        _serve(partial(reserving.serve, online, reserving.RESERVE_AFTER_S), limits)
         if np.isfinite(online.start).all():
             search.plan.start[:] = online.start
             search.plan.node[:] = online.node
             wait_for_nodes(search)
             schedule(search)
+        longer = settings.brevity if k == 1 else 1
+        if k and limits.elapsed + longer * (limits.elapsed - began) > until:
+            break
     return search
+
+
+def _serve(serve: Callable[[int], bool], limits: Limits, until: float = np.inf) -> None:
+    """Serve a stream to its end, or until the limits or another time, s."""
+    while limits.stop is None and limits.elapsed < until and serve(EVENTS):
+        pass
 
 
 class _Run:

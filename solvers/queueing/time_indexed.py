@@ -46,6 +46,8 @@ class Tuning:
     moments: starts that are possible at all, up to which all of them begin a cell.
     pricing: share of the time for prices, at most.
     searching: share of what is left for a schedule to start from, and for one on counted GPUs.
+    least_s: for the program of a period; where periods are so many that there is less, prices
+        have the last word, and the time goes to the schedule.
     """
 
     width_s: float = 600.0
@@ -56,6 +58,7 @@ class Tuning:
     moments: int = 1000
     pricing: float = 0.3
     searching: float = 0.1
+    least_s: float = 2.0
 
 
 def time_indexed(
@@ -116,6 +119,8 @@ class _Search:
         self.makespan = problem.objective.goal == "makespan"
         part = self.limits.within(self.tuning.pricing * self.limits.remaining)
         self.closed, self.by = best_bound(problem, part)
+        many = 1 if self.makespan else -(-len(problem) // jobs)
+        self.programs = self.tuning.least_s * many <= self.limits.remaining
         self.solution: QueueingSolution | None = None
         self.value = np.inf
         self.infeasible = False
@@ -130,11 +135,13 @@ class _Search:
 
     def _begin(self) -> FloatArray:
         """Start times of a good schedule of counted GPUs, s."""
-        problem, share = self.problem, self.tuning.searching
+        problem = self.problem
+        share = self.tuning.searching if self.programs else 1.0
         counted = replace(problem, placement="count")
         self.patient = False
         start: FloatArray | None = None
-        for each in [problem, *([counted] if problem.placement == "node" else [])]:
+        both = problem.placement == "node" and self.programs
+        for each in [problem, counted] if both else [problem]:
             limits = self.limits.within((1.0 if self.moves else share) * self.limits.remaining)
             found = known_schedule(each, limits, self.seed, self.moves)
             if found is not None:
@@ -153,7 +160,7 @@ class _Search:
 
     def run(self) -> None:
         """Each period once, for a share of the time; then refine where most is open."""
-        if self.makespan and len(self.problem) > self.jobs:
+        if not self.programs or (self.makespan and len(self.problem) > self.jobs):
             return
         for period in self.periods:
             period.settled = self._open(period) <= 0

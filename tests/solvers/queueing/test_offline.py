@@ -12,7 +12,15 @@ from optgap.heuristics.queueing import POLICIES
 from optgap.models.compiled import interpreted
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.queueing import Jobs, QueueingProblem
+from optgap.models.queueing import (
+    Jobs,
+    QueueingProblem,
+    QueueingSolution,
+    replanning,
+    reserving,
+)
+from optgap.models.queueing.list_schedule import held_gpus, stream_of
+from optgap.models.queueing.online import WAITING, by_estimate, online_of
 from optgap.models.queueing.presets import mixed, small
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.queueing import METHODS
@@ -80,6 +88,29 @@ def test_hindsight_beats_every_policy_and_can_be_repeated(placement: Any) -> Non
     assert first.claimed < first.info["start"]
     for entry in POLICIES.values():
         assert first.claimed < entry.load()(problem, limits=Limits(), seed=0).claimed
+
+
+def test_a_long_stream_is_served_no_worse_than_by_any_short_policy() -> None:
+    problem = mixed(seed=0, size=2500)
+    outcome = offline(problem, limits=Limits(10.0), seed=0, moves=1, starts=1)
+    assert problem.check(outcome.solution) == []
+    for name in ("shortest", "shortest-reserve"):
+        assert outcome.claimed < POLICIES[name].load()(problem, limits=Limits(), seed=0).claimed
+
+
+@pytest.mark.parametrize("events", [1, 200, 300])
+def test_a_stream_that_is_replanned_for_a_while_is_then_served_by_run_time(events: int) -> None:
+    problem = mixed(seed=0)
+    truth = stream_of(problem)
+    online = online_of(truth, truth.duration, problem.nodes, 0)
+    assert replanning.serve(online, replanning.Effort(moves=50), events)
+    by_estimate(online)
+    waiting = online.queue[: online.tally[WAITING]]
+    assert (np.diff(truth.duration[waiting]) >= 0).all()
+    assert not reserving.serve(online, 600.0, 10**6)
+    solution = QueueingSolution.of(problem, online.start, truth.at, online.node, held_gpus(truth))
+    assert problem.check(solution) == []
+    assert problem.serves_all(solution)
 
 
 @settings(max_examples=30)

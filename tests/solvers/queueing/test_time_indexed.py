@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies_queueing import GOALS, queueing_problems
 
+from optgap.heuristics.queueing import POLICIES
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import Jobs, QueueingProblem
@@ -133,6 +134,18 @@ def test_two_hundred_jobs_get_a_bound_far_above_prices_and_a_schedule() -> None:
     assert found.claimed is not None
     assert 1.3 * prices < found.bound <= found.claimed
     assert problem.check(found.solution) == []
+
+
+def test_where_periods_are_too_many_prices_bound_and_the_time_goes_to_the_schedule() -> None:
+    problem = mixed(seed=0, size=400)
+    solved(problem, "offline", moves=1, starts=1)  # compiled
+    prices = solved(problem, "bound-prices").bound
+    outcome = solved(problem, "time-indexed", seconds=3.0, jobs=4)
+    assert outcome.bound_by == "prices on GPU time"
+    assert outcome.bound == pytest.approx(prices, rel=0.2)
+    assert problem.check(outcome.solution) == []
+    policy = POLICIES["shortest-reserve"].load()(problem, limits=Limits(), seed=0)
+    assert outcome.bound < outcome.claimed <= policy.claimed
 
 
 def test_time_that_is_up_leaves_a_bound_and_nothing_optimal() -> None:
