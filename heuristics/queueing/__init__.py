@@ -1,101 +1,89 @@
 """Queueing policies: asked whenever a job arrives, ends or leaves, without knowing later jobs."""
 
+from optgap.heuristics.queueing.parameters import (
+    AdaptiveParams,
+    ConservativeParams,
+    FifoParams,
+    HpsParams,
+    PbsParams,
+    ReplanParams,
+    SbsParams,
+    ShortestParams,
+    ShortestReserveParams,
+    SjfParams,
+)
 from optgap.models.spec import Entry, entries
 
 HERE = "optgap.heuristics.queueing"
-HPS = {
-    "aging_threshold": 300.0,
-    "aging_boost": 2.0,
-    "max_wait_time": 1800.0,
-    "reserve_after_s": 0.0,
-}
 
 POLICIES = entries(
     Entry(
         "fifo",
-        f"{HERE}.policies:fifo",
+        f"{HERE}.fifo:fifo",
         "FIFO: by arrival, the first job blocks the queue",
-        params={"fit_first": False},
+        options=FifoParams,
     ),
     Entry(
         "sjf",
-        f"{HERE}.policies:sjf",
+        f"{HERE}.sjf:sjf",
         "SJF: the fewest GPUs first",
-        params={"strict": False, "sjf_key": "gpus"},
+        options=SjfParams,
     ),
     Entry(
         "shortest",
-        f"{HERE}.policies:shortest",
+        f"{HERE}.shortest:shortest",
         "Shortest: the least run time first",
-        params={"strict": False},
+        options=ShortestParams,
     ),
     Entry(
         "shortest-reserve",
         f"{HERE}.shortest_reserve:shortest_reserve",
         "Shortest on nodes in use that long anyway; a wide job that waits for long books nodes",
-        params={"reserve_after_s": 600.0},
+        options=ShortestReserveParams,
     ),
     Entry(
         "shortest-gpu",
-        f"{HERE}.policies:shortest_gpu",
+        f"{HERE}.shortest_gpu:shortest_gpu",
         "Shortest-GPU: the least run time x GPUs first",
-        params={"strict": False},
+        options=ShortestParams,
     ),
     Entry(
         "adaptive",
-        f"{HERE}.policies:adaptive",
+        f"{HERE}.adaptive:adaptive",
         "a reconstruction of the multi-factor scheduler that the paper gave up",
-        params={
-            "short_queue": "0.5-0.2-0.3",
-            "middle_queue": "0.3-0.4-0.3",
-            "long_queue": "0.2-0.6-0.2",
-        },
+        options=AdaptiveParams,
     ),
-    Entry("hps", f"{HERE}.policies:hps", "HPS as printed: base x aging x penalty", params=HPS),
+    Entry("hps", f"{HERE}.hps:hps", "HPS as printed: base x aging x penalty", options=HpsParams),
     Entry(
         "hps_fixed",
-        f"{HERE}.policies:hps_fixed",
+        f"{HERE}.hps:hps_fixed",
         "HPS with aging that never falls",
-        params=HPS,
+        options=HpsParams,
     ),
     Entry(
         "pbs",
-        f"{HERE}.policies:pbs",
+        f"{HERE}.pbs:pbs",
         "PBS: efficiency, pairs for a node, gap filling, blocking avoidance",
-        params={
-            "tau": 0.1,
-            "gamma": 4,
-            "medium_s": 7200.0,
-            "delta": 0.25,
-            "node_cap": 8,
-            "pair_stage": "after_rule1",
-        },
+        options=PbsParams,
     ),
     Entry(
         "sbs",
-        f"{HERE}.policies:sbs",
+        f"{HERE}.sbs:sbs",
         "SBS: batches of like jobs of one family",
-        params={
-            "theta": 0.5,
-            "batch_gpus": 8,
-            "batch_jobs": 4,
-            "time_unit_s": 3600.0,
-            "start": "all",
-            "lookahead": 256,
-        },
+        options=SbsParams,
     ),
-    Entry("easy", f"{HERE}.policies:easy", "EASY backfilling: the oldest job is never delayed"),
+    Entry("easy", f"{HERE}.easy:easy", "EASY backfilling: the oldest job is never delayed"),
     Entry(
         "conservative",
         f"{HERE}.conservative:conservative",
         "conservative backfilling: no job is delayed by a later one",
-        params={"depth": 0},
+        options=ConservativeParams,
     ),
     Entry(
         "replan",
         f"{HERE}.replan:replan",
         "the waiting jobs planned anew by annealing at every event; what starts now is started",
-        params={"jobs": 64, "moves": 1000},
+        options=ReplanParams,
         deterministic=False,
     ),
 )

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from optgap.heuristics.queueing.batches import drop_out, line_up
+from optgap.heuristics.queueing.rule import INF, SBS
+from optgap.heuristics.queueing.sbs import drop_out, line_up
 from optgap.heuristics.queueing.tables import (
     AHEAD,
     BY_ARRIVAL,
     BY_EFFICIENCY,
     BY_TIME,
     HEAD,
-    INF,
     LONGEST,
     NOW,
     PLANNED,
     QUEUE,
     RUNNING,
-    SBS,
     TRUE,
     Run,
 )
@@ -67,6 +66,20 @@ def head(run: Run) -> int:
         run.tally[HEAD] += 1
     oldest: int = run.tally[HEAD]
     return oldest
+
+
+@inner
+def look(run: Run, everyone: bool) -> bool:
+    """Note in `fit` of which GPU counts jobs wait and fit (or just wait); whether there are any."""
+    classes, found = run.classes, False
+    for c in range(len(classes)):
+        classes[c]["fit"] = 0
+        if classes[c]["waiting"] > 0:
+            n = classes[c]["gpus"]
+            if everyone or fits(run.free[NOW], run.level[NOW], n, run.g):
+                classes[c]["fit"] = 1
+                found = True
+    return found
 
 
 @inner

@@ -11,8 +11,7 @@ job has arrived, ended or left, and returns the jobs to start now, in order:
 ...             chosen.append(job)
 ...     return chosen
 
->>> from optgap.heuristics.custom import Own, listed
-from optgap.models.limits import Limits
+>>> from optgap.models.limits import Limits
 >>> from optgap.models.queueing.presets import mixed
 >>> problem = mixed(seed=1, size=50)
 >>> outcome = run(problem, limits=Limits(), seed=0, policy=widest)

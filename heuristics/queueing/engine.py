@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from optgap.heuristics.queueing.loop import advance
+from optgap.heuristics.queueing.rule import INF, SBS, Rule
 from optgap.heuristics.queueing.tables import (
     CLASS,
     COUNTS,
     FAMILY,
-    INF,
     JOB,
-    SBS,
-    Rule,
     Run,
     Table,
 )

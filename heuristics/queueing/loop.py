@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from optgap.heuristics.queueing.cluster import begin, begin_on, enter, finish, leave, slack
-from optgap.heuristics.queueing.select import select
+from optgap.heuristics.queueing.cluster import begin, enter, finish, leave, look, slack
+from optgap.heuristics.queueing.easy import oldest_or_harmless
+from optgap.heuristics.queueing.fixed_order import next_in_order
+from optgap.heuristics.queueing.pbs import begin_pair, pbs_picks
+from optgap.heuristics.queueing.rule import ADAPTIVE, EASY, HPS, INF, PBS, SBS
+from optgap.heuristics.queueing.sbs import largest_first, sbs_picks
+from optgap.heuristics.queueing.scores import best_scored
 from optgap.heuristics.queueing.tables import (
     ARRIVED,
     EVENTS,
-    INF,
     LEFT,
-    NOW,
-    PBS,
     QUEUE,
     ROUNDS,
     RUNNING,
-    SBS,
     TRUE,
     Run,
 )
 from optgap.models.compiled import compiled, inner
-from optgap.models.queueing.kernels import node_with, tightest
 
 
 @inner
@@ -60,10 +60,28 @@ def happen(run: Run, time: float) -> float:
     return now
 
 
+@inner
+def select(run: Run, now: float) -> int:
+    """Leave the jobs to start now in `picks` and return how many; 0 for none."""
+    kind = run.rule.kind
+    if run.tally[QUEUE] == 0 or not look(run, False):
+        return 0
+    if kind == PBS:
+        return pbs_picks(run)
+    if kind == SBS:
+        return sbs_picks(run)
+    if kind == EASY:
+        run.picks[0] = oldest_or_harmless(run, now)
+    elif kind in (HPS, ADAPTIVE):
+        run.picks[0] = best_scored(run, now)
+    else:
+        run.picks[0] = next_in_order(run)
+    return 1 if run.picks[0] >= 0 else 0
+
+
 @compiled
 def advance(run: Run, events: int) -> bool:
     """Work through so many events; whether there may be more."""
-    jobs = run.jobs
     for _ in range(events):
         time = next_event(run)
         if time == INF:
@@ -73,29 +91,13 @@ def advance(run: Run, events: int) -> bool:
         while size > 0:
             run.tally[ROUNDS] += 1
             if size == 2 and run.rule.kind == PBS:
-                a, b = run.picks[0], run.picks[1]
-                wanted = jobs[a]["gpus"] + jobs[b]["gpus"]
-                f = tightest(run.free[NOW], run.level[NOW], wanted, run.g)
-                node = node_with(run.free[NOW], f)
-                begin_on(run, a, node, now)
-                begin_on(run, b, node, now)
-            elif run.rule.kind == SBS:
-                _begin_batch(run, size, now)
+                begin_pair(run, now)
             else:
-                begin(run, run.picks[0], now)
+                if run.rule.kind == SBS:
+                    largest_first(run, size)
+                for i in range(size):
+                    begin(run, run.picks[i], now)
             if run.tally[QUEUE] == 0:
                 break
             size = select(run, now)
     return True
-
-
-@inner
-def _begin_batch(run: Run, size: int, now: float) -> None:
-    """Start a batch, the largest job first."""
-    picks, jobs = run.picks, run.jobs
-    for i in range(1, size):  # largest first, in order of the window among equals
-        for k in range(i, 0, -1):
-            if jobs[picks[k]]["gpus"] > jobs[picks[k - 1]]["gpus"]:
-                picks[k], picks[k - 1] = picks[k - 1], picks[k]
-    for i in range(size):
-        begin(run, picks[i], now)

@@ -1,54 +1,147 @@
-"""What the parameters of the policies mean; one that differs in an entry is ``entry.parameter``."""
+"""What can be set of each policy, what it means, and where it stands in a paper."""
 
-from optgap.models.spec import Parameter
+from dataclasses import dataclass
+from typing import Any
 
-PARAMETERS = {
-    "fit_first": Parameter("jobs that do not fit are skipped; otherwise the first blocks"),
-    "strict": Parameter("the first job of the order blocks while it does not fit"),
-    "sjf_key": Parameter(
+from optgap.models.queueing.reserving import RESERVE_AFTER_S
+from optgap.models.spec import parameter
+
+
+def _strict() -> Any:
+    return parameter(False, "the first job of the order blocks while it does not fit")
+
+
+@dataclass(frozen=True)
+class FifoParams:
+    """FIFO."""
+
+    fit_first: bool = parameter(
+        False, "jobs that do not fit are skipped; otherwise the first blocks"
+    )
+
+
+@dataclass(frozen=True)
+class SjfParams:
+    """SJF."""
+
+    strict: bool = _strict()
+    sjf_key: str = parameter(
+        "gpus",
         "fewest GPUs first (the text), or shortest first (Table I)",
         source="HPS/PBS/SBS, Table I",
         choices=("gpus", "time"),
-    ),
-    "short_queue": Parameter("weights of efficiency, fairness and size, with up to 10 waiting"),
-    "middle_queue": Parameter("weights of efficiency, fairness and size, with up to 50 waiting"),
-    "long_queue": Parameter("weights of efficiency, fairness and size, with more waiting"),
-    "aging_threshold": Parameter("wait from which a job ages", "s", "HPS/PBS/SBS, HPS"),
-    "aging_boost": Parameter("factor that long waits end up with", source="HPS/PBS/SBS, HPS"),
-    "max_wait_time": Parameter("wait at which the boost is full", "s", "HPS/PBS/SBS, HPS"),
-    "reserve_after_s": Parameter(
-        "wait after which the oldest job has a reservation; 0 for never", "s"
-    ),
-    "tau": Parameter(
+    )
+
+
+@dataclass(frozen=True)
+class ShortestParams:
+    """Shortest and Shortest-GPU."""
+
+    strict: bool = _strict()
+
+
+@dataclass(frozen=True)
+class ShortestReserveParams:
+    """Shortest with bookings."""
+
+    reserve_after_s: float = parameter(
+        RESERVE_AFTER_S, "wait after which a job of a whole node or more books nodes", "s"
+    )
+
+
+@dataclass(frozen=True)
+class AdaptiveParams:
+    """The adaptive rule: w_E-w_F-w_R by the length of the queue."""
+
+    short_queue: str = parameter(
+        "0.5-0.2-0.3", "weights of efficiency, fairness and size, with up to 10 waiting"
+    )
+    middle_queue: str = parameter(
+        "0.3-0.4-0.3", "weights of efficiency, fairness and size, with up to 50 waiting"
+    )
+    long_queue: str = parameter(
+        "0.2-0.6-0.2", "weights of efficiency, fairness and size, with more waiting"
+    )
+
+
+@dataclass(frozen=True)
+class HpsParams:
+    """HPS, as printed and repaired."""
+
+    aging_threshold: float = parameter(300.0, "wait from which a job ages", "s", "HPS/PBS/SBS, HPS")
+    aging_boost: float = parameter(
+        2.0, "factor that long waits end up with", source="HPS/PBS/SBS, HPS"
+    )
+    max_wait_time: float = parameter(
+        1800.0, "wait at which the boost is full", "s", "HPS/PBS/SBS, HPS"
+    )
+    reserve_after_s: float = parameter(
+        0.0, "wait after which the oldest job has a reservation; 0 for never", "s"
+    )
+
+
+@dataclass(frozen=True)
+class PbsParams:
+    """PBS."""
+
+    tau: float = parameter(
+        0.1,
         "τ, by how much the most efficient job must lead to be started for it",
         "share",
         "HPS/PBS/SBS, PBS",
-    ),
-    "gamma": Parameter("γ: jobs of fewer GPUs fill gaps", "GPUs", "HPS/PBS/SBS, PBS"),
-    "medium_s": Parameter("T: jobs below it are taken to avoid blocking", "s", "HPS/PBS/SBS, PBS"),
-    "delta": Parameter("Δ, by which run times of a pair may differ", "share", "HPS/PBS/SBS, PBS"),
-    "node_cap": Parameter("most GPUs of a pair, which shares a node", "GPUs", "HPS/PBS/SBS, PBS"),
-    "pair_stage": Parameter(
+    )
+    gamma: int = parameter(4, "γ: jobs of fewer GPUs fill gaps", "GPUs", "HPS/PBS/SBS, PBS")
+    medium_s: float = parameter(
+        7200.0, "T: jobs below it are taken to avoid blocking", "s", "HPS/PBS/SBS, PBS"
+    )
+    delta: float = parameter(
+        0.25, "Δ, by which run times of a pair may differ", "share", "HPS/PBS/SBS, PBS"
+    )
+    node_cap: int = parameter(
+        8, "most GPUs of a pair, which shares a node", "GPUs", "HPS/PBS/SBS, PBS"
+    )
+    pair_stage: str = parameter(
+        "after_rule1",
         "where pairs are looked for, which the paper leaves open",
         source="HPS/PBS/SBS, PBS",
         choices=("after_rule1", "first", "off"),
-    ),
-    "theta": Parameter("θ, least similarity of a batch", source="HPS/PBS/SBS, SBS"),
-    "batch_gpus": Parameter("G_max, most GPUs of a batch", "GPUs", "HPS/PBS/SBS, SBS"),
-    "batch_jobs": Parameter("most jobs of a batch, up to 4", "jobs"),
-    "time_unit_s": Parameter(
-        "run times of a batch are compared in this unit; 1 as printed", "s", "HPS/PBS/SBS, SBS"
-    ),
-    "start": Parameter(
+    )
+
+
+@dataclass(frozen=True)
+class SbsParams:
+    """SBS."""
+
+    theta: float = parameter(0.5, "θ, least similarity of a batch", source="HPS/PBS/SBS, SBS")
+    batch_gpus: int = parameter(8, "G_max, most GPUs of a batch", "GPUs", "HPS/PBS/SBS, SBS")
+    batch_jobs: int = parameter(4, "most jobs of a batch, up to 4", "jobs")
+    time_unit_s: float = parameter(
+        3600.0,
+        "run times of a batch are compared in this unit; 1 as printed",
+        "s",
+        "HPS/PBS/SBS, SBS",
+    )
+    start: str = parameter(
+        "all",
         "all jobs of a batch are started, or its first",
         source="HPS/PBS/SBS, SBS",
         choices=("all", "first"),
-    ),
-    "lookahead": Parameter("waiting jobs of each family looked at; 0 for all", "jobs"),
-    "depth": Parameter("waiting jobs that hold reservations; 0 for all", "jobs"),
-    "shortest-reserve.reserve_after_s": Parameter(
-        "wait after which a job of a whole node or more books nodes", "s"
-    ),
-    "jobs": Parameter("waiting jobs that are planned, in the order of the last plan", "jobs"),
-    "moves": Parameter("lists tried per plan, at most"),
-}
+    )
+    lookahead: int = parameter(256, "waiting jobs of each family looked at; 0 for all", "jobs")
+
+
+@dataclass(frozen=True)
+class ConservativeParams:
+    """Conservative backfilling."""
+
+    depth: int = parameter(0, "waiting jobs that hold reservations; 0 for all", "jobs")
+
+
+@dataclass(frozen=True)
+class ReplanParams:
+    """Re-planning at every event."""
+
+    jobs: int = parameter(
+        64, "waiting jobs that are planned, in the order of the last plan", "jobs"
+    )
+    moves: int = parameter(1000, "lists tried per plan, at most")

@@ -1,4 +1,4 @@
-"""HPS and the adaptive rule: the best score among the waiting jobs, without scoring them all.
+"""The best score of HPS or the adaptive rule among the waiting jobs, without scoring them all.
 
 Within one GPU count a score falls with the run time and, but for HPS's step at the threshold,
 grows with the wait. The jobs stand in order of arrival under a tree of least run times, so a part
@@ -7,69 +7,41 @@ of the tree whose shortest job with its longest wait would not be good enough is
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from optgap.heuristics.queueing.tables import BY_ARRIVAL, BY_TIME, HPS, INF, QUEUE, Rule, Run
-from optgap.heuristics.queueing.trees import first_waiting, last_waiting
+from optgap.heuristics.queueing.adaptive import Scale, adaptive_scale, adaptive_score
+from optgap.heuristics.queueing.cluster import head, shadow, slack
+from optgap.heuristics.queueing.hps import hps_score, most_aged
+from optgap.heuristics.queueing.rule import ADAPTIVE, HPS, INF
+from optgap.heuristics.queueing.tables import BY_ARRIVAL, NOW, Run
+from optgap.heuristics.queueing.trees import DEPTH
 from optgap.models.compiled import inner
-from optgap.models.times import TOLERANCE_S
-
-DIGITS = 1e9
-"""Scores are compared after rounding to 1e-9."""
-DEPTH = 128
-
-
-class Scale(NamedTuple):
-    """What the adaptive rule's scores are relative to, now."""
-
-    low_work: float
-    high_work: float
-    low_size: float
-    high_size: float
-    efficiency: float
-    fairness: float
-    resources: float
+from optgap.models.queueing.kernels import fits
 
 
 @inner
-def rounded(score: float) -> float:
-    """To 1e-9."""
-    near: float = np.floor(score * DIGITS + 0.5)
-    return near / DIGITS
+def best_scored(run: Run, now: float) -> int:
+    """The job with the highest score; with a reservation, only those that respect it."""
+    rule, jobs, classes = run.rule, run.jobs, run.classes
+    longest = INF
+    oldest = head(run)
+    if now - jobs[oldest]["arrival"] > rule.reserve + slack(now):
+        n = jobs[oldest]["gpus"]
+        if fits(run.free[NOW], run.level[NOW], n, run.g):
+            return oldest
+        longest = shadow(run, n, now) - now + slack(now)
+    scale = Scale(0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+    if rule.kind == ADAPTIVE:
+        scale = adaptive_scale(run)
+    best, job = -INF, -1
+    for c in range(len(classes)):
+        if classes[c]["fit"] != 0:
+            best, job = _best_in_class(run, scale, c, now, longest, best, job)
+    return job
 
 
 @inner
-def aging(rule: Rule, wait: float) -> float:
-    """HPS's aging factor: as printed, or repaired to rise steadily."""
-    if rule.fixed:
-        share = (wait - rule.threshold) / (rule.full - rule.threshold)
-        return 1 + (rule.boost - 1) * min(max(share, 0.0), 1.0)
-    if wait > rule.threshold + TOLERANCE_S:
-        return rule.boost * min(wait / rule.full, 1.0)
-    return 1.0
-
-
-@inner
-def score(rule: Rule, scale: Scale, n: int, estimate: float, age: float, wait: float) -> float:
-    """One job's score, rounded; `age` is HPS's aging factor."""
-    if rule.kind == HPS:
-        return rounded(age / (1 + estimate / 3600) / (1 + n / 4))
-    work = 0.0
-    if scale.high_work > scale.low_work:
-        work = (estimate * n - scale.low_work) / (scale.high_work - scale.low_work)
-    size = 0.0
-    if scale.high_size > scale.low_size:
-        size = (n - scale.low_size) / (scale.high_size - scale.low_size)
-    fair = min(wait / 1800, 1.0)
-    return rounded(
-        scale.efficiency * (1 - work) + scale.fairness * fair + scale.resources * (1 - size)
-    )
-
-
-@inner
-def best_in_class(
+def _best_in_class(
     run: Run, scale: Scale, c: int, now: float, longest: float, best: float, best_job: int
 ) -> tuple[float, int]:
     """The best of class c with estimates up to `longest`, or what was best before."""
@@ -89,8 +61,11 @@ def best_in_class(
         oldest = order[left]
         newest = order[min(left + span, size) - 1]
         wait = now - jobs[oldest]["arrival"]
-        age = _most_aged(rule, wait, now - jobs[newest]["arrival"])
-        top = score(rule, scale, n, shortest, age, wait)
+        if rule.kind == HPS:
+            age = most_aged(rule, wait, now - jobs[newest]["arrival"])
+            top = hps_score(n, shortest, age)
+        else:
+            top = adaptive_score(scale, n, shortest, wait)
         if top < best or (top == best and oldest > best_job):
             continue
         if span == 1:
@@ -102,31 +77,3 @@ def best_in_class(
         if tree[2 * k + 1] < tree[2 * k]:  # the shorter jobs first
             stack[depth - 2], stack[depth - 1] = stack[depth - 1], stack[depth - 2]
     return best, best_job
-
-
-@inner
-def _most_aged(rule: Rule, longest: float, shortest: float) -> float:
-    """The largest aging factor of waits between two."""
-    most = max(aging(rule, longest), aging(rule, shortest))
-    if shortest <= rule.threshold + TOLERANCE_S:
-        most = max(most, 1.0)
-    return most
-
-
-@inner
-def adaptive_scale(run: Run) -> Scale:
-    """Least and most work and GPUs of the jobs that fit, and the weights for this queue."""
-    from_work, to_work, from_size, to_size = INF, -INF, INF, -INF
-    jobs, classes = run.jobs, run.classes
-    for c in range(len(classes)):
-        if classes[c]["fit"] == 0:
-            continue
-        n = classes[c]["gpus"]
-        low, high = first_waiting(run, BY_TIME, c), last_waiting(run, BY_TIME, c)
-        from_work = min(from_work, jobs[low]["estimate"] * n)
-        to_work = max(to_work, jobs[high]["estimate"] * n)
-        from_size, to_size = min(from_size, n), max(to_size, n)
-    queue = run.tally[QUEUE]
-    row = 0 if queue <= 10 else 3 if queue <= 50 else 6
-    w = run.rule.weights
-    return Scale(from_work, to_work, from_size, to_size, w[row], w[row + 1], w[row + 2])

@@ -9,14 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from optgap.heuristics.queueing.rule import Rule
 from optgap.models.queueing.arrays import FloatArray, IntArray
 
 Table = Any
 """A structured array: one row per job, GPU count or family, with the fields named below."""
-
-FIFO, SJF, SHORTEST, SHORTEST_GPU, HPS, ADAPTIVE, EASY, PBS, SBS = range(9)
-"""Rules that the loop knows; conservative backfilling has a loop of its own."""
-INF = float("inf")
 
 JOB = np.dtype(
     [
@@ -56,44 +53,6 @@ COUNTS = ("arrived", "left", "running", "queue", "head", "rounds", "events", "lo
 ARRIVED, LEFT, RUNNING, QUEUE, HEAD, ROUNDS, EVENTS, LONGEST = range(8)
 """Places in `Run.tally`: jobs that have arrived, places of `leavers` that are done, running and
 waiting jobs, the first that may wait, rounds of decisions, events, the longest queue."""
-
-
-class Rule(NamedTuple):
-    """A policy and its parameters; each uses its own.
-
-    Parameters
-    ----------
-    kind: one of the constants above.
-    strict: only the first job of the order is looked at.
-    threshold, boost, full, fixed: HPS's aging.
-    reserve: s after which the oldest job's start is protected (HPS); infinite for never.
-    weights: the adaptive rule's (efficiency, fairness, resources) for short, middle and long
-        queues, row by row.
-    tau, small, medium, spread, cap, pairs: PBS's τ, γ, T, Δ, GPUs of a pair, and where pairs
-        stand (0 off, 1 after rule 1, 2 first).
-    similar, batch_gpus, batch_jobs, unit, whole: SBS's θ, G_max, jobs in a batch, seconds in a
-        unit of time, and whether the whole batch is started.
-    """
-
-    kind: int
-    strict: bool = False
-    threshold: float = 300.0
-    boost: float = 2.0
-    full: float = 1800.0
-    fixed: bool = False
-    reserve: float = INF
-    weights: tuple[float, ...] = (0.5, 0.2, 0.3, 0.3, 0.4, 0.3, 0.2, 0.6, 0.2)
-    tau: float = 0.1
-    small: int = 4
-    medium: float = 7200.0
-    spread: float = 0.25
-    cap: int = 8
-    pairs: int = 1
-    similar: float = 0.5
-    batch_gpus: int = 8
-    batch_jobs: int = 4
-    unit: float = 3600.0
-    whole: bool = True
 
 
 class Run(NamedTuple):

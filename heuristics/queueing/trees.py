@@ -1,9 +1,13 @@
-"""Trees of minima over the jobs of one GPU count: the first waiting one, or one below a limit."""
+"""Trees of minima over the jobs of one GPU count: who waits first, or first below a limit."""
 
 from __future__ import annotations
 
-from optgap.heuristics.queueing.tables import INF, Run
+from optgap.heuristics.queueing.rule import INF
+from optgap.heuristics.queueing.tables import Run
 from optgap.models.compiled import inner
+
+DEPTH = 128
+"""Nodes of a tree that a search may have to come back to, at most."""
 
 
 @inner

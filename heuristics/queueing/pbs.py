@@ -1,17 +1,96 @@
-"""PBS: the two most efficient jobs, and the best pair of jobs that fill a node together."""
+"""PBS, the Predictive Backfill Scheduler (HPS/PBS/SBS): three rules, pairs and a fallback.
+
+Among the jobs that fit, t a job's run time, n its GPUs, it its iterations:
+
+    eff_j = it_j/(n_j·t_j)       work per GPU and time
+    1. efficiency: the best, if eff_1 ≥ (1 + τ)·eff_2, or alone
+    -  pairs (a, b) on one node, n_a + n_b ≤ node_cap, |t_a − t_b| ≤ Δ·max(t_a, t_b):
+       the highest (it_a + it_b)/(n_a·t_a + n_b·t_b)
+    2. gap filling: of the jobs with n < γ, the shortest
+    3. blocking avoidance: of the jobs with t < T, the fewest GPUs
+    4. fallback: the shortest
+
+A pair's efficiency is a mean of its jobs', never above the better one's, and the paper does not say
+where pairs are tried: ``pair_stage`` does. γ, T and Δ stand there without values.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from optgap.heuristics.queueing.scores import DEPTH, rounded
-from optgap.heuristics.queueing.tables import BY_EFFICIENCY, BY_TIME, INF, Run
-from optgap.heuristics.queueing.trees import first_waiting, next_waiting
+from optgap.heuristics.queueing.cluster import begin_on
+from optgap.heuristics.queueing.parameters import PbsParams
+from optgap.heuristics.queueing.rounding import rounded
+from optgap.heuristics.queueing.rule import INF, PBS, Rule, require, simulate
+from optgap.heuristics.queueing.tables import BY_EFFICIENCY, BY_TIME, NOW, Run
+from optgap.heuristics.queueing.trees import DEPTH, first_waiting, next_waiting
 from optgap.models.compiled import inner
+from optgap.models.limits import Limits
+from optgap.models.queueing import QueueingProblem
+from optgap.models.queueing.kernels import node_with, tightest
+from optgap.models.result import Outcome
+from optgap.models.spec import chosen
+
+STAGES = {"off": 0, "after_rule1": 1, "first": 2}
+
+
+def pbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """PBS; `given` as in `PbsParams`.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    options = chosen(PbsParams, given, "pbs")
+    tau, gamma, medium_s = options.tau, options.gamma, options.medium_s
+    delta, node_cap = options.delta, options.node_cap
+    require("pbs", "tau", tau, 0 <= tau < 1e6, "at least 0")
+    require("pbs", "gamma", gamma, gamma >= 1, "GPUs, at least 1")
+    require("pbs", "medium_s", medium_s, 0 <= medium_s < 1e12, "seconds, at least 0")
+    require("pbs", "delta", delta, 0 <= delta <= 1, "from 0 to 1")
+    require("pbs", "node_cap", node_cap, node_cap >= 1, "GPUs, at least 1")
+    rule = Rule(
+        PBS,
+        tau=float(tau),
+        small=gamma,
+        medium=float(medium_s),
+        spread=float(delta),
+        cap=node_cap,
+        pairs=STAGES[options.pair_stage],
+    )
+    return simulate(problem, rule, limits=limits, label="pbs")
 
 
 @inner
-def ahead_of_all(run: Run) -> int:
+def pbs_picks(run: Run) -> int:
+    """Leave a job or a pair in `picks`, by the rules in turn; how many jobs that are."""
+    rule, jobs, classes = run.rule, run.jobs, run.classes
+    room = run.g
+    while room > 0 and run.level[NOW][room] == 0:
+        room -= 1
+    if rule.pairs == 2 and _best_pair(run, room):
+        return 2
+    j = _ahead_of_all(run)
+    if j < 0 and rule.pairs == 1 and _best_pair(run, room):
+        return 2
+    if j < 0:
+        j = _shortest(run, rule.small - 1)
+    if j < 0:  # the smallest of those that are not long
+        for c in range(len(classes)):
+            if j < 0 and classes[c]["fit"] != 0:
+                candidate = first_waiting(run, BY_TIME, c)
+                if jobs[candidate]["estimate"] < rule.medium:
+                    j = candidate
+    if j < 0:
+        j = _shortest(run, classes[-1]["gpus"])
+    run.picks[0] = j
+    return 1
+
+
+@inner
+def _ahead_of_all(run: Run) -> int:
     """Rule 1: the most efficient job that fits if it is (1 + τ) times the next; else -1."""
     jobs, classes = run.jobs, run.classes
     first, second = -1, -1
@@ -41,7 +120,7 @@ def _more_efficient(run: Run, a: int, b: int) -> bool:
 
 
 @inner
-def best_pair(run: Run, room: int) -> bool:
+def _best_pair(run: Run, room: int) -> bool:
     """Leave the best pair in `picks`; False when there is none.
 
     A pair's score is a weighted mean of its jobs' efficiencies, so pairs are looked for by their
@@ -125,3 +204,28 @@ def _partner(
         if score > best or tie:
             best, first, second = score, p, q
     return best, first, second
+
+
+@inner
+def _shortest(run: Run, most: int) -> int:
+    """The job of least run time among those of at most so many GPUs; -1 for none."""
+    jobs, classes, best = run.jobs, run.classes, -1
+    for c in range(len(classes)):
+        if classes[c]["fit"] == 0 or classes[c]["gpus"] > most:
+            continue
+        j = first_waiting(run, BY_TIME, c)
+        t = jobs[j]["estimate"]
+        if best < 0 or t < jobs[best]["estimate"] or (t == jobs[best]["estimate"] and j < best):
+            best = j
+    return best
+
+
+@inner
+def begin_pair(run: Run, now: float) -> None:
+    """Start the two jobs in `picks` on one node, the tightest."""
+    a, b = run.picks[0], run.picks[1]
+    wanted = run.jobs[a]["gpus"] + run.jobs[b]["gpus"]
+    f = tightest(run.free[NOW], run.level[NOW], wanted, run.g)
+    node = node_with(run.free[NOW], f)
+    begin_on(run, a, node, now)
+    begin_on(run, b, node, now)

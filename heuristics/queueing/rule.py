@@ -1,0 +1,77 @@
+"""A policy as data for the compiled event loop, and the door through which it is run.
+
+At every arrival, end and departure a rule starts jobs, one round after another, until it finds
+none to start. Candidates are the waiting jobs that fit now; ties go to the job that arrived first.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.queueing import QueueingProblem
+from optgap.models.result import Outcome
+
+FIFO, SJF, SHORTEST, SHORTEST_GPU, HPS, ADAPTIVE, EASY, PBS, SBS = range(9)
+"""Rules that the loop knows; conservative backfilling has a loop of its own."""
+INF = float("inf")
+
+
+class Rule(NamedTuple):
+    """A policy and its parameters; each sets its own, and the others are nothing to it.
+
+    Parameters
+    ----------
+    kind: one of the constants above.
+    strict: only the first job of the order is looked at.
+    threshold, boost, full, fixed: HPS's aging.
+    reserve: s after which the oldest job's start is protected (HPS); infinite for never.
+    weights: the adaptive rule's (efficiency, fairness, resources) for short, middle and long
+        queues, row by row.
+    tau, small, medium, spread, cap, pairs: PBS's τ, γ, T, Δ, GPUs of a pair, and where pairs
+        stand (0 off, 1 after rule 1, 2 first).
+    similar, batch_gpus, batch_jobs, unit, whole: SBS's θ, G_max, jobs in a batch, seconds in a
+        unit of time, and whether the whole batch is started.
+    """
+
+    kind: int
+    strict: bool = False
+    threshold: float = 0.0
+    boost: float = 0.0
+    full: float = 0.0
+    fixed: bool = False
+    reserve: float = INF
+    weights: tuple[float, ...] = (0.0,) * 9
+    tau: float = 0.0
+    small: int = 0
+    medium: float = 0.0
+    spread: float = 0.0
+    cap: int = 0
+    pairs: int = 0
+    similar: float = 0.0
+    batch_gpus: int = 0
+    batch_jobs: int = 0
+    unit: float = 0.0
+    whole: bool = False
+
+
+def simulate(
+    problem: QueueingProblem, rule: Rule, *, limits: Limits, label: str, lookahead: int = 0
+) -> Outcome:
+    """Run a policy to the end of the stream, or until `limits` say stop: `engine.simulate`."""
+    # here, as the engine's loop calls the compiled selections that stand beside each policy
+    from optgap.heuristics.queueing.engine import simulate as run
+
+    return run(problem, rule, limits=limits, label=label, lookahead=lookahead)
+
+
+def require(who: str, name: str, value: object, holds: bool, expected: str) -> None:
+    """Refuse a parameter out of range.
+
+    Raises
+    ------
+    InputError: by policy `who` unless it `holds`.
+    """
+    if not holds:
+        raise InputError(who, name, value, expected)
