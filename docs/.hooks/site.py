@@ -21,7 +21,8 @@ KINDS = {"": "Problem", "policies": "Policies", "bounds": "Bounds and proofs"}
 API = {
     "api/face.md": ("Solve, compare, explain, report", [
         "optgap.api", "optgap.making", "optgap.uncertain", "optgap.gaps", "optgap.comparison",
-        "optgap.explaining", "optgap.waterfall", "optgap.overview", "optgap.plotting",
+        "optgap.explaining.entry", "optgap.explaining.result", "optgap.waterfall",
+        "optgap.overview", "optgap.plotting",
         "optgap.reporting.page", "optgap.documents", "optgap.registry", "optgap.exchange",
         "optgap.solutionfiles",
     ]),
