@@ -29,7 +29,8 @@ API = {
     "api/work.md": ("Reproduce, sweep, tune, data", [
         "optgap.reproduce", "optgap.reproduce.report", "optgap.reproduce.cache",
         "optgap.sweeping.spec", "optgap.sweeping.engines", "optgap.sweeping.driver",
-        "optgap.tuning", "optgap.datasets.store", "optgap.datasets.catalogue",
+        "optgap.tuning.entry", "optgap.tuning.ranges", "optgap.tuning.result",
+        "optgap.datasets.store", "optgap.datasets.catalogue",
         "optgap.datasets.places", "optgap.views", "optgap.conflicts",
     ]),
     "api/contract.md": ("Results, limits, errors", [
