@@ -21,15 +21,18 @@ KINDS = {"": "Problem", "policies": "Policies", "bounds": "Bounds and proofs"}
 API = {
     "api/face.md": ("Solve, compare, explain, report", [
         "optgap.api", "optgap.making", "optgap.uncertain", "optgap.gaps", "optgap.comparison",
-        "optgap.explaining", "optgap.waterfall", "optgap.overview", "optgap.plotting",
-        "optgap.reporting.page", "optgap.documents", "optgap.registry", "optgap.exchange",
-        "optgap.solutionfiles",
+        "optgap.explaining.entry", "optgap.explaining.result", "optgap.waterfall",
+        "optgap.overview", "optgap.plotting",
+        "optgap.reporting.page", "optgap.documents", "optgap.registry.spec",
+        "optgap.registry.table", "optgap.registry.runnable", "optgap.registry.outside",
+        "optgap.exchange", "optgap.solutionfiles",
     ]),
     "api/work.md": ("Reproduce, sweep, tune, data", [
         "optgap.reproduce", "optgap.reproduce.report", "optgap.reproduce.cache",
         "optgap.sweeping.spec", "optgap.sweeping.engines", "optgap.sweeping.driver",
-        "optgap.tuning", "optgap.datasets.store", "optgap.datasets.catalogue",
-        "optgap.datasets.places", "optgap.views", "optgap.conflicts",
+        "optgap.tuning.entry", "optgap.tuning.ranges", "optgap.tuning.result",
+        "optgap.datasets.store", "optgap.datasets.catalogue", "optgap.datasets.places",
+        "optgap.views", "optgap.conflicts",
     ]),
     "api/contract.md": ("Results, limits, errors", [
         "optgap.contract", "optgap.models.result", "optgap.models.limits", "optgap.models.errors",

@@ -215,7 +215,8 @@ def test_a_time_at_one_clock_asks_for_another_beside_a_power_by_clock() -> None:
 
 @pytest.mark.parametrize("family", CASES)
 def test_a_problem_refitted_with_its_own_fits_is_itself(family: str) -> None:
-    from optgap.registry import FAMILIES, imported
+    from optgap.models.spec import imported
+    from optgap.registry import FAMILIES
 
     problem = optgap.generate(family, "measured", seed=2)
     again = imported(FAMILIES[family].refit)(problem, problem.fits, 2)

@@ -8,6 +8,7 @@ import pytest
 from optgap import registry
 from optgap.models.errors import InputError
 from optgap.models.placement import PlacementProblem
+from optgap.models.spec import imported
 from optgap.registry import FAMILIES, Runnable, method, policy, user_object
 
 OWN = """
@@ -49,7 +50,7 @@ def test_every_entry_of_every_family_can_be_loaded(spec: registry.FamilySpec) ->
         spec.tables,
         *(target for target, _ in spec.tables_out.values()),
     ):
-        assert callable(registry.imported(target))
+        assert callable(imported(target))
     assert {entry.kind for entry in spec.policies.values()} == {"policy"}
     assert {entry.kind for entry in spec.methods.values()} <= {"exact", "bound", "offline"}
 
@@ -64,7 +65,7 @@ def test_a_table_names_nothing_of_another_role(
 ) -> None:
     """What the import contract forbids is not done by a string either."""
     here = f"optgap.{role}.{spec.name}"
-    for name, entry in registry.imported(f"{here}{table}").items():
+    for name, entry in imported(f"{here}{table}").items():
         if name != "opt_repack":  # an exact method throughout
             assert entry.target.startswith(f"{here}."), name
         assert not entry.exact, name
@@ -76,7 +77,7 @@ def test_declared_parameters_are_those_of_the_function(spec: registry.FamilySpec
 
     for table in (spec.methods, spec.policies, spec.presets):
         for entry in table.values():
-            function = inspect.unwrap(registry.imported(entry.target))
+            function = inspect.unwrap(imported(entry.target))
             if entry.options is not None:  # in a dataclass that the function itself reads
                 assert entry.options.__name__ in function.__code__.co_names, entry.name
                 continue
@@ -164,7 +165,7 @@ def test_installed_packages_offer_policies(own_file: Path, monkeypatch: pytest.M
         metadata.EntryPoint("gone", "no_such_module:x", registry.POLICY_GROUP),
     ]
     monkeypatch.syspath_prepend(str(own_file.parent))
-    monkeypatch.setattr(registry, "entry_points", lambda group: points)
+    monkeypatch.setattr("optgap.registry.outside.entry_points", lambda group: points)
     registry.installed_policies.cache_clear()
     try:
         placement = FAMILIES["placement"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_what_stays_fixed_stays_fixed() -> None:
 def test_a_choice_that_does_not_hold_elsewhere_is_called_that() -> None:
     found = tuned(search="grid")
     worse = (found.test[0], tuning.Scores(tuple(1 + (g or 0) for g in found.test[0].gaps)))
-    said = tuning.replace(found, after={"tau": 0.5}, test=worse).verdict()
+    said = replace(found, after={"tau": 0.5}, test=worse).verdict()
     assert "keep the defaults" in said
 
 

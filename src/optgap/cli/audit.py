@@ -16,26 +16,46 @@ if TYPE_CHECKING:
 FIRST_MOVES = 40
 """Moves that are shown without -v."""
 
+Kind = Annotated[
+    str,
+    typer.Argument(
+        metavar="kubernetes|slurm|swf|FAMILY",
+        help="what the file is",
+        autocompletion=completing.families,
+    ),
+]
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="FILE", help="what the cluster printed (- is standard input), or a problem"
+    ),
+]
+Log = Annotated[
+    str | None, typer.Argument(metavar="[LOG]", help="what was done with the problem: CSV or JSON")
+]
+Policies = Annotated[
+    str,
+    typer.Option(
+        "--policies",
+        metavar="P,…",
+        help="beside what happened, for logs",
+        autocompletion=completing.policies("all"),
+    ),
+]
+LogSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Slurm: pool, wait=eligible|submit, nodes, gpus_per_node; SWF: the last two",
+    ),
+]
+
 
 def command(
-    kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="kubernetes|slurm|swf|FAMILY",
-            help="what the file is",
-            autocompletion=completing.families,
-        ),
-    ],
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="what the cluster printed (- is standard input), or a problem"
-        ),
-    ],
-    log: Annotated[
-        str | None,
-        typer.Argument(metavar="[LOG]", help="what was done with the problem: CSV or JSON"),
-    ] = None,
+    kind: Kind,
+    source: Source,
+    log: Log = None,
     moves: Annotated[
         int | None,
         typer.Option("--moves", metavar="K", min=0, help="a plan with at most so many migrations"),
@@ -50,24 +70,9 @@ def command(
             "--devices", metavar="FILE", help="power of GPU products: model,idle_w,full_w"
         ),
     ] = None,
-    policies: Annotated[
-        str,
-        typer.Option(
-            "--policies",
-            metavar="P,…",
-            help="beside what happened, for logs",
-            autocompletion=completing.policies("all"),
-        ),
-    ] = "all",
+    policies: Policies = "all",
     methods: opt.Methods = "auto",
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Slurm: pool, wait=eligible|submit, nodes, gpus_per_node; SWF: the last two",
-        ),
-    ] = None,
+    settings: LogSettings = None,
     columns: opt.Columns = None,
     problem_json: Annotated[
         str | None,
@@ -110,12 +115,18 @@ def command(
         quiet,
     )
     out = Output(json, quiet)
-    if out.json is not None:
-        out.document(answer)
+    out.document(answer)
     if moves_json is not None:
-        Output(moves_json, True).document(answer.moves(moves or 0).to_json())
+        Output(moves_json, True).document(answer.moves(moves or 0))
     if problem_json is not None:
         Output(problem_json, True).document(answer.problem)
+    _write(answer, plot, report)
+    _tell(answer, out, moves, verbose)
+    return exit_code([answer.termination])
+
+
+def _write(answer: Audit, plot: str | None, report: str | None) -> None:
+    """The picture and the page, where they were asked for."""
     if plot is not None:
         from optgap.auditing.picture import audit_figure
         from optgap.plotting import save_figure
@@ -125,8 +136,6 @@ def command(
         from optgap.reporting import report as write
 
         write([answer], report, title=f"audit of {answer.source}")
-    _tell(answer, out, moves, verbose)
-    return exit_code([answer.termination])
 
 
 def _tell(answer: Audit, out: Output, moves: int | None, verbose: bool) -> None:

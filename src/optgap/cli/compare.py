@@ -18,77 +18,88 @@ if TYPE_CHECKING:
     from optgap.uncertain import UncertainComparison
 
     Answer = Comparison | ComparisonSet | UncertainComparison
+    Work = Callable[..., Answer]
+    Drawing = Callable[..., UncertainComparison] | None
+
+Subject = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="FAMILY|PROBLEM.json",
+        help="a family's preset, or a problem; without it all families, in a minute or so",
+        autocompletion=completing.subjects,
+    ),
+]
+Policies = Annotated[
+    str,
+    typer.Option(
+        "--policies",
+        metavar="P,…",
+        help="names with commas, or all",
+        autocompletion=completing.policies("all"),
+    ),
+]
+Sweep = Annotated[
+    str | None,
+    typer.Option(
+        "--sweep",
+        metavar="KEY=V1,V2,…",
+        help="make the preset anew for each value",
+        autocompletion=completing.preset_settings,
+    ),
+]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="a parameter of the preset, or else of every policy and method that has it",
+        autocompletion=completing.settings,
+    ),
+]
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model",
+        metavar="FIT.json",
+        help="a saved fit to put into the problem: gaps get an interval; repeatable",
+    ),
+]
+Profiles = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--profile",
+        metavar="CSV",
+        help="measurements: fits what the family needs, for the preset to rest on; repeatable",
+    ),
+]
+Samples = Annotated[
+    int | None, typer.Option("--samples", metavar="N", help="draws from the fit's covariance (20)")
+]
+Level = Annotated[
+    float | None, typer.Option("--level", metavar="SHARE", help="of the draws within (0.9)")
+]
+Parts = Annotated[
+    bool,
+    typer.Option(
+        "--parts", help="where no solution serves everything, compare what each policy accepts"
+    ),
+]
 
 
 def command(
-    subject: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="FAMILY|PROBLEM.json",
-            help="a family's preset, or a problem; without it all families, in a minute or so",
-            autocompletion=completing.subjects,
-        ),
-    ] = None,
-    policies: Annotated[
-        str,
-        typer.Option(
-            "--policies",
-            metavar="P,…",
-            help="names with commas, or all",
-            autocompletion=completing.policies("all"),
-        ),
-    ] = "all",
+    subject: Subject = None,
+    policies: Policies = "all",
     methods: opt.Methods = "auto",
     preset: opt.Preset = None,
     size: opt.Size = None,
-    sweep: Annotated[
-        str | None,
-        typer.Option(
-            "--sweep",
-            metavar="KEY=V1,V2,…",
-            help="make the preset anew for each value",
-            autocompletion=completing.preset_settings,
-        ),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="a parameter of the preset, or else of every policy and method that has it",
-            autocompletion=completing.settings,
-        ),
-    ] = None,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model",
-            metavar="FIT.json",
-            help="a saved fit to put into the problem: gaps get an interval; repeatable",
-        ),
-    ] = None,
-    profiles: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--profile",
-            metavar="CSV",
-            help="measurements: fits what the family needs, for the preset to rest on; repeatable",
-        ),
-    ] = None,
+    sweep: Sweep = None,
+    settings: Settings = None,
+    models: Models = None,
+    profiles: Profiles = None,
     columns: opt.Columns = None,
-    samples: Annotated[
-        int | None,
-        typer.Option("--samples", metavar="N", help="draws from the fit's covariance (20)"),
-    ] = None,
-    level: Annotated[
-        float | None, typer.Option("--level", metavar="SHARE", help="of the draws within (0.9)")
-    ] = None,
-    parts: Annotated[
-        bool,
-        typer.Option(
-            "--parts", help="where no solution serves everything, compare what each policy accepts"
-        ),
-    ] = False,
+    samples: Samples = None,
+    level: Level = None,
+    parts: Parts = False,
     plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
@@ -96,11 +107,9 @@ def command(
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:
-    from optgap import gaps
     from optgap.cli.subjects import is_file, refuse_beside_file
     from optgap.cli.work import Output, interruptible, no_solution
-    from optgap.documents import load_problem
-    from optgap.making import from_preset, preset_entry
+    from optgap.gaps import chosen
     from optgap.parameters import assignments
     from optgap.plotting import require_ending
 
@@ -125,25 +134,14 @@ def command(
         return _overview(Output(json, quiet), seed, time_limit, plot)
     if size is not None:
         given["size"] = str(size)
-    work: Callable[..., Answer]
     fits = _fits(subject, profiles or [], columns or [], models or [], sweep, seed, quiet)
     drawn = _drawn(fits, samples, level, sweep)
-    beside: Iterable[str] = ()
     if is_file(subject):
         refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
-        problem = load_problem(subject)
-        name, work = problem.family, partial(drawn or gaps.compare, problem)
+        family, beside, work = _of_file(subject, drawn)
     else:
-        name = subject
-        beside = preset_entry(name, preset)[0].params
-        known = (*beside, "strict")
-        own: dict[str, Any] = {k: given.pop(k) for k in list(given) if k in known}
-        if sweep is None:
-            work = partial(drawn or gaps.compare, from_preset(name, preset, own, seed))
-        else:
-            key, values = _swept(sweep)
-            work = partial(gaps.sweep, name, key, values, preset=preset, processes=None, **own)
-    wanted = gaps.chosen(name, policies, methods, given, beside)
+        family, beside, work = _of_preset(subject, preset, sweep, given, seed, drawn)
+    wanted = chosen(family, policies, methods, given, beside)
     work = partial(work, policies=wanted[0], methods=wanted[1], time_limit=time_limit, seed=seed)
     answer = interruptible(lambda limits: work(limits=limits, parts=parts), quiet=quiet)
     code = _deliver(answer, Output(json, quiet), plot)
@@ -151,6 +149,43 @@ def command(
     if proof is None or code in (FAILED, BAD_INPUT):
         return code
     return no_solution(proof, subject if is_file(subject) else "PROBLEM.json")
+
+
+def _of_file(subject: str, drawn: Drawing) -> tuple[str, Iterable[str], Work]:
+    """The family of a problem file, no parameters beside it, and what compares on it."""
+    from optgap.documents import load_problem
+    from optgap.gaps import compare
+
+    problem = load_problem(subject)
+    return problem.family, (), partial(drawn or compare, problem)
+
+
+def _of_preset(
+    family: str,
+    preset: str | None,
+    sweep: str | None,
+    given: dict[str, Any],
+    seed: int,
+    drawn: Drawing,
+) -> tuple[str, Iterable[str], Work]:
+    """The family, the parameters of its preset, and what compares on it, or on each of a sweep.
+
+    Those of the `given` parameters that are the preset's are taken out.
+    """
+    from optgap import gaps
+    from optgap.making import from_preset, preset_entry
+
+    beside = preset_entry(family, preset)[0].params
+    own = {key: given.pop(key) for key in list(given) if key in (*beside, "strict")}
+    if sweep is None:
+        return (
+            family,
+            beside,
+            partial(drawn or gaps.compare, from_preset(family, preset, own, seed)),
+        )
+    key, values = _swept(sweep)
+    work = partial(gaps.sweep, family, key, values, preset=preset, processes=None, **own)
+    return family, beside, work
 
 
 def _proof(answer: Answer) -> Result | None:
@@ -236,7 +271,7 @@ def _fits(
 
 def _drawn(
     models: list[Any], samples: int | None, level: float | None, sweep: str | None
-) -> Callable[..., UncertainComparison] | None:
+) -> Drawing:
     """What compares under the uncertainty of fits: those given, or those of the problem."""
     from optgap.models.errors import InputError, NoQuote
     from optgap.uncertain import compare_uncertain

@@ -9,44 +9,64 @@ import typer
 from optgap.cli import completing
 from optgap.cli import options as opt
 
+Family = Annotated[
+    str,
+    typer.Argument(
+        metavar="FAMILY",
+        help="whose preset makes instances",
+        autocompletion=completing.families,
+    ),
+]
+Policy = Annotated[
+    str,
+    typer.Option(
+        "--policy", metavar="P", help="whose parameters", autocompletion=completing.policies()
+    ),
+]
+Ranges = Annotated[
+    list[str],
+    typer.Option(
+        "--param",
+        metavar="NAME=RANGE",
+        help="what to choose: 0..1, '0.01..10 log' or a|b|c; repeatable",
+        autocompletion=completing.policy_settings,
+    ),
+]
+PresetSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="a parameter of the preset; repeatable",
+        autocompletion=completing.preset_settings,
+    ),
+]
+Search = Annotated[
+    str,
+    typer.Option(
+        "--search",
+        metavar="NAME",
+        help="scipy, optuna or grid",
+        autocompletion=completing.one_of(lambda: ("scipy", "optuna", "grid")),
+    ),
+]
+Bound = Annotated[
+    str,
+    typer.Option(
+        "--bound",
+        metavar="METHOD",
+        help="what bounds the instances",
+        autocompletion=completing.methods("auto"),
+    ),
+]
+
 
 def command(
-    family: Annotated[
-        str,
-        typer.Argument(
-            metavar="FAMILY",
-            help="whose preset makes instances",
-            autocompletion=completing.families,
-        ),
-    ],
-    policy: Annotated[
-        str,
-        typer.Option(
-            "--policy",
-            metavar="P",
-            help="whose parameters",
-            autocompletion=completing.policies(),
-        ),
-    ],
-    ranges: Annotated[
-        list[str],
-        typer.Option(
-            "--param",
-            metavar="NAME=RANGE",
-            help="what to choose: 0..1, '0.01..10 log' or a|b|c; repeatable",
-            autocompletion=completing.policy_settings,
-        ),
-    ],
+    family: Family,
+    policy: Policy,
+    ranges: Ranges,
     preset: opt.Preset = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="a parameter of the preset; repeatable",
-            autocompletion=completing.preset_settings,
-        ),
-    ] = None,
+    settings: PresetSettings = None,
     train: Annotated[
         int, typer.Option("--train", metavar="N", min=1, help="instances to choose on")
     ] = 8,
@@ -56,24 +76,8 @@ def command(
     trials: Annotated[
         int, typer.Option("--trials", metavar="N", min=1, help="settings to try")
     ] = 40,
-    search: Annotated[
-        str,
-        typer.Option(
-            "--search",
-            metavar="NAME",
-            help="scipy, optuna or grid",
-            autocompletion=completing.one_of(lambda: ("scipy", "optuna", "grid")),
-        ),
-    ] = "scipy",
-    bound: Annotated[
-        str,
-        typer.Option(
-            "--bound",
-            metavar="METHOD",
-            help="what bounds the instances",
-            autocompletion=completing.methods("auto"),
-        ),
-    ] = "auto",
+    search: Search = "scipy",
+    bound: Bound = "auto",
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,

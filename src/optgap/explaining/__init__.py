@@ -1,0 +1,11 @@
+"""A policy's gap in parts: what is unproven, what being online costs, what the heuristic costs.
+
+>>> import optgap
+>>> problem = optgap.generate("placement", "small", seed=1)  # doctest: +SKIP
+>>> print(optgap.explain(problem, "pwr+fgd"))  # doctest: +SKIP
+"""
+
+from optgap.explaining.entry import explain
+from optgap.explaining.result import SCHEMA, TITLES, TOP, Explanation, Part
+
+__all__ = ["SCHEMA", "TITLES", "TOP", "Explanation", "Part", "explain"]

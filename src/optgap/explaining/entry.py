@@ -1,0 +1,148 @@
+"""``explain``: runs the policy, those that it is held against, and whoever may know better."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from optgap.api import choose_method, choose_policy, execute, require_time_limit
+from optgap.comparison import ACCEPTED, ALL
+from optgap.contract import Problem
+from optgap.documents import ProblemLike, as_problem
+from optgap.explaining.parts import Known, ahead, complete, explanation, value
+from optgap.explaining.result import Explanation
+from optgap.gaps import Methods, Policies, compare, policy_names
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.limits import Limits, Progress, silent
+from optgap.models.regret import Regret
+from optgap.models.result import Result, Termination
+from optgap.models.spec import imported
+from optgap.registry import FamilySpec, Runnable, family
+
+
+def explain(
+    problem: ProblemLike,
+    policy: str | Callable[..., Any],
+    methods: Methods = "auto",
+    *,
+    beside: Policies = "all",
+    time_limit: float | None = None,
+    seed: int = 0,
+    limits: Limits | None = None,
+    progress: Progress = silent,
+    **params: Any,
+) -> Explanation:
+    """Take a policy's gap apart.
+
+    From the best proven bound to the policy's objective there are three steps: to the best
+    solution known (*unproven*), on to the policy that solves every event exactly with what is
+    known by then (the *price of being online*), and on to the policy itself (the *price of the
+    heuristic*, negative when it beats that policy). Where jobs are placed on nodes but could be
+    counted, the first step has two parts: to the best solution known where GPUs are only counted,
+    and on to the best on nodes (the *price of nodes*). A policy that turns some of the demand down
+    is explained on the part that it served.
+
+    Parameters
+    ----------
+    problem: it, or the path of a file with one.
+    policy: as for `run`.
+    methods: whose bounds and solutions count, as for `compare`.
+    beside: further policies, any of which may know a better solution; ``()`` for none.
+    time_limit: wall-clock seconds for each single run of a method or policy.
+    params: the policy's own parameters.
+
+    Raises
+    ------
+    InputError: for an unknown name or parameter, and for a policy that serves nothing.
+    RefereeError: when a bound is better than a solution that serves everything.
+    """
+    problem = as_problem(problem)
+    require_time_limit(time_limit)
+    limits = limits or Limits(progress=progress)
+    spec = family(problem.family)
+    runnable = choose_policy(problem, policy, params)
+    limits.progress(runnable.label, None, None)
+    own = execute(problem, runnable, limits.each(time_limit), seed)
+    scope, asked = _scope(problem, runnable, own)
+    names = [spec.per_event] if spec.per_event else []
+    table = compare(
+        asked, names, methods, time_limit=time_limit, seed=seed, limits=limits, parts=True
+    )
+    others = [name for name in policy_names(problem.family, beside) if name not in names]
+    rival, trouble = _rival(asked, others, time_limit, seed, limits)
+    regrets = _regrets(problem, own) if spec.regrets else ()
+    placed, counted = _with_hindsight(asked, spec, time_limit, seed, limits)
+    known = Known.of(table, own, rival, placed)
+    found = explanation(table, scope, own, known, counted, regrets, spec)
+    return replace(found, notes=(*found.notes, *trouble))
+
+
+def _rival(
+    problem: Problem,
+    names: Sequence[str | Callable[..., Any]],
+    time_limit: float | None,
+    seed: int,
+    limits: Limits,
+) -> tuple[Result | None, list[str]]:
+    """The best of these policies that serves everything, and what went wrong with others."""
+    best: Result | None = None
+    trouble = []
+    for name in names:
+        runnable = choose_policy(problem, name)
+        if limits.interrupted.is_set() or not runnable.treats(problem):
+            continue
+        limits.progress(runnable.label, None, None)
+        try:
+            result = execute(problem, runnable, limits.each(time_limit, silent), seed)
+        except Exception as error:  # another policy's fault is no reason to say nothing
+            trouble.append(f"{runnable.label}: {type(error).__name__}: {error}")
+            continue
+        if result.objective is None or not (result.sense == "max" or complete(result)):
+            continue
+        if best is None or ahead(result.objective, value(best.objective), result.sense):
+            best = result
+    return best, trouble
+
+
+def _with_hindsight(
+    problem: Problem, spec: FamilySpec, time_limit: float | None, seed: int, limits: Limits
+) -> tuple[Result | None, Result | None]:
+    """What the family's search with hindsight finds, and what where only GPUs are counted.
+
+    None for a family, or a problem, in which nodes are no matter; and where nothing is found.
+    """
+    counted = imported(spec.counted)(problem) if spec.counted else None
+    names = [entry.name for entry in spec.methods.values() if entry.kind == "offline"]
+    if counted is None or not names:
+        return None, None
+    found: list[Result | None] = []
+    for subject in (problem, counted):
+        if limits.interrupted.is_set():
+            found.append(None)
+            continue
+        limits.progress(names[0], None, None)
+        runnable = choose_method(subject, names[0])
+        result = execute(subject, runnable, limits.each(time_limit), seed)
+        found.append(result if result.objective is not None else None)
+    return found[0], found[1]
+
+
+def _scope(problem: Problem, runnable: Runnable, own: Result) -> tuple[str, Problem]:
+    """What the policy is held against: all that was asked, or what it served."""
+    if own.solution is None or own.objective is None:
+        found = NoQuote(own.message or str(own.status))
+        raise InputError("--policy", runnable.label, found, "a policy that finds a solution")
+    if own.sense == "max" or problem.serves_all(own.solution):
+        return ALL, problem
+    try:
+        return ACCEPTED, problem.restrict(own.solution)
+    except InputError as error:
+        stopped = own.termination is not Termination.COMPLETED
+        found = NoQuote("nothing served" + (f" ({own.termination})" if stopped else ""))
+        raise InputError("--policy", runnable.label, found, "a policy that serves some") from error
+
+
+def _regrets(problem: Problem, own: Result) -> tuple[Regret, ...]:
+    judge = imported(family(problem.family).regrets)
+    return tuple(sorted(judge(problem, own.solution), key=lambda regret: regret.time))

@@ -1,0 +1,224 @@
+"""From what was found to the parts: unproven, the price of being online, that of the heuristic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from optgap.api import close
+from optgap.comparison import ACCEPTED, Comparison
+from optgap.explaining.result import Explanation, Part
+from optgap.models.errors import RefereeError
+from optgap.models.regret import Regret
+from optgap.models.result import Result, Sense, Termination
+from optgap.registry import FamilySpec
+from optgap.versions import versions
+
+
+def explanation(
+    table: Comparison,
+    scope: str,
+    own: Result,
+    known: Known,
+    counted: Result | None,
+    regrets: tuple[Regret, ...],
+    spec: FamilySpec,
+) -> Explanation:
+    objective, per_event = value(own.objective), spec.per_event
+    event, trouble = _event(table, per_event)
+    if own.method == per_event and event is None:
+        event, trouble = objective, ""
+    _confront(table, known, own.sense)
+    ends = Ends(own.method, per_event, spec.per_event_exact, known.by, known.kind, own.sense)
+    steps = ends.to_known(table, known.objective, counted)
+    if event is None:
+        steps.append(ends.merged(known.objective, objective, trouble))
+    else:
+        steps.append(ends.online(known.objective, event, table.best_bound))
+        steps.append(ends.heuristic(event, objective))
+    return Explanation(
+        family=table.family,
+        problem_name=table.problem_name,
+        problem_summary=table.problem_summary,
+        unit=table.unit,
+        sense=table.sense,
+        policy=own.method,
+        per_event=per_event,
+        scope=scope,
+        objective=objective,
+        bound=table.best_bound,
+        bound_by=table.bound_by,
+        best_known=known.objective,
+        known_by=known.by,
+        per_event_objective=event,
+        parts=tuple(steps),
+        regrets=regrets,
+        judged=bool(spec.regrets),
+        notes=tuple(_notes(table, scope, own, regrets)),
+        seed=own.seed,
+        termination=_termination(table, own),
+        versions=versions(),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The best solution that anyone found for all that is asked in the scope."""
+
+    objective: float
+    by: str
+    kind: str
+
+    @classmethod
+    def of(cls, table: Comparison, own: Result, *others: Result | None) -> Known:
+        """The best of a comparison, the policy itself, and the best of the others."""
+        best = cls(value(own.objective), own.method, own.kind)
+        for rival in others:
+            if rival is not None and ahead(value(rival.objective), best.objective, own.sense):
+                best = cls(value(rival.objective), rival.method, rival.kind)
+        if table.best_known is None or table.known_by is None:
+            return best
+        if ahead(best.objective, table.best_known, own.sense):
+            return best
+        # of equals, the method with hindsight: it says more
+        return cls(table.best_known, table.known_by, table.row(table.known_by).result.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """Who stands at the ends of each part, in words."""
+
+    policy: str
+    per_event: str
+    exact: bool
+    known_by: str
+    known_kind: str
+    sense: Sense
+
+    def to_known(self, table: Comparison, known: float, counted: Result | None) -> list[Part]:
+        """From the bound to the best known, by way of the best where GPUs are only counted.
+
+        A schedule on nodes is one of counted GPUs, too, and a bound may know of nodes: what was
+        found is brought between the two.
+        """
+        if counted is None:
+            return [self.unproven(table, known)]
+        bound, by = table.best_bound, f"{counted.method} with GPUs only counted"
+        least = min(value(counted.objective), known)
+        if bound is not None and bound > least:
+            least, by = bound, "the bound itself"
+        because = (
+            f"{self.known_by} on nodes against {by}: what nodes cost as far as is known, "
+            "for neither is proven"
+        )
+        unproven = self.unproven(table, least)
+        if bound is not None and not close(bound, least):
+            because_bound = f"bound by {table.bound_by}, best known by {by}: either may be off"
+            unproven = replace(unproven, because=because_bound)
+        return [unproven, Part("nodes", least, known, because)]
+
+    def unproven(self, table: Comparison, known: float) -> Part:
+        bound = table.best_bound
+        if bound is None:
+            because = "no bound is proven: nothing says how much better one could do"
+        elif close(bound, known):
+            because = f"nothing: {self.known_by} is proven optimal"
+        else:
+            because = f"bound by {table.bound_by}, best known by {self.known_by}: either may be off"
+        return Part("unproven", bound, known, because)
+
+    def online(self, known: float, event: float, bound: float | None) -> Part:
+        proven = bound is not None and close(bound, known)
+        if self.known_by == self.per_event or close(known, event):
+            because = f"nothing that ran knows better than {self.per_event}"
+            if not proven:
+                because += "; what hindsight is worth hides in the unproven part"
+        elif self.known_kind == "policy":
+            because = f"best known is {self.known_by}, online itself: with hindsight, perhaps more"
+        else:
+            because = f"{self.known_by} knows what is to come, {self.per_event} does not"
+            if not proven:
+                because += "; at least this much, more if the unproven part is not the bound's"
+        return Part("online", known, event, because)
+
+    def heuristic(self, event: float, objective: float) -> Part:
+        if close(event, objective):
+            because = f"nothing: as good as {self.per_event}"
+        elif ahead(objective, event, self.sense):
+            because = f"a gain: {self.policy} does better than planning every event anew"
+            if self.exact:
+                because = (
+                    f"a gain: the best answer to each event alone ({self.per_event}) is not the "
+                    f"best for those to come, and {self.policy} earns some of that back"
+                )
+        else:
+            how = "solves each event exactly" if self.exact else "plans every event anew"
+            because = f"{self.policy} against {self.per_event}, which {how}"
+        return Part("heuristic", event, objective, because)
+
+    def merged(self, known: float, objective: float, trouble: str) -> Part:
+        return Part("online+heuristic", known, objective, f"not told apart: {trouble}")
+
+
+def _event(table: Comparison, per_event: str) -> tuple[float | None, str]:
+    """The objective of the exact-per-event policy, or why there is none to compare with."""
+    if not per_event:
+        return None, f"{table.family} names no policy that solves every event exactly"
+    row = table.row(per_event)
+    if row.result.objective is None:
+        return None, f"{per_event} has no result" + _because(row.result.message)
+    if row.result.sense == "min" and not complete(row.result):
+        return None, f"{per_event} serves less than this policy"
+    return row.result.objective, ""
+
+
+def _confront(table: Comparison, known: Known, sense: Sense) -> None:
+    if table.best_bound is not None and ahead(known.objective, table.best_bound, sense):
+        raise RefereeError(
+            f"{table.bound_by} proves {table.best_bound!r}, {known.by} reaches "
+            f"{known.objective!r}: one of them is wrong"
+        )
+
+
+def _termination(table: Comparison, own: Result) -> Termination:
+    for result in (table.termination, own.termination):
+        if result is not Termination.COMPLETED:
+            return result
+    return Termination.COMPLETED
+
+
+def _notes(table: Comparison, scope: str, own: Result, regrets: Sequence[Regret]) -> list[str]:
+    notes = []
+    if scope == ACCEPTED:
+        notes.append(
+            f"{own.method} serves only part of what is asked: bound, best known and "
+            "exact-per-event are for that part alone"
+        )
+    notes += [note for note in table.notes() if note]
+    if any(regret.cost > 0 for regret in regrets):
+        notes.append(
+            "a decision's cost is what it added there and then, everything before it as the "
+            "policy left it: costs do not add up to the price of the heuristic"
+        )
+    return notes
+
+
+def _because(message: str) -> str:
+    return f": {message}" if message else ""
+
+
+def complete(result: Result) -> bool:
+    problem: Any = result.problem
+    return result.solution is not None and bool(problem.serves_all(result.solution))
+
+
+def ahead(a: float, b: float, sense: Sense) -> bool:
+    """Whether `a` is better than `b`, rounding apart."""
+    return not close(a, b) and (a < b if sense == "min" else a > b)
+
+
+def value(objective: float | None) -> float:
+    if objective is None:
+        raise ValueError("a result without an objective")
+    return objective

@@ -1,0 +1,344 @@
+"""A policy's gap in parts, with the decisions that cost most: as text, as a table, as JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from optgap.comparison import ACCEPTED, ALL
+from optgap.models.jsonio import Fields
+from optgap.models.regret import Regret
+from optgap.models.result import Sense, Termination, relative_gap
+from optgap.models.shown import Brief
+from optgap.plotting import delivered
+from optgap.render import Row, html_table, number, percent, text_table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SCHEMA = "optgap.explain/1"
+TOP = 10
+"""How many of the costliest decisions are shown."""
+
+Name = Literal["unproven", "nodes", "online", "heuristic", "online+heuristic"]
+TITLES: Mapping[str, str] = {
+    "unproven": "unproven",
+    "nodes": "price of nodes",
+    "online": "price of being online",
+    "heuristic": "price of the heuristic",
+    "online+heuristic": "prices of online and heuristic",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One stretch of the way from the bound to the policy.
+
+    Parameters
+    ----------
+    name: which one.
+    start, end: objectives between which it lies, in the problem's unit; None where unknown.
+    because: who stands at its two ends, and what that does and does not say.
+    """
+
+    name: Name
+    start: float | None
+    end: float | None
+    because: str
+
+    def amount(self, sense: Sense) -> float | None:
+        """How much is lost from `start` to `end`, in the problem's unit; negative when gained."""
+        if self.start is None or self.end is None:
+            return None
+        return self.end - self.start if sense == "min" else self.start - self.end
+
+
+@dataclass(frozen=True, repr=False)
+class Explanation(Brief):
+    """Why a policy is as far from the bound as it is.
+
+    Parameters
+    ----------
+    policy, per_event: the policy, and the one that solves every event exactly with what is
+        known by then ("" where the family has none).
+    scope: ``all``, or ``accepted`` when the policy turned some of the demand down: everything
+        here is then about the part that it served.
+    objective: the policy's, in `unit`.
+    bound, bound_by: the best proven bound, and who proved it.
+    best_known, known_by: the best solution found by anyone.
+    per_event_objective: None where that policy has no result for all of the scope.
+    parts: from the bound to the policy; their amounts add up to |objective − bound|.
+    regrets: every decision that was judged, in time order.
+    judged: whether decisions were judged at all: not every family can.
+    notes: what a reader must know to read the numbers.
+    """
+
+    family: str
+    problem_name: str
+    problem_summary: str
+    unit: str
+    sense: Sense
+    policy: str
+    per_event: str
+    scope: str
+    objective: float
+    bound: float | None
+    bound_by: str | None
+    best_known: float | None
+    known_by: str | None
+    per_event_objective: float | None
+    parts: tuple[Part, ...]
+    regrets: tuple[Regret, ...]
+    judged: bool
+    notes: tuple[str, ...]
+    seed: int | None
+    termination: Termination
+    versions: Mapping[str, str]
+
+    @property
+    def gap(self) -> float | None:
+        """|objective − bound| / |bound|."""
+        return relative_gap(self.objective, self.bound)
+
+    @property
+    def costly(self) -> tuple[Regret, ...]:
+        """The decisions that cost something, in time order."""
+        return tuple(regret for regret in self.regrets if regret.cost > 0)
+
+    def top(self, count: int = TOP) -> tuple[Regret, ...]:
+        """The decisions that cost most, in time order."""
+        by_cost = sorted(self.costly, key=lambda regret: -regret.cost)[:count]
+        return tuple(regret for regret in self.costly if any(regret is r for r in by_cost))
+
+    def part(self, name: str) -> Part:
+        """The part of this name; raises KeyError when there is none."""
+        for part in self.parts:
+            if part.name == name:
+                return part
+        raise KeyError(name)
+
+    # -- forms ----------------------------------------------------------------------------
+
+    def to_json(self, top: int = TOP) -> dict[str, Any]:
+        """JSON form, ``optgap.explain/1``, with the `top` costliest decisions."""
+        return {
+            "schema": SCHEMA,
+            "family": self.family,
+            "problem": {"name": self.problem_name, "summary": self.problem_summary},
+            "unit": self.unit,
+            "sense": self.sense,
+            "policy": self.policy,
+            "per_event": self.per_event,
+            "scope": self.scope,
+            "objective": self.objective,
+            "bound": self.bound,
+            "bound_by": self.bound_by,
+            "best_known": self.best_known,
+            "known_by": self.known_by,
+            "per_event_objective": self.per_event_objective,
+            "gap": self.gap,
+            "parts": [
+                {
+                    "name": part.name,
+                    "start": part.start,
+                    "end": part.end,
+                    "amount": part.amount(self.sense),
+                    "of_bound": self.of_bound(part),
+                    "because": part.because,
+                }
+                for part in self.parts
+            ],
+            "decisions": {
+                "judged": len(self.regrets) if self.judged else None,
+                "costly": len(self.costly),
+                "cost": sum(regret.cost for regret in self.costly),
+                "top": [
+                    {
+                        "time": regret.time,
+                        "subject": regret.subject,
+                        "chosen": regret.chosen,
+                        "better": regret.better,
+                        "cost": regret.cost,
+                    }
+                    for regret in self.top(top)
+                ],
+            },
+            "notes": list(self.notes),
+            "seed": self.seed,
+            "termination": str(self.termination),
+            "versions": dict(self.versions),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> Explanation:
+        """Read the JSON form; of the decisions, those that it holds.
+
+        Raises
+        ------
+        InputError: naming the field that is missing or not what it should be.
+        """
+        fields.schema(SCHEMA)
+        problem, decisions = fields.object("problem"), fields.object("decisions")
+        known = decisions.document.get("judged") is not None
+        return cls(
+            fields.text("family"),
+            problem.text("name"),
+            problem.text("summary"),
+            fields.text("unit"),
+            fields.choice("sense", get_args(Sense)),  # type: ignore[arg-type]  # checked
+            fields.text("policy"),
+            fields.text("per_event"),
+            fields.choice("scope", (ALL, ACCEPTED)),
+            fields.number("objective", minimum=-float("inf")),
+            _optional(fields, "bound"),
+            _text(fields, "bound_by"),
+            _optional(fields, "best_known"),
+            _text(fields, "known_by"),
+            _optional(fields, "per_event_objective"),
+            tuple(
+                Part(
+                    part.choice("name", get_args(Name)),  # type: ignore[arg-type]  # checked
+                    _optional(part, "start"),
+                    _optional(part, "end"),
+                    part.text("because"),
+                )
+                for part in fields.objects("parts")
+            ),
+            tuple(
+                Regret(
+                    item.number("time", minimum=-float("inf")),
+                    item.text("subject"),
+                    item.text("chosen"),
+                    item.text("better"),
+                    item.number("cost"),
+                )
+                for item in decisions.objects("top")
+            ),
+            known,
+            tuple(fields.texts("notes")),
+            fields.integer("seed") if fields.document.get("seed") is not None else None,
+            Termination(fields.choice("termination", list(Termination))),
+            dict(fields.object("versions").document),
+        )
+
+    def head(self) -> list[str]:
+        """Problem, policy and bound, one line each."""
+        part = " (the part it served)" if self.scope == ACCEPTED else ""
+        gap = "" if self.gap is None else f", {percent(self.gap)} from the bound"
+        bound = "no bound is proven"
+        if self.bound is not None:
+            bound = f"bound {number(self.bound)} {self.unit}, by {self.bound_by}"
+        return [
+            f"{self.problem_name}: {self.problem_summary}",
+            f"{self.policy}{part}: {number(self.objective)} {self.unit}{gap}",
+            bound,
+        ]
+
+    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
+        """The parts: header, rows and right-aligned columns, as text."""
+        header = ("", "from", "to", self.unit, "of the bound")
+        rows: list[Row] = [
+            (
+                TITLES[part.name],
+                number(part.start),
+                number(part.end),
+                _signed(part.amount(self.sense)),
+                percent(self.of_bound(part)),
+            )
+            for part in self.parts
+        ]
+        rows.append(
+            (
+                "gap",
+                number(self.bound),
+                number(self.objective),
+                _signed(_loss(self.bound, self.objective, self.sense)),
+                percent(self.gap),
+            )
+        )
+        return header, rows, (1, 2, 3, 4)
+
+    def reasons(self) -> list[str]:
+        """One line per part: who stands at its two ends, and what that says."""
+        return [f"{TITLES[part.name]}: {part.because}" for part in self.parts]
+
+    def decisions(self, top: int = TOP) -> tuple[Row, list[Row], tuple[int, ...]]:
+        """The decisions that cost most, in time order, as text."""
+        header = ("when", "about", "chosen", "better", f"cost ({self.unit})")
+        rows: list[Row] = [
+            (f"{r.time:,.10g}", r.subject, r.chosen, r.better, number(r.cost))
+            for r in self.top(top)
+        ]
+        return header, rows, (0, 4)
+
+    def about_decisions(self, top: int = TOP) -> str:
+        """One line: how many decisions were judged, and how many of them cost something."""
+        if not self.judged:
+            return f"decisions: {self.family} does not judge single decisions"
+        costly = len(self.costly)
+        if not costly:
+            return "decisions: none cost anything when it was taken; whatever is lost shows later"
+        line = f"decisions: {costly:,} cost something when they were taken"
+        if costly > top:
+            line += f"; the {top} that cost most, in time order:"
+        return line
+
+    def __str__(self) -> str:
+        parts = ["\n".join(self.head()), text_table(*self.table())]
+        parts += ["\n".join(self.reasons()), self.about_decisions()]
+        if self.costly:
+            parts.append(text_table(*self.decisions()))
+        if self.notes:
+            parts.append("\n".join(self.notes))
+        return "\n\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        header, rows, right = self.table()
+        html = html_table(header, rows, self.head(), right)
+        if self.costly:
+            header, rows, right = self.decisions()
+            html += html_table(header, rows, [self.about_decisions()], right)
+        return html
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """The parts of the gap as a figure; written to `path` (.png, .svg or .pdf), too.
+
+        Raises
+        ------
+        InputError: for another ending, or a place that cannot be written to.
+        """
+        waterfall: Any = import_module("optgap.waterfall")  # which is drawn from this
+        return delivered(waterfall.explanation_figure(self), path)
+
+    def of_bound(self, part: Part) -> float | None:
+        """What a part loses, as a share of the bound."""
+        amount = part.amount(self.sense)
+        if amount is None or not self.bound:
+            return None
+        return amount / abs(self.bound)
+
+
+def _loss(start: float | None, end: float | None, sense: Sense) -> float | None:
+    return Part("unproven", start, end, "").amount(sense)
+
+
+def _signed(amount: float | None) -> str:
+    if amount is None:
+        return ""
+    text = number(abs(amount))
+    if not any("1" <= digit <= "9" for digit in text):
+        return "0"
+    return ("+" if amount > 0 else "-") + text
+
+
+def _optional(fields: Fields, name: str) -> float | None:
+    if fields.document.get(name) is None:
+        return None
+    return fields.number(name, minimum=-float("inf"))
+
+
+def _text(fields: Fields, name: str) -> str | None:
+    return fields.text(name) if fields.document.get(name) is not None else None

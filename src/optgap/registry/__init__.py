@@ -1,0 +1,28 @@
+"""The families, and where their parts are: a file per family, `spec` says what stands there.
+
+>>> from optgap.registry import family, policy
+>>> policy(family("placement"), "pwr+fgd(alpha=0.2)").label
+'pwr+fgd(alpha=0.2)'
+"""
+
+from optgap.registry.outside import POLICY_GROUP, installed_policies, user_object
+from optgap.registry.runnable import Runnable, formulation, method, policy
+from optgap.registry.spec import REPEATABLE, FamilySpec, Role
+from optgap.registry.table import FAMILIES, families, family, file_options
+
+__all__ = [
+    "FAMILIES",
+    "POLICY_GROUP",
+    "REPEATABLE",
+    "FamilySpec",
+    "Role",
+    "Runnable",
+    "families",
+    "family",
+    "file_options",
+    "formulation",
+    "installed_policies",
+    "method",
+    "policy",
+    "user_object",
+]

@@ -1,0 +1,85 @@
+"""Policies from outside this package: those that others install, and a user's own file."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib import import_module, util
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Any
+
+from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.registry.table import FAMILIES
+
+POLICY_GROUP = "optgap.policies"
+
+
+@cache
+def installed_policies(family_name: str) -> dict[str, EntryPoint]:
+    """Policies that other packages offer, as ``family.name`` or ``name`` in `POLICY_GROUP`."""
+    found = {}
+    for point in entry_points(group=POLICY_GROUP):
+        prefix, dot, name = point.name.partition(".")
+        if dot and prefix in FAMILIES:
+            if prefix == family_name:
+                found[name] = point
+        else:
+            found[point.name] = point
+    return dict(sorted(found.items()))
+
+
+def loaded(point: EntryPoint, source: str) -> Any:
+    try:
+        return point.load()
+    except Exception as error:
+        raise InputError(
+            source, point.name, NoQuote(f"{type(error).__name__}: {error}"), "an entry point"
+        ) from error
+
+
+def user_object(target: str, source: str) -> Any:
+    """What ``module:attribute`` or ``path/to/file.py:attribute`` names.
+
+    Modules are looked for in the current directory first.
+
+    Raises
+    ------
+    InputError: when the module cannot be imported or has no such attribute.
+    """
+    place, _, attribute = target.rpartition(":")
+    module = _user_module(place, source)
+    if not hasattr(module, attribute):
+        shown = [
+            name
+            for name, value in vars(module).items()
+            if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
+        ]
+        raise InputError(source, place, attribute, one_of(shown))
+    return getattr(module, attribute)
+
+
+def _user_module(place: str, source: str) -> Any:
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        if not place.endswith(".py"):
+            return import_module(place)
+        path = Path(place)
+        if not path.is_file():
+            raise InputError(source, place, NoQuote("no such file"), "a Python file")
+        name = f"optgap_user_{path.stem}"
+        spec = util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise InputError(source, place, NoQuote("no Python module"), "a Python file")
+        module = util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses in the file look their module up
+        spec.loader.exec_module(module)
+        return module
+    except InputError:
+        raise
+    except Exception as error:  # whatever a user's file may raise
+        found = NoQuote(f"{type(error).__name__}: {error}")
+        raise InputError(source, place, found, "a module that can be imported") from error
+    finally:
+        sys.path.remove(here)

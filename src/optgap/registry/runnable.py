@@ -1,0 +1,143 @@
+"""Methods and policies with their parameters, by what a user calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from optgap.contract import Problem
+from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.spec import Entry, imported
+from optgap.parameters import call_text, split_call, typed
+from optgap.registry.outside import installed_policies, loaded, user_object
+from optgap.registry.spec import FamilySpec, keywords
+from optgap.registry.table import FAMILIES
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """A method or policy with its parameters, ready to run on a problem.
+
+    Parameters
+    ----------
+    entry: the row of the family's table; for a user's own policy that of the adapter.
+    label: as the user named it, parameters included.
+    params: its parameters.
+    known: the parameters it has, with their defaults.
+    own: a user's own policy, outside this package.
+    """
+
+    entry: Entry
+    label: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    known: Mapping[str, Any] = field(default_factory=dict)
+    own: bool = False
+
+    def treats(self, problem: Problem) -> bool:
+        """Whether the problem's objective is one of the method's."""
+        return not self.entry.goals or problem.objective.described.name in self.entry.goals
+
+    def require_goal(self, problem: Problem, source: str) -> None:
+        """Raise InputError when the method does not treat the problem's objective."""
+        if not self.treats(problem):
+            raise InputError(
+                source,
+                self.label,
+                NoQuote(f"a problem whose objective is {problem.objective.described.name}"),
+                one_of(self.entry.goals),
+            )
+
+
+def method(
+    spec: FamilySpec, text: str, given: Mapping[str, Any] | None = None, source: str = "--method"
+) -> Runnable:
+    """The method that ``name(key=value, …)`` names, with `given` parameters on top.
+
+    Raises
+    ------
+    InputError: for an unknown name or parameter, or a value of the wrong type.
+    """
+    return _from_table(spec, spec.methods, text, given, source)
+
+
+def formulation(
+    spec: FamilySpec, text: str, given: Mapping[str, Any] | None = None, source: str = "--method"
+) -> Runnable:
+    """The formulation that ``name(key=value, …)`` names; parameters and errors as for `method`."""
+    return _from_table(spec, spec.formulations, text, given, source)
+
+
+def policy(
+    spec: FamilySpec,
+    text: str | Callable[..., Any],
+    given: Mapping[str, Any] | None = None,
+    source: str = "--policy",
+) -> Runnable:
+    """The policy of this name, or a user's own.
+
+    `text` is the name of a policy of the family or of an entry point in the group
+    ``optgap.policies``; or ``module:attribute`` or ``path/to/file.py:attribute``; each with
+    ``(key=value, …)`` behind it if need be. A function or class itself will do, too.
+
+    Raises
+    ------
+    InputError: for an unknown name or parameter, a value of the wrong type, or a module that
+        cannot be imported.
+    """
+    if not isinstance(text, str):
+        return _own(spec, text, getattr(text, "__name__", type(text).__name__), given, source)
+    name, params = split_call(text, source)
+    points = installed_policies(spec.name)
+    if name in spec.policies:
+        return _from_table(spec, spec.policies, text, given, source)
+    if name in points:
+        return _own(spec, loaded(points[name], source), name, {**params, **(given or {})}, source)
+    if ":" in name:
+        return _own(spec, user_object(name, source), name, {**params, **(given or {})}, source)
+    words = f"one of {{}}, or module:attribute{_elsewhere(name, spec)}"
+    raise InputError(source, "", name, one_of([*spec.policies, *points], words))
+
+
+def _from_table(
+    spec: FamilySpec,
+    table: Mapping[str, Entry],
+    text: str,
+    given: Mapping[str, Any] | None,
+    source: str,
+) -> Runnable:
+    name, params = split_call(text, source)
+    if name not in table:
+        words = f"one of {{}} ({spec.name}){_elsewhere(name, spec)}"
+        raise InputError(source, "", name, one_of(table, words))
+    entry = table[name]
+    values = typed({**params, **(given or {})}, entry.params, name, source)
+    return Runnable(entry, call_text(name, values), values, entry.params)
+
+
+def _elsewhere(name: str, own: FamilySpec) -> str:
+    """Where else a name that was looked for in vain stands: in its own family, or in others."""
+    there = [
+        (spec, kind)
+        for spec in FAMILIES.values()
+        for kind, table in (("policy", spec.policies), ("method", spec.methods))
+        if name in table
+    ]
+    nearest = [place for place in there if place[0] is own] or there
+    return "".join(f"; {name} is a {kind} of {spec.name}" for spec, kind in nearest)
+
+
+def _own(
+    spec: FamilySpec,
+    target: Any,
+    name: str,
+    given: Mapping[str, Any] | None,
+    source: str,
+) -> Runnable:
+    if not callable(target) and not hasattr(target, "place"):
+        raise InputError(source, name, target, "a function, or a class with a method place")
+    adapter: Entry = imported(f"optgap.heuristics.{spec.name}:CUSTOM")
+    known = keywords(target)
+    values = typed(given or {}, known, name, source)
+    params = {"policy": target, "policy_params": values}
+    return Runnable(adapter, call_text(name, values), params, known, own=True)
