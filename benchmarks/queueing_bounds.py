@@ -28,10 +28,10 @@ SEEDS = 20
 LIMIT_S = 60.0
 
 
-def timed(method: str, problem: object) -> tuple[float, Outcome]:
+def timed(method: str, problem: object, **params: float) -> tuple[float, Outcome]:
     """Seconds of one method, and what it gave."""
     started = time.perf_counter()
-    outcome = METHODS[method].load()(problem, limits=Limits(LIMIT_S), seed=0)
+    outcome = METHODS[method].load()(problem, limits=Limits(LIMIT_S), seed=0, **params)
     return time.perf_counter() - started, outcome
 
 
@@ -63,7 +63,7 @@ def growth() -> None:
         for size in (50, 200, 1000, 20_000):
             problem = mixed(seed=0, size=size, placement=placement)
             prices = timed("bound-prices", problem)[1].bound or 0.0
-            _, found = timed("time-indexed", problem)
+            _, found = timed("time-indexed", problem, seconds=LIMIT_S)
             bound, value = found.bound or 0.0, found.claimed or 0.0
             print(
                 f"{placement:6} {size:6} jobs {prices:8,.0f} {bound:13,.1f} {value:9,.1f} "
