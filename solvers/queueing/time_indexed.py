@@ -199,8 +199,9 @@ class _Search:
             return
         if solved.bound is not None:
             proven = solved.bound - self._slack(program)
-            if proven > period.bound:
-                period.bound, self.by = proven, f"time-indexed program, {solved.solver}"
+            period.bound = max(period.bound, proven)
+            if self.bound > self.closed:
+                self.by = f"time-indexed program, {solved.solver}"
         if solved.values is None or solved.status is not Status.OPTIMAL:
             period.settled = True
             return

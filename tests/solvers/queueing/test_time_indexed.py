@@ -53,6 +53,10 @@ def test_it_agrees_with_the_search_of_all_orders(problem: QueueingProblem, size:
     assert found.bound is not None
     slack = 1e-6 * max(1.0, truth.claimed)
     assert found.bound <= truth.claimed + slack
+    prices = solved(problem, "bound-prices").bound
+    assert prices is not None
+    assert found.bound >= prices - slack
+    assert "program" not in found.bound_by or found.bound > prices
     if found.solution is not None:
         assert problem.check(found.solution) == []
         assert problem.evaluate(found.solution).objective >= truth.claimed - slack
