@@ -1,4 +1,10 @@
-"""Shortest first, with a booking for a wide job that has waited for long."""
+"""Shortest first, with a booking for a wide job that has waited for long.
+
+Jobs go to nodes that run as long anyway, so that nodes become free as a whole; the first wide job
+that has waited ``reserve_after_s`` and fits nowhere books the nodes with the earliest last ends.
+Both rules, and the compiled part, are `models.queueing.reserving`, shared with the search with
+hindsight.
+"""
 
 from __future__ import annotations
 

@@ -25,6 +25,12 @@ def explanation(
     regrets: tuple[Regret, ...],
     spec: FamilySpec,
 ) -> Explanation:
+    """The policy's gap in parts, from what everyone found.
+
+    Raises
+    ------
+    RefereeError: when a bound is better than a solution that serves everything.
+    """
     objective, per_event = value(own.objective), spec.per_event
     event, trouble = _event(table, per_event)
     if own.method == per_event and event is None:
@@ -209,6 +215,7 @@ def _because(message: str) -> str:
 
 
 def complete(result: Result) -> bool:
+    """Whether the solution serves all that its problem asks."""
     problem: Any = result.problem
     return result.solution is not None and bool(problem.serves_all(result.solution))
 
@@ -219,6 +226,7 @@ def ahead(a: float, b: float, sense: Sense) -> bool:
 
 
 def value(objective: float | None) -> float:
+    """The objective of a result that has one."""
     if objective is None:
         raise ValueError("a result without an objective")
     return objective

@@ -17,6 +17,8 @@ from optgap.tuning.result import Scores
 
 @dataclass(frozen=True, slots=True)
 class Instance:
+    """A problem and a proven bound, which is not 0."""
+
     problem: Problem
     bound: float
 
