@@ -42,7 +42,10 @@ def shown(cell: Any) -> list[tuple[str, str]]:
     for output in cell.outputs:
         if "text" in output:
             found.append(("text", output.text))
-        for kind, data in sorted(output.get("data", {}).items()):
+        data_of = output.get("data", {})
+        for kind, data in sorted(data_of.items()):
+            if kind == "text/plain" and len(data_of) > 1:
+                continue  # a repr, cut short, of what is shown
             found.append((kind, "" if kind.startswith("image/") else str(data)))
     return [(kind, VERSION.sub(r"\1", text)) for kind, text in found]
 
