@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -118,18 +116,3 @@ def test_what_a_log_lost_on_the_way_is_said(tmp_path: Path, cli: Cli) -> None:
     answer = cli("generate", "queueing", "--jobs", str(log), "-o", str(tmp_path / "p.json"))
     assert answer.code == 0
     assert "1 jobs without a run time left out" in answer.out
-
-
-def test_the_example_policy_runs_as_its_page_says(
-    root: Path, tmp_path: Path, cli: Cli, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    page = (root / "docs" / "queueing.md").read_text()
-    (policy,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    commands = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)[1].splitlines()
-    assert policy.startswith("# widest.py\n")
-    monkeypatch.chdir(tmp_path)
-    Path("widest.py").write_text(policy)
-    for line in commands:
-        answer = cli(*shlex.split(line)[1:])
-        assert answer.code == 0, answer.err
-    assert "widest" in answer.out

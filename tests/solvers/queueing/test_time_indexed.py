@@ -132,7 +132,7 @@ def test_periods_part_where_nobody_waits() -> None:
 def test_two_hundred_jobs_get_a_bound_far_above_prices_and_a_schedule() -> None:
     problem = mixed(seed=0, placement="count")
     prices = solved(problem, "bound-prices").bound
-    found = solved(problem, "time-indexed", seconds=20.0, jobs=70)
+    found = solved(problem, "time-indexed", seconds=300.0, jobs=70, rounds=1, moves=50_000)
     assert found.bound is not None
     assert prices is not None
     assert found.claimed is not None
