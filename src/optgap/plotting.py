@@ -124,7 +124,7 @@ def delivered(figure: Figure, path: str | os.PathLike[str] | None = None) -> Fig
     return figure
 
 
-LETTERS = 12.2
+LETTERS = 10.4
 """Of a title per inch of a figure, with room left for the names beside an axes."""
 
 
@@ -256,7 +256,8 @@ def _dots(comparison: Comparison, ax: Axes) -> None:
     ax.set_yticks(range(len(rows)), [row.label for row in rows])
     ax.set_ylim(-0.7, max(0.3, len(rows) - 0.3))
     # room for the words beside the last dot
-    ax.set_xlim(0, 1.3 * widest if widest > 100 * LEAST_RANGE else 1.0)
+    room = 1.5 if below else 1.3
+    ax.set_xlim(0, room * widest if widest > 100 * LEAST_RANGE else 1.0)
     ax.set_xlabel(_scale(comparison))
     titled(ax, heading(comparison.family, comparison.problem_summary), _aimed(comparison))
     plain(ax, "x")
