@@ -160,13 +160,7 @@ def replay(
     if not start:
         return Outcome(None, Status.NO_SOLUTION, termination)
     return Outcome(
-        QueueingSolution.of(
-            problem,
-            times,
-            np.concatenate([[0], np.cumsum([len(pairs) for pairs in held])]),
-            np.array([node for pairs in held for node, _ in pairs], dtype=np.int64),
-            np.array([gpus for pairs in held for _, gpus in pairs], dtype=np.int64),
-        ),
+        QueueingSolution.on_nodes(problem, times, held),
         Status.FEASIBLE,
         termination,
         claimed=problem.value(times, np.isfinite(times)),

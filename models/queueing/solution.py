@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,25 @@ class QueueingSolution(Brief):
         start = floats(start_s)
         end = floats(start + problem.jobs.duration_s)
         return cls(start, end, integers(held_at), integers(held_node), integers(held_gpus))
+
+    @classmethod
+    def on_nodes(
+        cls,
+        problem: QueueingProblem,
+        start_s: FloatArray,
+        held: Sequence[Sequence[tuple[int, int]]],
+        end_s: FloatArray | None = None,
+    ) -> QueueingSolution:
+        """From start times and each job's (node, GPUs) pairs.
+
+        Jobs run for their true durations unless `end_s` says otherwise.
+        """
+        flat = [pair for pairs in held for pair in pairs]
+        at = integers(np.concatenate([[0], np.cumsum([len(pairs) for pairs in held])]))
+        node, gpus = integers([node for node, _ in flat]), integers([count for _, count in flat])
+        if end_s is None:
+            return cls.of(problem, start_s, at, node, gpus)
+        return cls(floats(start_s), floats(end_s), at, node, gpus)
 
     def moved(self, by_s: float) -> QueueingSolution:
         """The same schedule, so much later."""
@@ -113,15 +133,7 @@ class QueueingSolution(Brief):
             from optgap.models.queueing.packing import best_fit
 
             held = best_fit(problem, start, end)
-        sizes = [len(pairs) for pairs in held]
-        flat = [pair for pairs in held for pair in pairs]
-        return cls(
-            floats(start),
-            floats(end),
-            integers(np.concatenate([[0], np.cumsum(sizes)])),
-            integers([node for node, _ in flat]),
-            integers([gpus for _, gpus in flat]),
-        )
+        return cls.on_nodes(problem, start, held, end)
 
 
 def _pairs(entry: Fields) -> list[tuple[int, int]]:

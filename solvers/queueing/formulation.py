@@ -33,14 +33,7 @@ def formulation(problem: QueueingProblem, *, limits: Limits | None = None) -> Fo
         for whole, table in ((True, w), (False, q)):
             for j, k in chosen(values, table):
                 nodes[j].append((k, g if whole else int(problem.jobs.gpus[j]) % g or g))
-        held = [pair for pairs in nodes for pair in pairs]
-        return QueueingSolution.of(
-            problem,
-            np.array(start),
-            np.cumsum([0, *(len(pairs) for pairs in nodes)]),
-            np.array([node for node, _ in held], dtype=np.int64),
-            np.array([gpus for _, gpus in held], dtype=np.int64),
-        )
+        return QueueingSolution.on_nodes(problem, np.array(start), nodes)
 
     return Formulation(program, decode)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
-from optgap.models.queueing.arrays import FloatArray, IntArray
+from optgap.models.queueing.arrays import FloatArray
 from optgap.models.queueing.packing import Cluster
 from optgap.models.result import Outcome
 from optgap.models.times import slack_s
@@ -71,12 +71,4 @@ def list_schedule(problem: QueueingProblem, key: FloatArray) -> QueueingSolution
                 refused = min(refused, gpus[job])
                 left.append(item)
         waiting = left
-    return QueueingSolution.of(problem, start, *_columns(held))
-
-
-def _columns(held: list[list[tuple[int, int]]]) -> tuple[IntArray, IntArray, IntArray]:
-    """(node, GPUs) pairs per job as the arrays of a solution."""
-    sizes = [len(pairs) for pairs in held]
-    flat = np.array([pair for pairs in held for pair in pairs], dtype=np.int64).reshape(-1, 2)
-    at = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-    return at, flat[:, 0], flat[:, 1]
+    return QueueingSolution.on_nodes(problem, start, held)

@@ -56,15 +56,7 @@ def settled(problem: QueueingProblem, order: list[int], held: list[Held]) -> Que
                 start[job] = t
                 break
         placed.append((float(start[job]), float(start[job]) + length, mine))
-    sizes = [len(pairs) for pairs in held]
-    flat = [pair for pairs in held for pair in pairs]
-    return QueueingSolution.of(
-        problem,
-        start,
-        np.concatenate([[0], np.cumsum(sizes)]),
-        np.array([node for node, _ in flat], dtype=np.int64),
-        np.array([gpus for _, gpus in flat], dtype=np.int64),
-    )
+    return QueueingSolution.on_nodes(problem, start, held)
 
 
 def schedule(problem: QueueingProblem, order: IntArray) -> QueueingSolution:

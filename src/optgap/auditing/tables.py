@@ -18,7 +18,6 @@ from optgap.models.jsonio import Fields
 from optgap.models.placement.kubernetes.demands import Share
 from optgap.models.placement.kubernetes.seats import seats
 from optgap.models.placement.solution import PlacementSolution
-from optgap.models.queueing.arrays import floats, integers
 from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.reading import Held, Path, read_text
 from optgap.models.tables import Column, read_header, read_table
@@ -172,14 +171,7 @@ def _queueing(path: Path, problem: Any) -> LoggedRows:
         from optgap.models.queueing.packing import best_fit
 
         held = best_fit(problem, start, end)
-    flat = [pair for pairs in held for pair in pairs]
-    solution = QueueingSolution(
-        floats(start),
-        floats(end),
-        integers(np.concatenate([[0], np.cumsum([len(pairs) for pairs in held])])),
-        integers([at for at, _ in flat]),
-        integers([count for _, count in flat]),
-    )
+    solution = QueueingSolution.on_nodes(problem, start, held, end)
     return LoggedRows(solution, len(table["#"]), reasons)
 
 
