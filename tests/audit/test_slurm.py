@@ -183,9 +183,13 @@ def test_suspended_time_counts_and_no_limit_is_the_longest() -> None:
     assert any("without a time limit" in warning for warning in log.warnings)
 
 
-def test_running_jobs_end_with_the_log() -> None:
+def test_running_jobs_end_with_the_log(write: Write) -> None:
     log = real("2205_mixed_audit_X.psv")
     assert any("still run" in warning for warning in log.warnings)
+    started = row("6", "10:01:00").replace(f"{DAY}10:01:00|{DAY}10:01:00", f"{DAY}10:01:00|Unknown")
+    log = read_slurm(write(f"{HEADER}\n{row('5')}\n{started}\n"))
+    assert log.problem.jobs.names == ("5",)  # the other began as the log ended
+    assert log.records == len(log.problem) + sum(log.reasons.values())
 
 
 def test_names_with_bars_and_line_ends_are_read_from_both_ends(write: Write) -> None:

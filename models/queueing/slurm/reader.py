@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.queueing.arrays import FloatArray, floats
@@ -107,13 +108,13 @@ def _require_columns(table: Table, source: str) -> None:
 
 @dataclass(frozen=True)
 class _Times:
-    """(rows,) times in s; NaN where there is none."""
+    """(rows,) times in s; NaN where there is none. What `still` runs ends with the log."""
 
     submit: FloatArray
     eligible: FloatArray
     start: FloatArray
     end: FloatArray
-    latest: float
+    still: NDArray[np.bool_]
 
 
 def _times(table: Table, source: str) -> _Times:
@@ -131,7 +132,7 @@ def _times(table: Table, source: str) -> _Times:
     elapsed = np.array([_whole(t) for t in table.columns.get("elapsedraw", ["0"] * len(table))])
     still = np.isnan(end) & ~np.isnan(start)
     latest = max([latest, *(start + elapsed)[still].tolist()])
-    return _Times(submit, eligible, start, end, latest)
+    return _Times(submit, eligible, start, floats(np.where(still, latest, end)), still)
 
 
 def _whole(text: str) -> int:
@@ -201,8 +202,8 @@ def _pooled(
 ) -> QueueLog:
     """The jobs of one pool."""
     _name_pools(runs)
-    still = np.isnan(times.end[runs.at])
-    end = np.where(still, times.latest, times.end[runs.at])
+    still = times.still[runs.at]
+    end = times.end[runs.at]
     start = times.start[runs.at]
     hours: dict[str, tuple[int, float]] = {}
     for name, count, lasted in zip(runs.pool, runs.gpus, end - start, strict=True):
@@ -220,14 +221,13 @@ def _pooled(
         more = "only the last run of a requeued job is there unless sacct got -D"
         warnings.append(more)
     gangs = _gangs(runs, [k for k, name in enumerate(runs.pool) if name == chosen])
-    lasting = [g for g in gangs if end[g[0]] - start[g[0]] >= SHORTEST_S]
     others = len(runs.at) - sum(map(len, gangs))
     if others:
         reasons["of another pool"] = others
     merged = sum(map(len, gangs)) - len(gangs)
     if merged:
         reasons["part of a heterogeneous job, counted with its first"] = merged
-    return _reading(table, times, runs, reasons, warnings, source, chosen, hours, wait, lasting,
+    return _reading(table, times, runs, reasons, warnings, source, chosen, hours, wait, gangs,
                     end, (nodes, gpus_per_node))  # fmt: skip
 
 
