@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 
@@ -64,6 +65,8 @@ def read_swf_log(
     if known.size < len(jobs):
         reasons["jobs that say no wait"] = len(jobs) - int(known.size)
         jobs = jobs.take(known)
+    submit = floats([submits[name] for name in jobs.names])
+    jobs = replace(jobs, arrival_s=submit)  # as the log counts, not from its first job
     size = (nodes or 1, gpus_per_node or most or int(jobs.gpus.max()))
     problem = QueueingProblem.of(
         jobs, nodes=size[0], gpus_per_node=size[1], placement="count",
@@ -71,13 +74,11 @@ def read_swf_log(
     )  # fmt: skip
     wait = np.array([waits[name] for name in jobs.names])
     hours = float(jobs.gpu_seconds.sum()) / 3600
-    first = min(submits.values())
-    clock = floats(jobs.arrival_s - jobs.arrival_s[0] + first)
     return QueueLog(
         problem,
         as_run(jobs, jobs.arrival_s + wait),
-        clock,
-        clock,
+        submit,
+        submit,
         tuple(f"user-{users[name]}" for name in jobs.names),
         jobs.kinds,
         len(jobs) + sum(reasons.values()),

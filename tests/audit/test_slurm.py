@@ -309,6 +309,8 @@ def test_swf_holds_its_schedule(tmp_path: Path, cli: Cli) -> None:
     log = read_swf_log(tmp_path / "log.swf")
     assert log.problem.gpus == 4
     assert np.allclose(log.logged.start_s - log.problem.jobs.arrival_s, [0, 95, 190])
+    assert log.submit_s.tolist() == [10, 20, 30]
+    assert np.allclose(log.logged.start_s - log.submit_s, [0, 95, 190])
     assert log.reasons == {"jobs that say no wait": 1}
     answer = cli("audit", "swf", str(tmp_path / "log.swf"), "--policies", "fifo")
     assert answer.code == 0, answer.err

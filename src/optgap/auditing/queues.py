@@ -92,7 +92,7 @@ def _sentence(comparison: Comparison, now: float, best: str) -> str:
 
 def _facts(log: QueueLog, best: str) -> Sequence[tuple[str, str]]:
     wait = log.logged.start_s - log.problem.jobs.arrival_s
-    since = log.logged.start_s - log.problem.jobs.arrival_s + (log.eligible_s - log.submit_s)
+    since = log.logged.start_s - log.submit_s
     size = f"{log.problem.gpus:,}: {log.problem.nodes:,} x {log.problem.gpus_per_node:,}"
     facts = [
         ("GPUs", f"{size}, as the log shows unless told"),
@@ -100,9 +100,7 @@ def _facts(log: QueueLog, best: str) -> Sequence[tuple[str, str]]:
         ("load", percent(min(log.problem.load, 99.0), 1)),
     ]
     if not close(float(since.mean()), float(wait.mean())):
-        facts.append(
-            ("from submission", duration(float((log.logged.start_s - log.submit_s).mean())))
-        )
+        facts.append(("from submission", duration(float(since.mean()))))
     if len(log.pools) > 1:
         told = [f"{name}: {jobs:,} jobs, {number(hours)} GPU-h" for name, (jobs, hours) in
                 sorted(log.pools.items(), key=lambda p: -p[1][1])]  # fmt: skip
