@@ -67,7 +67,8 @@ def audit_solution(
     subject, solution = _served(subject, found.solution)
     left = count - len(subject.subjects)
     if left:
-        reasons["not in the log, or not placed"] = left - reasons.pop("not placed", 0) or left
+        reasons.pop("not placed", None)  # they are among those that are left
+        reasons["not in the log, or not placed"] = left
     share = time_limit or SHARE_S
     comparison = compare(subject, policies, methods, time_limit=share, limits=limits, seed=seed)
     comparison, now, violations = beside(subject, solution, comparison)
