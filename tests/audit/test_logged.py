@@ -73,11 +73,11 @@ def test_what_does_not_belong_is_counted_and_violations_are_listed(
 def test_tasks_that_the_log_did_not_place_are_taken_out(tmp_path: Path) -> None:
     problem = two_nodes_problem()
     log = tmp_path / "log.csv"
-    log.write_text("seq,node,gpu_index\n0,a,0\n1,b,0\n2,,\n3,,\n")
+    log.write_text("seq,node,gpu_index\n0,a,0\n1,b,0\n2,,\n")  # and nothing of task 3
     audit = optgap.audit("placement", problem, log, policies="fgd", moves=1)
     assert len(audit.problem.tasks) == 2
     assert audit.covered.used == 2
-    assert sum(audit.covered.reasons.values()) == 2
+    assert audit.covered.reasons == {"not in the log, or not placed": 2}
     assert len(audit.moves(1)) == 1  # the half card joins the whole one's node, or the reverse
     assert audit.moves(0).to_frame().empty
 
@@ -105,6 +105,8 @@ def test_tables_that_are_no_logs_are_refused(text: str, expected: str, tmp_path:
         (("slurm", "missing.txt"), "missing.txt"),
         (("kubernetes", "x.json", "--set", "pool=a"), "has none"),
         (("slurm", "x", "--set", "nodes=two"), "an integer"),
+        (("slurm", "x", "--set", "nodes=0"), "at least 1"),
+        (("slurm", "x", "--set", "seed=3"), "pool, wait, nodes, gpus_per_node"),
     ],
 )
 def test_wrong_words_are_one_line(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Integral
 from typing import Any
 
 from optgap.api import require_seed, require_time_limit
@@ -56,12 +57,10 @@ def audit(
     """
     require_time_limit(time_limit)
     require_seed(seed)
-    if kind not in (*KINDS, *FAMILIES):
-        raise InputError("audit", "", kind, one_of((*KINDS, *FAMILIES)))
+    given = options_of(kind, options)
     if (log is None) == (kind in FAMILIES):
         expected = "a log beside the problem" if kind in FAMILIES else "one file"
         raise InputError("audit", kind, NoQuote("no log" if log is None else "two"), expected)
-    given = _options(kind, options)
     if columns and kind == "slurm":
         given["columns"] = dict(columns)
     elif columns and kind not in FAMILIES:
@@ -89,20 +88,29 @@ def audit(
     return audit_solution(kind, source, log, moves=moves, columns=columns, limits=limits, **beside)
 
 
-def _options(kind: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of this kind, as text or as numbers."""
+def options_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a log of this kind, as text or as numbers.
+
+    Raises
+    ------
+    InputError: for a kind or an option that is none, or an option's value.
+    """
+    if kind not in (*KINDS, *FAMILIES):
+        raise InputError("audit", "", kind, one_of((*KINDS, *FAMILIES)))
     known = OPTIONS.get(kind, {})
     found: dict[str, Any] = {}
     for name, value in options.items():
         if name not in known:
             expected = one_of(known) if known else f"no option: {kind} has none"
             raise InputError("--set", "", name, expected)
-        if known[name] is int and isinstance(value, str):
-            if not value.isdigit():
+        if value is None:
+            continue
+        if known[name] is int:
+            number = int(value) if isinstance(value, str) and value.isdigit() else value
+            if not isinstance(number, Integral) or number < 1:
                 raise InputError("--set", name, value, "an integer of at least 1")
-            value = int(value)
-        if value is not None:
-            found[name] = value
+            value = int(number)
+        found[name] = value
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -89,13 +89,14 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.auditing import audit
+    from optgap.auditing.entry import options_of
     from optgap.cli.work import Output, exit_code, interruptible
     from optgap.parameters import assignments
     from optgap.plotting import require_ending
 
     opt.require_writable(json, plot, report, moves_json, problem_json)
     require_ending(plot)
-    given: dict[str, Any] = assignments(settings or [], "--set")
+    given = options_of(kind, assignments(settings or [], "--set"))
     answer = interruptible(
         lambda limits: audit(
             kind,
