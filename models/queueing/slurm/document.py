@@ -9,7 +9,7 @@ from typing import Any
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import load_any
 from optgap.models.queueing.slurm.table import Table
-from optgap.models.reading import Held, Path
+from optgap.models.reading import Held
 
 NOT_SET = 4294967294
 """NO_VAL: what stands where there is no number."""
@@ -19,14 +19,13 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def read_document(text: str, path: Path) -> Table:
+def read_document(text: str, source: str) -> Table:
     """Read the JSON form.
 
     Raises
     ------
     InputError: for what is no JSON, or has no list of jobs.
     """
-    source = str(path)
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):

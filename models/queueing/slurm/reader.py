@@ -17,7 +17,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ from optgap.models.queueing.problem import QueueingProblem
 from optgap.models.queueing.slurm.document import read_document
 from optgap.models.queueing.slurm.fields import gpus, hosts, limit_s, unix_s
 from optgap.models.queueing.slurm.table import COMMAND, Table, read_table
-from optgap.models.reading import Held, Path, read_text
+from optgap.models.reading import Path, read_text
 from optgap.models.times import SHORTEST_S
 
 ANY = "gpu"
@@ -38,15 +39,19 @@ ANY = "gpu"
 NEEDED = ("jobid", "submit", "start", "end")
 
 
-@dataclass
-class _Rows:
-    """Runs that held GPUs, one entry each, before they are jobs."""
+@dataclass(slots=True)
+class _Run:
+    """A run that held GPUs, before it is a job; `row` is its place in the table."""
 
-    names: list[str] = field(default_factory=list)
-    at: list[int] = field(default_factory=list)
-    gpus: list[int] = field(default_factory=list)
-    pool: list[str] = field(default_factory=list)
-    nodes: list[tuple[str, ...]] = field(default_factory=list)
+    name: str
+    row: int
+    gpus: int
+    pool: str
+    nodes: tuple[str, ...]
+
+
+Gang = list[_Run]
+"""The runs that are one job, the parts of a heterogeneous one."""
 
 
 def read_slurm(
@@ -75,35 +80,69 @@ def read_slurm(
     source = str(path)
     if wait not in ("eligible", "submit"):
         raise InputError("--set", "wait", wait, one_of(("eligible", "submit")))
-    text = read_text(path, stdin=True)
-    held = Held(source, text)
-    table = (
-        read_document(text, path)
-        if text.lstrip()[:1] in "{[" and text.strip()
-        else (read_table(held))
+    table = _table(read_text(path, stdin=True), columns or {}, source)
+    times = _times(table, source)
+    runs, reasons = _runs(table, times, source)
+    _name_pools(runs)
+    pools = _pools(runs, times)
+    chosen = _chosen(pools, pool, reasons, source)
+    gangs = _gangs([run for run in runs if run.pool == chosen])
+    members = sum(map(len, gangs))
+    reasons["of another pool"] = len(runs) - members
+    reasons["part of a heterogeneous job, counted with its first"] = members - len(gangs)
+    arrival = times.eligible if wait == "eligible" else times.submit
+    gangs.sort(key=lambda gang: float(arrival[gang[0].row]))
+    rows = [gang[0].row for gang in gangs]
+    users, partitions = table.column("user"), table.column("partition")
+    warnings = _warnings(table, times, runs)
+    jobs = Jobs.of(
+        arrival[rows],
+        times.lasted[rows],
+        [sum(run.gpus for run in gang) for gang in gangs],
+        names=[gang[0].name for gang in gangs],
+        kinds=[partitions[row] for row in rows],
+        estimate_s=_estimates(table, times, rows, warnings),
+        source=source,
     )
-    for theirs, ours in (columns or {}).items():
+    count, per_node = _size(gangs, nodes, gpus_per_node)
+    problem = QueueingProblem.of(
+        jobs,
+        nodes=count,
+        gpus_per_node=per_node,
+        placement="count",
+        name=f"slurm {source}, {chosen}",
+        origin=source,
+        source=source,
+    )
+    return QueueLog(
+        problem,
+        as_run(jobs, times.start[rows]),
+        floats(times.submit[rows]),
+        floats(times.eligible[rows]),
+        tuple(users[row] for row in rows),
+        jobs.kinds,
+        sum("." not in name for name in table.columns["jobid"]) + len(table.unread),
+        {why: number for why, number in reasons.items() if number},
+        pools,
+        tuple(warnings),
+    )
+
+
+def _table(text: str, columns: Mapping[str, str], source: str) -> Table:
+    """The rows of either form, with the columns that are needed under sacct's names."""
+    read = read_document if text.lstrip().startswith(("{", "[")) else read_table
+    table = read(text, source)
+    for theirs, ours in columns.items():
         if theirs.lower() not in table.columns:
             raise InputError("--column", "", theirs, one_of(table.columns))
         table.columns[ours.lower()] = table.columns[theirs.lower()]
-    _require_columns(table, source)
-    reasons: Counter[str] = Counter()
-    warnings = [*table.unread[:5], *[f"… {len(table.unread) - 5} more"][: len(table.unread) > 5]]
-    times = _times(table, source)
-    runs = _runs(table, times, reasons, source)
-    reasons["cannot be read"] = len(table.unread)
-    return _pooled(table, times, runs, reasons, warnings, source, pool, wait, nodes, gpus_per_node)
-
-
-def _require_columns(table: Table, source: str) -> None:
-    for name in NEEDED:
-        if name not in table.columns:
-            there = NoQuote("no column " + name)
-            raise InputError(source, "row 1", there, f"what `{COMMAND}` prints")
-    if "alloctres" not in table.columns and "reqtres" not in table.columns:
-        raise InputError(
-            source, "row 1", NoQuote("no column AllocTRES"), f"what `{COMMAND}` prints"
-        )
+    missing = [name for name in NEEDED if name not in table.columns]
+    if not missing and not {"alloctres", "reqtres"} & set(table.columns):
+        missing = ["AllocTRES"]
+    if missing:
+        there = NoQuote(f"no column {missing[0]}")
+        raise InputError(source, "row 1", there, f"what `{COMMAND}` prints")
+    return table
 
 
 @dataclass(frozen=True)
@@ -116,38 +155,39 @@ class _Times:
     end: FloatArray
     still: NDArray[np.bool_]
 
+    @cached_property
+    def lasted(self) -> FloatArray:
+        """From start to end, s."""
+        return floats(self.end - self.start)
+
 
 def _times(table: Table, source: str) -> _Times:
     def column(name: str) -> FloatArray:
-        texts = table.columns.get(name)
-        if texts is None:
-            return floats(np.full(len(table), math.nan))
-        return unix_s(texts, name, source, table.rows)
+        return unix_s(table.column(name), name, source, table.rows)
 
     submit, start, end = column("submit"), column("start"), column("end")
     eligible = column("eligible")
-    eligible = floats(np.where(np.isnan(eligible), submit, eligible))
+    eligible = np.where(np.isnan(eligible), submit, eligible)
+    eligible = np.minimum(np.maximum(eligible, submit), start)
     stamps = np.concatenate([submit, start, end])
     latest = float(np.nanmax(stamps)) if np.isfinite(stamps).any() else 0.0
-    elapsed = np.array([_whole(t) for t in table.columns.get("elapsedraw", ["0"] * len(table))])
+    elapsed = np.array([_whole(text) for text in table.column("elapsedraw")])
     still = np.isnan(end) & ~np.isnan(start)
     latest = max([latest, *(start + elapsed)[still].tolist()])
-    return _Times(submit, eligible, start, floats(np.where(still, latest, end)), still)
+    return _Times(submit, floats(eligible), start, floats(np.where(still, latest, end)), still)
 
 
 def _whole(text: str) -> int:
     return int(text) if text.strip().isdigit() else 0
 
 
-def _runs(table: Table, times: _Times, reasons: Counter[str], source: str) -> _Rows:
-    """The rows that are runs, with their GPUs and nodes."""
-    columns = table.columns
-    empty = [""] * len(table)
-    alloc, asked = columns.get("alloctres", empty), columns.get("reqtres", empty)
-    raw, states = columns.get("jobidraw", columns["jobid"]), columns.get("state", empty)
-    places = columns.get("nodelist", empty)
-    found, seen, copies = _Rows(), set(), Counter[str]()
-    for k, name in enumerate(columns["jobid"]):
+def _runs(table: Table, times: _Times, source: str) -> tuple[list[_Run], Counter[str]]:
+    """The rows that are runs, with their GPUs and nodes; how many are left out, by why."""
+    alloc, asked, states = (table.column(name) for name in ("alloctres", "reqtres", "state"))
+    raw, places = table.columns.get("jobidraw", table.columns["jobid"]), table.column("nodelist")
+    found: list[_Run] = []
+    reasons, seen, copies = Counter[str](), set(), Counter[str]()
+    for k, name in enumerate(table.columns["jobid"]):
         if "." in name:
             continue  # a step
         key = (raw[k], float(times.submit[k]), float(times.start[k]))
@@ -163,7 +203,7 @@ def _runs(table: Table, times: _Times, reasons: Counter[str], source: str) -> _R
             reasons["refused"] += 1
         elif not count:
             reasons["asks for no GPU"] += 1
-        elif times.end[k] - times.start[k] < SHORTEST_S:
+        elif times.lasted[k] < SHORTEST_S:
             reasons["ran no second"] += 1
         else:
             try:
@@ -172,12 +212,10 @@ def _runs(table: Table, times: _Times, reasons: Counter[str], source: str) -> _R
                 where = f"{table.rows[k]}, column nodelist"
                 raise InputError(source, where, places[k], f"a host list: {error}") from None
             copies[name] += 1
-            found.names.append(name if copies[name] == 1 else f"{name}#{copies[name]}")
-            found.at.append(k)
-            found.gpus.append(count)
-            found.pool.append(kind)
-            found.nodes.append(nodes)
-    return found
+            own = name if copies[name] == 1 else f"{name}#{copies[name]}"
+            found.append(_Run(own, k, count, kind, nodes))
+    reasons["cannot be read"] = len(table.unread)
+    return found, reasons
 
 
 def _never(state: str) -> str:
@@ -188,147 +226,79 @@ def _never(state: str) -> str:
     }.get(word, f"never started ({word})")  # fmt: skip
 
 
-def _pooled(
-    table: Table,
-    times: _Times,
-    runs: _Rows,
-    reasons: Counter[str],
-    warnings: list[str],
-    source: str,
-    pool: str | None,
-    wait: str,
-    nodes: int | None,
-    gpus_per_node: int | None,
-) -> QueueLog:
-    """The jobs of one pool."""
-    _name_pools(runs)
-    still = times.still[runs.at]
-    end = times.end[runs.at]
-    start = times.start[runs.at]
-    hours: dict[str, tuple[int, float]] = {}
-    for name, count, lasted in zip(runs.pool, runs.gpus, end - start, strict=True):
-        jobs, spent = hours.get(name, (0, 0.0))
-        hours[name] = (jobs + 1, spent + count * float(lasted) / 3600)
-    if not hours:
-        told = ", ".join(f"{n} {why}" for why, n in reasons.items() if n)
-        raise InputError(source, "", NoQuote(f"no job that held GPUs ({told})"), "at least one")
-    chosen = pool or max(hours, key=lambda name: hours[name][1])
-    if chosen not in hours:
-        raise InputError("--set", "pool", chosen, one_of(hours))
-    if still.any():
-        warnings.append(f"{int(still.sum())} jobs still run: they end with the log")
-    if sum(_whole(text) for text in table.columns.get("restarts", [])):
-        more = "only the last run of a requeued job is there unless sacct got -D"
-        warnings.append(more)
-    gangs = _gangs(runs, [k for k, name in enumerate(runs.pool) if name == chosen])
-    others = len(runs.at) - sum(map(len, gangs))
-    if others:
-        reasons["of another pool"] = others
-    merged = sum(map(len, gangs)) - len(gangs)
-    if merged:
-        reasons["part of a heterogeneous job, counted with its first"] = merged
-    return _reading(table, times, runs, reasons, warnings, source, chosen, hours, wait, gangs,
-                    end, (nodes, gpus_per_node))  # fmt: skip
-
-
-def _name_pools(runs: _Rows) -> None:
+def _name_pools(runs: Sequence[_Run]) -> None:
     """Name the pool of jobs whose GPU type is not told: by their nodes, where these are known."""
     of_node = {
-        node: kind
-        for kind, nodes in zip(runs.pool, runs.nodes, strict=True)
-        for node in nodes
-        if kind and "+" not in kind
+        node: run.pool for run in runs for node in run.nodes if run.pool and "+" not in run.pool
     }
-    for k, kind in enumerate(runs.pool):
-        if not kind:
-            known = {of_node[node] for node in runs.nodes[k] if node in of_node}
-            runs.pool[k] = known.pop() if len(known) == 1 else ANY
+    for run in runs:
+        if not run.pool:
+            known = {of_node[node] for node in run.nodes if node in of_node}
+            run.pool = known.pop() if len(known) == 1 else ANY
 
 
-def _gangs(runs: _Rows, chosen: Sequence[int]) -> list[list[int]]:
+def _pools(runs: Sequence[_Run], times: _Times) -> dict[str, tuple[int, float]]:
+    """Runs and GPU-hours by pool."""
+    found: dict[str, tuple[int, float]] = {}
+    for run in runs:
+        count, hours = found.get(run.pool, (0, 0.0))
+        found[run.pool] = (count + 1, hours + run.gpus * float(times.lasted[run.row]) / 3600)
+    return found
+
+
+def _chosen(
+    pools: Mapping[str, tuple[int, float]], pool: str | None, reasons: Counter[str], source: str
+) -> str:
+    """The pool that was asked for, or the one with the most GPU time."""
+    if not pools:
+        told = ", ".join(f"{n} {why}" for why, n in reasons.items() if n)
+        raise InputError(source, "", NoQuote(f"no job that held GPUs ({told})"), "at least one")
+    chosen = pool or max(pools, key=lambda name: pools[name][1])
+    if chosen not in pools:
+        raise InputError("--set", "pool", chosen, one_of(pools))
+    return chosen
+
+
+def _gangs(runs: Sequence[_Run]) -> list[Gang]:
     """Runs that are one job: parts of a heterogeneous job that started together."""
-    found: dict[str, list[int]] = {}
-    for k in chosen:
-        name, _, run = runs.names[k].partition("#")
+    found: dict[str, Gang] = {}
+    for run in runs:
+        name, _, number = run.name.partition("#")
         whole, plus, _ = name.partition("+")
-        found.setdefault(f"{whole}+ {run}" if plus else runs.names[k], []).append(k)
+        found.setdefault(f"{whole}+ {number}" if plus else run.name, []).append(run)
     return list(found.values())
 
 
-def _reading(
-    table: Table,
-    times: _Times,
-    runs: _Rows,
-    reasons: Counter[str],
-    warnings: list[str],
-    source: str,
-    pool: str,
-    hours: Mapping[str, tuple[int, float]],
-    wait: str,
-    gangs: list[list[int]],
-    end: FloatArray,
-    size: tuple[int | None, int | None],
-) -> QueueLog:
-    heads = [gang[0] for gang in gangs]
-    rows = [runs.at[k] for k in heads]
-    start, submit = times.start[rows], times.submit[rows]
-    eligible = np.minimum(np.maximum(times.eligible[rows], submit), start)
-    held = np.array([sum(runs.gpus[k] for k in gang) for gang in gangs])
-    duration = end[heads] - start
-    limits = [limit_s(text) for text in table.columns.get("timelimit", [""] * len(table))]
-    limit = np.array([limits[row] for row in rows])
+def _warnings(table: Table, times: _Times, runs: Sequence[_Run]) -> list[str]:
+    """What is odd about the rows."""
+    told = table.unread[:5]
+    if len(table.unread) > 5:
+        told.append(f"… {len(table.unread) - 5} more")
+    running = sum(bool(times.still[run.row]) for run in runs)
+    if running:
+        told.append(f"{running} jobs still run: they end with the log")
+    if any(map(_whole, table.column("restarts"))):
+        told.append("only the last run of a requeued job is there unless sacct got -D")
+    return told
+
+
+def _estimates(table: Table, times: _Times, rows: Sequence[int], warnings: list[str]) -> FloatArray:
+    """Time limits in s; the longest where there is none, with a warning."""
+    texts = table.column("timelimit")
+    limit = np.array([limit_s(texts[row]) for row in rows])
     known = limit[np.isfinite(limit)]
-    longest = max(float(known.max(initial=0.0)), float(duration.max()))
+    longest = max(float(known.max(initial=0.0)), float(times.lasted[rows].max()))
     endless = ~np.isfinite(limit) | (limit <= 0)
     if endless.any():
         told = f"{int(endless.sum())} jobs without a time limit: the longest, {longest:g} s, taken"
         warnings.append(told)
-    nodes = sorted({node for gang in gangs for k in gang for node in runs.nodes[k]})
-    count, per_node = _size(runs, gangs, nodes, size)
-    arrival = eligible if wait == "eligible" else submit
-    names = [runs.names[k] for k in heads]
-    order = np.argsort(arrival, kind="stable")  # as `Jobs.of` will
-    jobs = Jobs.of(
-        arrival,
-        duration,
-        held,
-        names=names,
-        kinds=[table.columns.get("partition", [""] * len(table))[row] for row in rows],
-        estimate_s=np.where(endless, longest, limit),
-        source=source,
-    )
-    problem = QueueingProblem.of(
-        jobs,
-        nodes=count,
-        gpus_per_node=per_node,
-        placement="count",
-        name=f"slurm {source}, {pool}",
-        origin=source,
-        source=source,
-    )
-    users = table.columns.get("user", [""] * len(table))
-    logged = as_run(jobs, start[order])
-    steps = sum("." in name for name in table.columns["jobid"])
-    return QueueLog(
-        problem,
-        logged,
-        floats(submit[order]),
-        floats(eligible[order]),
-        tuple(users[rows[k]] for k in order.tolist()),
-        jobs.kinds,
-        len(table) - steps + len(table.unread),
-        {why: number for why, number in reasons.items() if number},
-        hours,
-        tuple(warnings),
-    )
+    return floats(np.where(endless, longest, limit))
 
 
-def _size(
-    runs: _Rows, gangs: list[list[int]], nodes: Sequence[str], size: tuple[int | None, int | None]
-) -> tuple[int, int]:
+def _size(gangs: Sequence[Gang], nodes: int | None, gpus_per_node: int | None) -> tuple[int, int]:
     """Nodes of the pool and GPUs on each: as told, else as seen in the log."""
-    members = [k for gang in gangs for k in gang]
-    per_node = max(-(-runs.gpus[k] // max(1, len(runs.nodes[k]))) for k in members)
-    most = max(sum(runs.gpus[k] for k in gang) for gang in gangs)
-    per_node = size[1] or per_node
-    return size[0] or max(len(nodes), -(-most // per_node)), per_node
+    members = [run for gang in gangs for run in gang]
+    seen = len({node for run in members for node in run.nodes})
+    per_node = gpus_per_node or max(-(-run.gpus // max(1, len(run.nodes))) for run in members)
+    most = max(sum(run.gpus for run in gang) for gang in gangs)
+    return nodes or max(seen, -(-most // per_node)), per_node

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.reading import Path, read_text
 
 COMMAND = (
     "sacct -a -X -P -S now-30days -o JobID,JobIDRaw,User,Partition,State,Submit,Eligible,"
@@ -45,8 +44,12 @@ class Table:
     def __len__(self) -> int:
         return len(self.rows)
 
+    def column(self, name: str) -> list[str]:
+        """A column's texts; empty ones where the file does not have it."""
+        return self.columns.get(name, [""] * len(self))
 
-def read_table(path: Path) -> Table:
+
+def read_table(text: str, source: str) -> Table:
     """Read what ``sacct -P`` (or ``-p``, or with ``--delimiter``) prints.
 
     A row is read from both ends where a job's name holds the delimiter, and goes on in the next
@@ -56,8 +59,7 @@ def read_table(path: Path) -> Table:
     ------
     InputError: for what is no such table, or was cut to columns, with the command to use.
     """
-    source = str(path)
-    lines = read_text(path, stdin=True).split("\n")
+    lines = text.split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
     head = next((k for k, line in enumerate(lines) if line.strip()), -1)
@@ -73,13 +75,13 @@ def read_table(path: Path) -> Table:
     unread: list[str] = []
     k = head + 1
     while k < len(lines):
-        start, text = k, lines[k].rstrip("\r")
+        start, row = k, lines[k].rstrip("\r")
         k += 1
-        values = text.split(delimiter)
+        values = row.split(delimiter)
         while len(values) < width and free and k < len(lines) and not _begins(lines[k], delimiter):
-            text += "\n" + lines[k]
+            row += "\n" + lines[k]
             k += 1
-            values = text.split(delimiter)
+            values = row.split(delimiter)
         values = values[:-1] if cut and values[-1] == "" else values
         if len(values) != len(names):
             whole = _from_both_ends(values, len(names), free, delimiter)
