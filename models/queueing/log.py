@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-
-from optgap.models.queueing.arrays import FloatArray, floats, integers
-from optgap.models.queueing.jobs import Jobs
+from optgap.models.queueing.arrays import FloatArray
 from optgap.models.queueing.problem import QueueingProblem
 from optgap.models.queueing.solution import QueueingSolution
 
@@ -40,9 +37,6 @@ class QueueLog:
     warnings: tuple[str, ...]
 
 
-def as_run(jobs: Jobs, start_s: FloatArray) -> QueueingSolution:
+def as_run(problem: QueueingProblem, start_s: FloatArray) -> QueueingSolution:
     """The schedule with these starts, every run as long as the job's, on nodes unknown."""
-    nothing = integers(np.zeros(0, dtype=np.int64))
-    held_at = integers(np.zeros(len(jobs) + 1, dtype=np.int64))
-    start = floats(start_s)
-    return QueueingSolution(start, floats(start + jobs.duration_s), held_at, nothing, nothing)
+    return QueueingSolution.on_nodes(problem, start_s, [()] * len(problem))

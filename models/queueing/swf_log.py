@@ -76,7 +76,7 @@ def read_swf_log(
     hours = float(jobs.gpu_seconds.sum()) / 3600
     return QueueLog(
         problem,
-        as_run(jobs, jobs.arrival_s + wait),
+        as_run(problem, jobs.arrival_s + wait),
         submit,
         submit,
         tuple(f"user-{users[name]}" for name in jobs.names),

@@ -116,7 +116,7 @@ def read_slurm(
     )
     return QueueLog(
         problem,
-        as_run(jobs, times.start[rows]),
+        as_run(problem, times.start[rows]),
         floats(times.submit[rows]),
         floats(times.eligible[rows]),
         tuple(users[row] for row in rows),
