@@ -66,20 +66,17 @@ def laid_over(
 
     Costs exactly what `found` costs, and moves fewer tasks.
     """
-    node = np.full(len(current), -1, dtype=np.int64)
-    mask = np.zeros(len(current), dtype=np.int64)
-    class_of = problem.tasks.class_of
+    overlay = _Overlay(problem, current, found)
     held, wanted = _by_node(current), _by_node(found)
     slots: list[Slot] = []
     for n, like in _matched(problem, current, found):
-        slots += _keep(problem, n, held[n], current, wanted[like], found, node, mask)
+        slots += overlay.keep(n, held[n], wanted[like])
     pool: dict[int, list[int]] = defaultdict(list)
-    for k in np.flatnonzero(node < 0).tolist():
-        pool[int(class_of[k])].append(k)
+    for k in np.flatnonzero(overlay.node < 0).tolist():
+        pool[overlay.class_of[k]].append(k)
     for c, n, gpus in slots:
-        k = pool[c].pop()
-        node[k], mask[k] = n, gpus
-    return PlacementSolution.of_arrays(node, mask)
+        overlay.put(pool[c].pop(), n, gpus)
+    return PlacementSolution.of_arrays(overlay.node, overlay.mask)
 
 
 def _by_node(solution: PlacementSolution) -> dict[int, list[int]]:
@@ -114,87 +111,82 @@ def _matched(
     return pairs
 
 
-def _keep(
-    problem: PlacementProblem,
-    n: int,
-    here: list[int],
-    current: PlacementSolution,
-    wanted: list[int],
-    found: PlacementSolution,
-    node: np.ndarray,
-    mask: np.ndarray,
-) -> list[Slot]:
-    """Keep what node `n` has of what it is to have; returns the places still to be filled."""
-    tasks = problem.tasks
-    class_of, num_gpu = tasks.class_of.tolist(), tasks.num_gpu.tolist()
-    gpus = int(problem.cluster.gpus[n])
-    place: dict[int, int] = {}  # GPU in `found` -> GPU of this node
-    waiting: dict[int, list[int]] = defaultdict(list)
-    for k in here:
-        waiting[class_of[k]].append(k)
-    slots: list[Slot] = []
-    shared: list[int] = []
-    for w in sorted(wanted, key=lambda w: -num_gpu[w]):
-        same = waiting[class_of[w]]
-        if num_gpu[w] == 1:
-            shared.append(w)
-        elif same:
-            k = same.pop()
-            node[k], mask[k] = n, current.gpu_mask[k]
-            place.update(zip(found.gpus(w), current.gpus(k), strict=True))
-        elif num_gpu[w] == 0:
-            slots.append((class_of[w], n, 0))
-        else:
-            slots.append((class_of[w], n, -w - 1))  # its GPUs are chosen below
-    place.update(_gpu_pairs(here, current, shared, found, class_of, num_gpu, place, gpus))
-    rest = iter(sorted(set(range(gpus)) - set(place.values())))
-    for g in range(gpus):
-        if g not in place:
-            place[g] = next(rest)
-    slots = [(c, m, _bits(place, found.gpus(-w - 1)) if w < 0 else w) for c, m, w in slots]
-    for w in shared:
-        bits = _bits(place, found.gpus(w))
-        same = waiting[class_of[w]]
-        stay = next((k for k in same if int(current.gpu_mask[k]) == bits), None)
-        if stay is None:
-            slots.append((class_of[w], n, bits))
-        else:
-            same.remove(stay)
-            node[stay], mask[stay] = n, bits
-    return slots
+class _Overlay:
+    """Where tasks come to be when `current` is to look like `found`: node -1 until that is known.
 
+    `class_of` and `num_gpu` are those of the tasks.
+    """
 
-def _gpu_pairs(
-    here: list[int],
-    current: PlacementSolution,
-    shared: list[int],
-    found: PlacementSolution,
-    class_of: list[int],
-    num_gpu: list[int],
-    place: dict[int, int],
-    gpus: int,
-) -> dict[int, int]:
-    """Which GPU of the node takes what `found` has on which of its, to keep the most."""
-    from scipy.optimize import linear_sum_assignment
+    def __init__(
+        self, problem: PlacementProblem, current: PlacementSolution, found: PlacementSolution
+    ) -> None:
+        self.problem, self.current, self.found = problem, current, found
+        self.class_of: list[int] = problem.tasks.class_of.tolist()
+        self.num_gpu: list[int] = problem.tasks.num_gpu.tolist()
+        self.node = np.full(len(current), -1, dtype=np.int64)
+        self.mask = np.zeros(len(current), dtype=np.int64)
 
-    have: dict[int, Counter[int]] = defaultdict(Counter)
-    want: dict[int, Counter[int]] = defaultdict(Counter)
-    for k in here:
-        if num_gpu[k] == 1:
-            have[current.gpus(k)[0]][class_of[k]] += 1
-    for w in shared:
-        want[found.gpus(w)[0]][class_of[w]] += 1
-    taken = set(place.values())
-    rows, columns = sorted(want), [g for g in range(gpus) if g not in taken]
-    overlap = np.array([[(want[r] & have[c]).total() for c in columns] for r in rows])
-    if not overlap.size:
-        return {}
-    chosen = zip(*linear_sum_assignment(-overlap), strict=True)
-    return {rows[i]: columns[j] for i, j in chosen}
+    def put(self, k: int, n: int, gpus: int) -> None:
+        """Task `k` is to be on these GPUs (bits) of node `n`."""
+        self.node[k], self.mask[k] = n, gpus
 
+    def keep(self, n: int, here: list[int], wanted: list[int]) -> list[Slot]:
+        """Keep what node `n` has of what it is to have; returns the places still to be filled."""
+        place: dict[int, int] = {}  # GPU in `found` -> GPU of this node
+        waiting: dict[int, list[int]] = defaultdict(list)
+        for k in here:
+            waiting[self.class_of[k]].append(k)
+        unmet: list[int] = []
+        shared: list[int] = []
+        for w in sorted(wanted, key=lambda w: -self.num_gpu[w]):
+            same = waiting[self.class_of[w]]
+            if self.num_gpu[w] == 1:
+                shared.append(w)
+            elif same:
+                k = same.pop()
+                self.put(k, n, int(self.current.gpu_mask[k]))
+                place.update(zip(self.found.gpus(w), self.current.gpus(k), strict=True))
+            else:
+                unmet.append(w)
+        gpus = range(int(self.problem.cluster.gpus[n]))
+        place.update(self._gpu_pairs(here, shared, sorted(set(gpus) - set(place.values()))))
+        rest = iter(sorted(set(gpus) - set(place.values())))
+        for g in gpus:
+            if g not in place:
+                place[g] = next(rest)
+        slots = [(self.class_of[w], n, self._bits(place, w)) for w in unmet]
+        for w in shared:
+            bits = self._bits(place, w)
+            same = waiting[self.class_of[w]]
+            stay = next((k for k in same if int(self.current.gpu_mask[k]) == bits), None)
+            if stay is None:
+                slots.append((self.class_of[w], n, bits))
+            else:
+                same.remove(stay)
+                self.put(stay, n, bits)
+        return slots
 
-def _bits(place: dict[int, int], gpus: tuple[int, ...]) -> int:
-    return sum(1 << place[g] for g in gpus)
+    def _gpu_pairs(self, here: list[int], shared: list[int], free: list[int]) -> dict[int, int]:
+        """Which of the `free` GPUs takes what `found` has on which of its, to keep the most."""
+        from scipy.optimize import linear_sum_assignment
+
+        have: dict[int, Counter[int]] = defaultdict(Counter)
+        want: dict[int, Counter[int]] = defaultdict(Counter)
+        for k in here:
+            if self.num_gpu[k] == 1:
+                have[self.current.gpus(k)[0]][self.class_of[k]] += 1
+        for w in shared:
+            want[self.found.gpus(w)[0]][self.class_of[w]] += 1
+        rows = sorted(want)
+        overlap = np.array([[(want[r] & have[c]).total() for c in free] for r in rows])
+        if not overlap.size:
+            return {}
+        chosen = zip(*linear_sum_assignment(-overlap), strict=True)
+        return {rows[i]: free[j] for i, j in chosen}
+
+    def _bits(self, place: dict[int, int], w: int) -> int:
+        """The GPUs of the node that stand for those of task `w` in `found`, as bits."""
+        return sum(1 << place[g] for g in self.found.gpus(w))
 
 
 def in_order(migration: MigrationProblem, target: PlacementSolution, limits: Limits) -> list[Move]:
