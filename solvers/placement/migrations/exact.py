@@ -13,7 +13,6 @@ from typing import Any
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem
-from optgap.models.result import Termination
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.formulation import Formulation
@@ -29,12 +28,10 @@ class Found:
     ----------
     solution: the best placement found, or None.
     bound: proven, W; None without.
-    termination: why it stopped.
     """
 
     solution: PlacementSolution | None
     bound: float | None
-    termination: Termination
 
 
 class MigrationModel:
@@ -86,4 +83,4 @@ class MigrationModel:
         solution = None
         if solved.values is not None:
             solution = self.written.solution(solved.values.tolist())
-        return Found(solution, bound, solved.termination)
+        return Found(solution, bound)

@@ -29,7 +29,6 @@ class Descent:
 
     state: State
     moves: list[Move] = field(default_factory=list)
-    saved_w: list[float] = field(default_factory=list)
     _heap: list[Candidate] = field(default_factory=list)
     _age: dict[int, int] = field(default_factory=dict)
     _number: int = 0
@@ -45,9 +44,8 @@ class Descent:
     def copy(self) -> Descent:
         """The same descent, to go on apart from this one."""
         return Descent(
-            self.state.copy(), list(self.moves), list(self.saved_w),
-            list(self._heap), dict(self._age), self._number,
-        )  # fmt: skip
+            self.state.copy(), list(self.moves), list(self._heap), dict(self._age), self._number
+        )
 
     def value(self, n: int) -> None:
         """Value the groups of node `n` afresh."""
@@ -83,8 +81,6 @@ class Descent:
             for move in moves:
                 self.state.move(move)
                 self.moves.append(move)
-                self.saved_w.append(0.0)
-            self.saved_w[-1] = saved
             for n in {unit.node, *(move.to_node for move in moves)}:
                 self.value(n)
         for entry in postponed:

@@ -178,7 +178,7 @@ class State:
             self._allowed[key] = fits & ~self.migration.closed
         return self._allowed[key]
 
-    def best(self, k: int, barred_node: int = -1, barred: int = 0) -> tuple[int, int, float]:
+    def best(self, k: int, barred_node: int, barred: int) -> tuple[int, int, float]:
         """`landing` of task `k`, which is nowhere at the moment."""
         tasks = self.tasks
         n, mask, watts = landing(
@@ -227,8 +227,8 @@ class State:
                 yield from self._unit(n, candidates[: i + 1], -1, seen)
                 return
 
-    def evaluate(self, unit: Unit, cutoff: float = NOTHING) -> tuple[float, list[Move]] | None:
-        """What the unit's leaving saves (W), and its moves; None where not more than `cutoff`.
+    def evaluate(self, unit: Unit) -> tuple[float, list[Move]] | None:
+        """What the unit's leaving saves (W), and its moves; None where that is nothing.
 
         The state is as before.
         """
@@ -237,7 +237,7 @@ class State:
         saved = before - self.power(unit.node)
         moves: list[Move] = []
         for k, n, _mask in was:
-            to, mask, watts = self.best(k, n, unit.barred) if saved > cutoff else (-1, 0, 0.0)
+            to, mask, watts = self.best(k, n, unit.barred) if saved > NOTHING else (-1, 0, 0.0)
             if to < 0:
                 break
             saved -= watts
@@ -247,4 +247,4 @@ class State:
             self.take(move.task)
         for k, n, mask in was:
             self.put(k, n, mask)
-        return (saved, moves) if len(moves) == len(was) and saved > cutoff else None
+        return (saved, moves) if len(moves) == len(was) and saved > NOTHING else None
