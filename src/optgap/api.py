@@ -18,6 +18,7 @@ from optgap.models.result import (
     Objective,
     Outcome,
     Result,
+    Sense,
     Status,
     Termination,
     Violation,
@@ -401,6 +402,11 @@ def _confronted(
 def close(a: float, b: float) -> bool:
     """Whether two numbers are equal up to `TOLERANCE`."""
     return math.isfinite(a) and abs(a - b) <= TOLERANCE * max(1.0, abs(a), abs(b))
+
+
+def ahead(a: float, b: float, sense: Sense) -> bool:
+    """Whether `a` is better than `b`, rounding apart."""
+    return not close(a, b) and (a < b if sense == "min" else a > b)
 
 
 def _limits(time_limit: float | None) -> Limits:

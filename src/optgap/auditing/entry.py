@@ -65,9 +65,6 @@ def audit(
         given["columns"] = dict(columns)
     elif columns and kind not in FAMILIES:
         raise InputError("--column", "", NoQuote(f"it for {kind}"), "a table with a header")
-    beside: dict[str, Any] = {
-        "policies": policies, "methods": methods, "time_limit": time_limit, "seed": seed,
-    }  # fmt: skip
     if kind == "kubernetes":
         from optgap.auditing.kubernetes import audit_kubernetes
 
@@ -78,14 +75,16 @@ def audit(
             limits=limits or Limits(time_limit),
             seed=seed,
         )
-    limits = limits or Limits()
+    from optgap.auditing.logged import Beside
+
+    beside = Beside(policies, methods, time_limit, seed, limits or Limits())
     if kind in ("slurm", "swf"):
         from optgap.auditing.queues import audit_queue
 
-        return audit_queue(kind, str(source), _log(kind, source, given), limits=limits, **beside)
+        return audit_queue(kind, str(source), _log(kind, source, given), beside)
     from optgap.auditing.solutions import audit_solution
 
-    return audit_solution(kind, source, log, moves=moves, columns=columns, limits=limits, **beside)
+    return audit_solution(kind, source, log, beside, moves=moves, columns=columns)
 
 
 def options_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:

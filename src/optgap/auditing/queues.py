@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 
 from optgap.api import close
-from optgap.auditing.logged import beside
+from optgap.auditing.logged import NAME, Beside
 from optgap.auditing.result import Audit, Covered
-from optgap.comparison import Comparison
-from optgap.gaps import compare
-from optgap.models.limits import Limits
+from optgap.comparison import ACCEPTED, Comparison
 from optgap.models.queueing.log import QueueLog
 from optgap.render import duration, number, percent
 
@@ -27,43 +25,24 @@ def audit_queue(
     kind: str,
     source: str,
     log: QueueLog,
-    *,
-    policies: str = "all",
-    methods: str = "auto",
-    time_limit: float | None = None,
-    limits: Limits,
-    seed: int = 0,
+    beside: Beside,
 ) -> Audit:
     """Audit a log of jobs that ran.
 
     Parameters
     ----------
     kind: what the log is.
-    time_limit: seconds for each method and policy.
     """
-    problem = log.problem
-    share = time_limit or SHARE_S
-    comparison = compare(problem, policies, methods, time_limit=share, limits=limits, seed=seed)
-    comparison, now, violations = beside(problem, log.logged, comparison)
-    best = _best_policy(comparison)
-    return Audit(
+    judged = beside.judge(log.problem, log.logged, SHARE_S)
+    best = _best_policy(judged.comparison)
+    return judged.audit(
         kind,
         source,
-        problem,
-        log.logged,
-        now,
-        violations,
-        comparison.best_known,
-        comparison.known_by or "",
-        comparison.best_bound,
-        comparison.bound_by or "",
-        Covered(log.records, len(problem), log.reasons),
-        _sentence(comparison, now.objective, best),
-        tuple(_facts(log, best)),
-        _waits(log, comparison, best),
+        Covered(log.records, len(log.problem), log.reasons),
+        _sentence(judged.comparison, judged.now.objective, best),
+        _facts(log, best),
+        _waits(log, judged.comparison, best),
         log.warnings,
-        comparison.termination,
-        comparison=comparison,
     )
 
 
@@ -72,8 +51,8 @@ def _best_policy(comparison: Comparison) -> str:
     rows = [
         row.result
         for row in comparison.rows
-        if row.result.kind == "policy" and row.result.method != "logged"
-        and row.result.objective is not None and row.bound_scope != "accepted"
+        if row.result.kind == "policy" and row.result.method != NAME
+        and row.result.objective is not None and row.bound_scope != ACCEPTED
     ]  # fmt: skip
     return min(rows, key=lambda r: r.objective or 0.0).method if rows else ""
 

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from optgap.auditing.logged import beside
+from optgap.auditing.logged import NAME, Beside, Logged
 from optgap.auditing.result import Audit, Covered
 from optgap.auditing.tables import LoggedRows, read_log, require_some
-from optgap.comparison import Comparison
 from optgap.documents import ProblemLike, as_problem, as_solution
-from optgap.gaps import compare
 from optgap.models.errors import InputError
-from optgap.models.limits import Limits
 from optgap.models.placement.migrations import MigrationProblem
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.queueing.solution import QueueingSolution
-from optgap.models.result import Violation
 from optgap.render import number, percent
 
 SHARE_S = 20.0
@@ -30,14 +27,10 @@ def audit_solution(
     kind: str,
     problem: ProblemLike,
     log: Any,
+    beside: Beside,
     *,
     moves: int | None,
     columns: Mapping[str, str] | None,
-    policies: str,
-    methods: str,
-    time_limit: float | None,
-    limits: Limits,
-    seed: int,
 ) -> Audit:
     """Audit what somebody did with a problem.
 
@@ -69,30 +62,17 @@ def audit_solution(
     if left:
         reasons.pop("not placed", None)  # they are among those that are left
         reasons["not in the log, or not placed"] = left
-    share = time_limit or SHARE_S
-    comparison = compare(subject, policies, methods, time_limit=share, limits=limits, seed=seed)
-    comparison, now, violations = beside(subject, solution, comparison)
-    extra: dict[str, Any] = {}
-    if moves is not None and subject.family == "placement" and not violations:
-        extra = _moves(subject, solution, moves, limits, seed)
-    return Audit(
+    judged = beside.judge(subject, solution, SHARE_S)
+    audit = judged.audit(
         kind,
         source,
-        subject,
-        solution,
-        now,
-        violations,
-        comparison.best_known,
-        comparison.known_by or "",
-        comparison.best_bound,
-        comparison.bound_by or "",
         Covered(max(found.records, count), len(subject.subjects), reasons),
-        _sentence(comparison, now.objective, violations),
-        tuple((name, number(value)) for name, value in now.metrics.items()),
-        termination=comparison.termination,
-        comparison=comparison,
-        **extra,
+        _sentence(judged),
+        [(name, number(value)) for name, value in judged.now.metrics.items()],
     )
+    if moves is None or subject.family != "placement" or judged.violations:
+        return audit
+    return _with_moves(audit, moves, beside)
 
 
 def _served(problem: Any, solution: Any) -> tuple[Any, Any]:
@@ -116,29 +96,29 @@ def _served(problem: Any, solution: Any) -> tuple[Any, Any]:
     return problem, solution
 
 
-def _moves(
-    problem: Any, solution: PlacementSolution, moves: int, limits: Limits, seed: int
-) -> dict[str, Any]:
+def _with_moves(audit: Audit, moves: int, beside: Beside) -> Audit:
+    """The audit of a placement with a plan of so many migrations from there."""
     from optgap.solvers.placement.migrations import curve
 
-    migration = MigrationProblem.of(problem, solution)
-    found = curve(migration, limits=limits, seed=seed, wanted=(moves,))
-    return {
-        "migration": migration, "curve": found, "node_names": problem.cluster.names,
-        "asked": moves,
-    }  # fmt: skip
+    problem: Any = audit.problem
+    migration = MigrationProblem.of(problem, audit.solution)
+    found = curve(migration, limits=beside.limits, seed=beside.seed, wanted=(moves,))
+    return replace(
+        audit, migration=migration, curve=found, node_names=problem.cluster.names, asked=moves
+    )
 
 
-def _sentence(comparison: Comparison, now: float, violations: tuple[Violation, ...]) -> str:
+def _sentence(judged: Logged) -> str:
     """How far what happened is from the bound."""
+    comparison = judged.comparison
     unit, bound = comparison.unit, comparison.best_bound
-    text = f"what happened comes to {number(now)} {unit}"
-    if violations:
-        text += f" and breaks {len(violations)} constraints"
-    gap = comparison.row("logged").gap_to_bound
+    text = f"what happened comes to {number(judged.now.objective)} {unit}"
+    if judged.violations:
+        text += f" and breaks {len(judged.violations)} constraints"
+    gap = comparison.row(NAME).gap_to_bound
     if gap is not None and bound is not None:
         word = "above" if comparison.sense == "min" else "below"
         text += f", {percent(gap, 1)} {word} the proven bound of {number(bound)} {unit}"
-        if comparison.known_by and comparison.known_by != "logged":
+        if comparison.known_by and comparison.known_by != NAME:
             text += f"; {comparison.known_by} reaches {number(comparison.best_known)} {unit}"
     return text

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from optgap.api import choose_method, choose_policy, execute, require_time_limit
+from optgap.api import ahead, choose_method, choose_policy, execute, require_time_limit
 from optgap.comparison import ACCEPTED, ALL
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
-from optgap.explaining.parts import Known, ahead, complete, explanation, value
+from optgap.explaining.parts import Known, complete, explanation, value
 from optgap.explaining.result import Explanation
 from optgap.gaps import Methods, Policies, compare, policy_names
 from optgap.models.errors import InputError, NoQuote

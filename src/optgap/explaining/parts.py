@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from optgap.api import close
+from optgap.api import ahead, close
 from optgap.comparison import ACCEPTED, Comparison
 from optgap.explaining.result import Explanation, Part
 from optgap.models.errors import RefereeError
@@ -218,11 +218,6 @@ def complete(result: Result) -> bool:
     """Whether the solution serves all that its problem asks."""
     problem: Any = result.problem
     return result.solution is not None and bool(problem.serves_all(result.solution))
-
-
-def ahead(a: float, b: float, sense: Sense) -> bool:
-    """Whether `a` is better than `b`, rounding apart."""
-    return not close(a, b) and (a < b if sense == "min" else a > b)
 
 
 def value(objective: float | None) -> float:
