@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from optgap.auditing.result import Audit, Covered
 from optgap.models.limits import Limits
 from optgap.models.placement.kubernetes import KubernetesReading, read_kubernetes
@@ -93,17 +91,17 @@ def sentence(found: MigrationCurve) -> str:
     return text
 
 
-def _empty(reading: KubernetesReading, solution: PlacementSolution) -> set[int]:
-    """Nodes of the problem that run no pod."""
-    count = len(reading.real_node)
-    return set(range(count)) - set(solution.node[solution.node >= 0].tolist())
+def _pods(reading: KubernetesReading, solution: PlacementSolution) -> dict[str, int]:
+    """How many pods run on each node of the cluster, in all of its parts."""
+    counts = dict.fromkeys(reading.real_node, 0)
+    for n in solution.node.tolist():
+        counts[reading.real_node[n]] += 1
+    return counts
 
 
-def _empty_nodes(reading: KubernetesReading, solution: PlacementSolution) -> list[str]:
-    """Nodes of the cluster that run no pod, in any of their parts."""
-    empty = _empty(reading, solution)
-    used = {reading.real_node[n] for n in range(len(reading.real_node)) if n not in empty}
-    return list(dict.fromkeys(n for n in reading.real_node if n not in used))
+def _empty(reading: KubernetesReading, solution: PlacementSolution) -> list[str]:
+    """Nodes of the cluster that run no pod."""
+    return [name for name, count in _pods(reading, solution).items() if not count]
 
 
 def _facts(
@@ -116,8 +114,8 @@ def _facts(
     yield "GPUs occupied", percent(float(now.metrics["allocated_share"]), 1)
     before, after = (percent(float(e.metrics["frag_share"]), 1) for e in (now, best))
     yield "fragmentation", f"{before} of the GPUs now, {after} then"
-    empty = _empty_nodes(reading, reading.migration.current)
-    then = _empty_nodes(reading, found.solution)
+    empty = _empty(reading, reading.migration.current)
+    then = _empty(reading, found.solution)
     yield "nodes without pods", f"{len(empty):,} now, {len(then):,} then"
     drained = [name for name in then if name not in set(empty)]
     if drained:
@@ -140,24 +138,16 @@ def _named(names: Sequence[str]) -> str:
 def _tables(
     reading: KubernetesReading, found: MigrationCurve
 ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """What changes on which node, and nodes that need nothing any more."""
-    current = reading.migration.current
-    count = len(reading.real_node)
-    before = np.bincount(current.node, minlength=count)
-    after = np.bincount(found.solution.node, minlength=count)
-    arrivals: dict[str, list[int]] = {}
-    for n, name in enumerate(reading.real_node):
-        row = arrivals.setdefault(name, [0, 0])
-        row[0] += int(before[n])
-        row[1] += int(after[n])
+    """Nodes that need nothing any more."""
+    now, then = _pods(reading, reading.migration.current), _pods(reading, found.solution)
     rows = [
         {
             "node": name,
             "pods now": was,
-            "pods then": then,
-            "what": "empty already" if not was else "could be drained" if not then else "",
+            "pods then": 0,
+            "what": "could be drained" if was else "empty already",
         }
-        for name, (was, then) in arrivals.items()
-        if not then
+        for name, was in now.items()
+        if not then[name]
     ]
     return {"Nodes that could be switched off or drained": rows[:LISTED]} if rows else {}
