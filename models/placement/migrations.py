@@ -175,9 +175,9 @@ class MigrationProblem:
         broken = part.check(PlacementSolution.of_arrays(node[there], mask[there]))
         return broken[0] if broken else None
 
-    def moves_json(self, moves: Iterable[Move]) -> dict[str, Any]:
-        """JSON form of a list of moves, ``optgap.moves/1``."""
-        names, tasks = self.problem.cluster.names, self.problem.tasks.names
+    def moves_json(self, moves: Iterable[Move], names: Sequence[str]) -> dict[str, Any]:
+        """JSON form of a list of moves, ``optgap.moves/1``; `names` (N,) are those of nodes."""
+        tasks = self.problem.tasks.names
         return {
             "schema": SCHEMA,
             "moves": [

@@ -68,11 +68,7 @@ class MoveList:
 
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.moves/1``; pods as ``namespace/name``."""
-        document = self.migration.moves_json(self.moves)
-        for entry, move in zip(document["moves"], self.moves, strict=True):
-            entry["from_node"] = self.names[move.from_node]
-            entry["to_node"] = self.names[move.to_node]
-        return document
+        return self.migration.moves_json(self.moves, self.names)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per step: task, from_node, to_node, gpu_index, power_w behind it."""
@@ -118,7 +114,7 @@ class Audit:
     source: the file.
     problem: what was read, as a problem.
     solution: what really happened, as its solution.
-    now: the referee's numbers for that; None where there is nothing it could judge.
+    now: the referee's numbers for that.
     violations: constraints that what happened breaks.
     best_known: objective of the best solution found, `known_by` whom.
     best_bound: proven, `bound_by` whom.
@@ -138,7 +134,7 @@ class Audit:
     source: str
     problem: Problem
     solution: Any
-    now: Evaluation | None
+    now: Evaluation
     violations: tuple[Violation, ...]
     best_known: float | None
     known_by: str
@@ -164,7 +160,7 @@ class Audit:
     @property
     def gap_to_bound(self) -> float | None:
         """|now − bound| / |bound|."""
-        return relative_gap(self.now.objective if self.now else None, self.best_bound)
+        return relative_gap(self.now.objective, self.best_bound)
 
     @property
     def gap(self) -> float | None:
@@ -207,8 +203,8 @@ class Audit:
             "sense": goal.sense,
             "sentence": self.sentence,
             "now": {
-                "objective": self.now.objective if self.now else None,
-                "metrics": dict(self.now.metrics) if self.now else {},
+                "objective": self.now.objective,
+                "metrics": dict(self.now.metrics),
                 "violations": [
                     {"constraint": v.constraint, "where": v.where, "found": v.found,
                      "limit": v.limit}
@@ -265,7 +261,7 @@ class Audit:
         """Header, rows and right-aligned columns of the main table, as text."""
         if self.comparison is not None:
             return self.comparison.table()
-        now = self.now.objective if self.now else None
+        now = self.now.objective
         rows: list[Row] = []
         for point in self.curve.points if self.curve else ():
             saved = (now - point.power_w) / now if now else None
