@@ -12,12 +12,13 @@ import json
 import math
 import re
 from collections import defaultdict
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from optgap.fitting.profile import Profile
-from optgap.fitting.readers.samples import _cut
+from optgap.fitting.readers.samples import cut
 from optgap.fitting.readers.text import stem
 from optgap.models.errors import InputError, NoQuote
 
@@ -66,7 +67,7 @@ def read_answer(text: str, source: str) -> Profile:
             unnamed += 1
             continue
         gpu, pod = _gpu(labels), _pod(labels)
-        key = f"{gpu} {pod}"
+        key = f"{gpu} {pod}".strip()  # as it comes back from the cut
         who[key] = (gpu, pod, str(labels.get("modelName", "")))
         name = METRICS.get(metric, metric.lower())
         for time, value in _values(entry, source):
@@ -145,15 +146,15 @@ def _profile(
     keys = np.array([key for key, _time in rows], dtype=object)
     times = np.array([time for _key, time in rows])
     models = np.array([who[key][2] for key in keys], dtype=object)
-    profile = _cut(source, "prometheus", series, keys, times, models)
+    profile = cut(source, "prometheus", series, keys, times, models)
     columns = dict(profile.columns)
-    owners = [who[key] if key in who else who[f"{key} "] for key in columns["gpu"]]
+    owners = [who[key] for key in columns["gpu"]]
     columns["gpu"] = np.array([gpu for gpu, _pod, _model in owners], dtype=object)
     application = [pod or stem(source) for _gpu, pod, _model in owners]
     columns["application"] = np.array(application, dtype=object)
-    notes = [*profile.notes]
-    if unnamed:
-        notes.append(
-            f"{unnamed} series without a metric's name left out: ask for metrics, not sums"
-        )
-    return Profile(columns, source, "prometheus", notes=tuple(notes))
+    profile = replace(profile, columns=columns)
+    if not unnamed:
+        return profile
+    return profile.noting(
+        f"{unnamed} series without a metric's name left out: ask for metrics, not sums"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from datetime import datetime
 from typing import Any
 
@@ -62,7 +63,7 @@ def read_nvidia_smi(raw: RawTable) -> Profile:
     device = next((plain[n] for n in ("index", "uuid", "pci.bus_id", "name") if n in plain), None)
     gpu = raw.text(device) if device else np.full(len(raw.rows), "0", dtype=object)
     model = raw.text(plain["name"]) if "name" in plain else None
-    return _cut(raw.source, "nvidia-smi", series, gpu, times, model)
+    return cut(raw.source, "nvidia-smi", series, gpu, times, model)
 
 
 def _timestamps(raw: RawTable, name: str) -> Floats:
@@ -90,7 +91,7 @@ def read_optgap(raw: RawTable) -> Profile:
     columns = {name: raw.numbers(name) for name in names if name in raw.header}
     series = {name: values for name, values in columns.items() if np.any(np.isfinite(values))}
     model = raw.text("gpu_model") if "gpu_model" in raw.header else None
-    return _cut(
+    return cut(
         raw.source, "optgap-samples", series, raw.text("gpu"), raw.numbers("sample_s"), model
     )
 
@@ -140,7 +141,7 @@ def read_dcgmi(text: str, source: str, interval_s: float = 1.0) -> Profile:
     for device in gpu:
         ticks[device] = ticks.get(device, -1) + 1
         times.append(ticks[device] * interval_s)
-    profile = _cut(source, "dcgmi", series, gpu, np.array(times), None)
+    profile = cut(source, "dcgmi", series, gpu, np.array(times), None)
     return profile.noting(f"samples taken to be {interval_s:g} s apart")
 
 
@@ -150,7 +151,7 @@ def _mean(values: Floats) -> float:
     return float(known.mean()) if len(known) else float("nan")
 
 
-def _cut(
+def cut(
     source: str,
     kind: str,
     series: dict[str, Floats],
@@ -158,14 +159,26 @@ def _cut(
     times: Floats | None,
     model: NDArray[Any] | None,
 ) -> Profile:
+    """A profile with a row for every run of every device.
+
+    Parameters
+    ----------
+    series: measured columns, one value per sample.
+    gpu, times, model: each sample's device, time in s and product, the last two where known.
+
+    Raises
+    ------
+    InputError: without a power column, or without a run.
+    """
     if "power_w" not in series:
         shown = NoQuote(", ".join(series) or "nothing")
         raise InputError(source, "row 1", shown, "a power column (power.draw, or POWER)")
     rows: list[dict[str, Any]] = []
-    total = 0
-    for device in dict.fromkeys(gpu):
-        index = np.flatnonzero(gpu == device)
-        total += len(index)
+    samples: dict[Any, list[int]] = defaultdict(list)
+    for k, device in enumerate(gpu):
+        samples[device].append(k)
+    for device, own in samples.items():
+        index = np.array(own)
         clock = series["frequency_mhz"][index] if "frequency_mhz" in series else None
         resting = series["power_w"][index][~busy_mask(series["power_w"][index])]
         idle = float(np.median(resting)) if len(resting) else float("nan")
@@ -191,6 +204,6 @@ def _cut(
     for name in ("application", "gpu", "gpu_model"):
         if name in columns:
             columns[name] = columns[name].astype(object)
-    kept = int(sum(row["samples"] for row in rows))
-    note = f"{total} samples cut into {len(rows)} runs; {total - kept} idle or short ones left out"
+    left = len(gpu) - int(sum(row["samples"] for row in rows))
+    note = f"{len(gpu)} samples cut into {len(rows)} runs; {left} idle or short ones left out"
     return Profile(columns, source, kind, notes=(note,))
