@@ -8,7 +8,6 @@ them; a gap in a series is points that are not there.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections import defaultdict
@@ -21,6 +20,7 @@ from optgap.fitting.profile import Profile
 from optgap.fitting.readers.samples import cut
 from optgap.fitting.readers.text import stem
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.jsonio import documents
 
 METRICS = {
     "DCGM_FI_DEV_POWER_USAGE": "power_w",
@@ -77,14 +77,8 @@ def read_answer(text: str, source: str) -> Profile:
 
 def _series(text: str, source: str) -> list[dict[str, Any]]:
     """All series of the answers."""
-    decoder, at, found = json.JSONDecoder(), 0, []
-    while at < len(text.rstrip()):
-        at += len(text[at:]) - len(text[at:].lstrip())
-        try:
-            answer, at = decoder.raw_decode(text, at)
-        except json.JSONDecodeError as error:
-            where = f"line {error.lineno}, column {error.colno}"
-            raise InputError(source, where, NoQuote(error.msg), "valid JSON") from None
+    found: list[dict[str, Any]] = []
+    for answer in documents(text, source):
         if not isinstance(answer, dict) or answer.get("status") != "success":
             told = answer.get("error", "no success") if isinstance(answer, dict) else "no object"
             raise InputError(source, "field status", NoQuote(f"an error: {told}"), "success")

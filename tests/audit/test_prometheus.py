@@ -102,6 +102,7 @@ SCALAR = '{"status":"success","data":{"resultType":"scalar","result":[1795491031
         (answer((labels(POWER, 0), [[1, "x"]])), "value"),
         (answer((labels(POWER, 0), points(["300"] * 9)))[:-9], "valid JSON"),
         (answer((labels(POWER, 0), points(["NaN"] * 9))), "power"),
+        ('{"status": "success", "data": ' + "[" * 100_000, "nesting too deep"),
     ],
 )  # fmt: skip
 def test_errors_and_empty_answers_are_one_line(text: str, expected: str, tmp_path: Path) -> None:

@@ -6,13 +6,12 @@ behind another are taken, too.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from optgap.models.errors import InputError, NoQuote
-from optgap.models.jsonio import load_any
+from optgap.models.jsonio import documents
 from optgap.models.reading import Path, read_text
 
 Object = dict[str, Any]
@@ -46,43 +45,13 @@ def read_objects(path: Path) -> Objects:
     """
     source = str(path)
     found = Objects()
-    for document in _documents(path):
+    for document in documents(read_text(path, stdin=True), source):
         for kind, item, place in _items(document, source, "", ""):
             _add(found, kind, item, place, source)
     for name, there in (("nodes", found.nodes), ("pods", found.pods)):
         if not there:
             raise InputError(source, "", NoQuote(f"no {name}"), COMMAND)
     return found
-
-
-def _documents(path: Path) -> Iterator[Any]:
-    """The document, or several that stand one behind another."""
-    text = read_text(path, stdin=True)
-    decoder = json.JSONDecoder()
-    try:
-        yield json.loads(text)
-        return
-    except json.JSONDecodeError as error:
-        if not error.msg.startswith("Extra data"):
-            from optgap.models.reading import Held
-
-            load_any(Held(str(path), text))
-    except RecursionError:
-        raise InputError(str(path), "", NoQuote("nesting too deep"), COMMAND) from None
-    start, found = 0, []
-    while start < len(text):
-        try:
-            document, stop = decoder.raw_decode(text, start)
-        except json.JSONDecodeError as error:
-            where = f"line {error.lineno}, column {error.colno}"
-            raise InputError(
-                str(path), where, NoQuote(error.msg), "JSON documents one behind another"
-            ) from None
-        found.append(document)
-        start = stop
-        while start < len(text) and text[start].isspace():
-            start += 1
-    yield from found
 
 
 def _items(document: Any, source: str, kind: str, place: str) -> Iterator[tuple[str, Object, str]]:
