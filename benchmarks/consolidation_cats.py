@@ -14,6 +14,7 @@ import time
 import numpy as np
 
 from optgap.heuristics.consolidation.cats import Cats
+from optgap.heuristics.consolidation.parameters import CatsParams
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.engine import State
 from optgap.models.consolidation.presets import mixed
@@ -55,7 +56,7 @@ def main() -> None:
         capacity="none",
         samples=arguments.samples,
     )
-    policy, state = Cats(), State(problem)
+    policy, state = Cats(CatsParams()), State(problem)
     small = State(mixed(seed=0, size=3))
     small.put(0, policy.decide(small, 0) or ())
     policy.decide(small, 1)  # compile

@@ -51,12 +51,13 @@ def chosen(
 
     Raises
     ------
-    InputError: by `owner`, `where` before the name, for what is none of an option's choices.
+    InputError: by `owner`, `where` before the name, for what is none of an option's choices, nor
+        its default.
     """
     made = options(**given)
     for name, meaning in meanings(options).items():
-        value = getattr(made, name)
-        if meaning.choices and value not in meaning.choices:
+        value, default = getattr(made, name), getattr(options, name)
+        if meaning.choices and value not in (default, *meaning.choices):
             raise InputError(owner, f"{where}{name}", value, one_of(meaning.choices))
     return made
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import numpy as np
 
 from optgap.heuristics.consolidation.packing import admitted
+from optgap.heuristics.consolidation.parameters import PackingParams
 from optgap.heuristics.consolidation.selection import run
 from optgap.models.compiled import compiled
 from optgap.models.consolidation import ConsolidationProblem
@@ -100,20 +102,14 @@ def scored(
     return scores, gpus
 
 
-def fgd(
-    problem: ConsolidationProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    u_max: float = 100.0,
-    strict_queue: bool = False,
-    dfs: bool = False,
-    delta_mhz: float = 15.0,
-) -> Outcome:
+def fgd(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """A task asks for the share ū/100 of each of its GPUs; ties go to the lowest index.
 
     Servers are looked at one by one even where a task's GPUs may be spread.
+    `given` as in `PackingParams`.
     """
+    options = PackingParams(**given)
+    u_max = options.u_max
     classes, popularity = typical(problem)
 
     def decide(state: State, task: int) -> Choice:
@@ -134,4 +130,4 @@ def fgd(
         own = np.arange(state.first_gpu[best], state.first_gpu[best + 1])
         return tuple(own[room[own]][:need].tolist())
 
-    return run(problem, decide, limits, strict_queue=strict_queue, dfs=dfs, delta_mhz=delta_mhz)
+    return run(problem, decide, limits, options)

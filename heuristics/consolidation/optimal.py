@@ -2,41 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.consolidation.selection import require, run
+from optgap.heuristics.consolidation.parameters import OptNomigParams
+from optgap.heuristics.consolidation.selection import run_at
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.engine import Choice, State, lowest
+from optgap.models.consolidation.engine import Choice, Decide, State, lowest
 from optgap.models.consolidation.tasks import FloatArray
-from optgap.models.errors import one_of
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.spec import chosen
 
 
-def opt_nomig(
-    problem: ConsolidationProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    capacity: str = "",
-    strict_queue: bool = False,
-) -> Outcome:
+def opt_nomig(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """Least added power, then least memory left, with clocks as low as κ allows.
 
-    Parameters
-    ----------
-    capacity: ``mean`` keeps Σ ū ≤ U beside the problem's own rule; "" for that rule alone.
+    `given` as in `OptNomigParams`.
+
+    Raises
+    ------
+    InputError: for another `capacity` than these.
     """
-    rules = ("none", "mean")
-    require("opt_nomig", "capacity", capacity, capacity in ("", *rules), one_of(rules))
-    return run(
-        problem, least_added(capacity == "mean"), limits, strict_queue=strict_queue, clocks=lowest
-    )
+    options = chosen(OptNomigParams, given, "opt_nomig")
+    decide = least_added(options.capacity == "mean")
+    return run_at(problem, decide, limits, lowest, options.strict_queue)
 
 
-def least_added(mean: bool) -> Callable[[State, int], Choice]:
+def least_added(mean: bool) -> Decide:
     """The decision of `opt_nomig`; with `mean`, Σ ū ≤ U on every GPU."""
 
     def decide(state: State, task: int) -> Choice:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.consolidation.selection import require, run
+from optgap.heuristics.consolidation.parameters import DotProdParams, PackingParams
+from optgap.heuristics.consolidation.selection import run
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.engine import Choice, State
+from optgap.models.consolidation.engine import Choice, Decide, State
 from optgap.models.consolidation.tasks import FloatArray
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
@@ -23,7 +26,7 @@ def admitted(state: State, task: int, u_max: float) -> np.ndarray:
     return np.asarray(state.fits(task) & (state.mean_micro + own <= round(u_max * 1e6)))
 
 
-def by_rank(rank: Rank, u_max: float) -> Callable[[State, int], Choice]:
+def by_rank(rank: Rank, u_max: float) -> Decide:
     """The server of least rank that has v GPUs for the task, then its GPUs of least rest."""
 
     def decide(state: State, task: int) -> Choice:
@@ -53,33 +56,28 @@ def by_rank(rank: Rank, u_max: float) -> Callable[[State, int], Choice]:
     return decide
 
 
-def bestfit(
-    problem: ConsolidationProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    u_max: float = 100.0,
-    strict_queue: bool = False,
-    dfs: bool = False,
-    delta_mhz: float = 15.0,
-) -> Outcome:
-    """Least Σ w·(free − request)/max over utilisation and memory, w = ½ each."""
-    decide = by_rank(lambda free, request: 0.5 * (free - request).sum(axis=1), u_max)
-    return run(problem, decide, limits, strict_queue=strict_queue, dfs=dfs, delta_mhz=delta_mhz)
+def bestfit(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """Least Σ w·(free − request)/max over utilisation and memory, w = ½ each.
+
+    `given` as in `PackingParams`.
+    """
+    options = PackingParams(**given)
+    decide = by_rank(lambda free, request: 0.5 * (free - request).sum(axis=1), options.u_max)
+    return run(problem, decide, limits, options)
 
 
-def dotprod(
-    problem: ConsolidationProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    dp_sign: int = 1,
-    u_max: float = 100.0,
-    strict_queue: bool = False,
-    dfs: bool = False,
-    delta_mhz: float = 15.0,
-) -> Outcome:
-    """Least free·request; `dp_sign` −1 takes the largest, as Tetris does."""
-    require("dotprod", "dp_sign", dp_sign, dp_sign in (1, -1), "1 or -1")
-    decide = by_rank(lambda free, request: dp_sign * (free @ request), u_max)
-    return run(problem, decide, limits, strict_queue=strict_queue, dfs=dfs, delta_mhz=delta_mhz)
+def dotprod(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """Least free·request; `dp_sign` −1 takes the largest, as Tetris does.
+
+    `given` as in `DotProdParams`.
+
+    Raises
+    ------
+    InputError: for another `dp_sign` than these.
+    """
+    options = DotProdParams(**given)
+    sign = options.dp_sign
+    if sign not in (1, -1):
+        raise InputError("dotprod", "dp_sign", sign, "1 or -1")
+    decide = by_rank(lambda free, request: sign * (free @ request), options.u_max)
+    return run(problem, decide, limits, options)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import numpy as np
 
 from optgap.heuristics.consolidation.clocks import adaptation, highest
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.engine import Choice, ClockRule, Engine, State
+from optgap.models.consolidation.engine import Choice, ClockRule, Decide, Engine, State
 from optgap.models.consolidation.tasks import FloatArray
-from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 
@@ -19,24 +19,43 @@ Score = Callable[[State, int, np.ndarray], FloatArray]
 """(state, task, numbers of awake GPUs with room) → score each, infinite where not admissible."""
 
 
+class Running(Protocol):
+    """What can be set of every policy that runs at f_max, or by Algorithm 4."""
+
+    @property
+    def strict_queue(self) -> bool: ...
+    @property
+    def dfs(self) -> bool: ...
+    @property
+    def delta_mhz(self) -> float: ...
+
+
 def run(
     problem: ConsolidationProblem,
-    decide: Callable[[State, int], Choice],
+    decide: Decide,
     limits: Limits,
-    *,
-    strict_queue: bool = False,
-    dfs: bool = False,
-    delta_mhz: float = 15.0,
-    clocks: ClockRule | None = None,
+    options: Running,
 ) -> Outcome:
-    """Run a policy; at f_max, unless `dfs` (Algorithm 4 for all) or `clocks` say otherwise."""
-    adapt = adaptation(delta_mhz, True, False)
-    rule = clocks or (adapt if dfs else highest)
+    """Run a policy at f_max, or with the clocks of Algorithm 4.
+
+    Raises
+    ------
+    InputError: for a step of the clock that is none.
+    """
+    adapt = adaptation(options.delta_mhz, instant=True, contention_aware=False)
+    clocks = adapt if options.dfs else highest
+    return run_at(problem, decide, limits, clocks, options.strict_queue)
+
+
+def run_at(
+    problem: ConsolidationProblem, decide: Decide, limits: Limits, clocks: ClockRule, strict: bool
+) -> Outcome:
+    """Run a policy with a rule of its own for clocks."""
     with interpreted(len(problem) * len(problem.places) <= UP_TO.consolidation_cells):
-        return Engine(problem, decide, rule, limits, strict=strict_queue).run()
+        return Engine(problem, decide, clocks, limits, strict=strict).run()
 
 
-def awake_first(score: Score) -> Callable[[State, int], Choice]:
+def awake_first(score: Score) -> Decide:
     """The awake GPUs of least score; sleeping ones only where too few qualify.
 
     Of sleeping GPUs, those in an awake server come first, then those in the first sleeping
@@ -111,9 +130,3 @@ def noisy_means(problem: ConsolidationProblem, noise: float, seed: int) -> Float
         return means
     errors = np.random.default_rng(seed).normal(0, noise, len(means))
     return np.clip(means + errors, 0, 100)
-
-
-def require(policy: str, name: str, value: object, holds: bool, expected: str) -> None:
-    """Raise InputError unless `holds`."""
-    if not holds:
-        raise InputError(policy, name, value, expected)
