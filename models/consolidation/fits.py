@@ -63,7 +63,7 @@ def refit(
     from optgap.models.consolidation.problem import ConsolidationProblem
 
     for fit in fits:
-        _require(fit)
+        fit.require(SERVES)
     apps = tuple(task.app or task.name for task in problem.tasks)
     hosts, dealt = Hosts(problem.kinds, problem.tasks, apps), ""
     if deal:
@@ -92,13 +92,6 @@ def refit(
         told(kept)
         _warn(fits, hosts)
     return replace(made, fits=kept)
-
-
-def _require(fit: FittedParameters) -> None:
-    """Raise InputError for another model, or one without its parameters."""
-    if fit.model not in SERVES:
-        raise InputError(fit.source, "field model", fit.model, " or ".join(SERVES))
-    fit.require(SERVES[fit.model])
 
 
 def _dealt(fits: Sequence[FittedParameters], hosts: Hosts) -> tuple[Hosts, str]:

@@ -40,9 +40,7 @@ def refit(
         found = NoQuote(f"{len(fits)} fits")
         raise InputError("models", "", found, f"one fit of {MODEL}, by application")
     fit = fits[0]
-    if fit.model != MODEL:
-        raise InputError(fit.source, "field model", fit.model, repr(MODEL))
-    fit.require(())
+    fit.require(SERVES)
     used = USED
     if not any(app.name in fit.groups for app in problem.applications):
         if not deal:

@@ -79,9 +79,7 @@ def watts_of(fits: Sequence[FittedParameters]) -> tuple[Watts, Watts]:
     """
     table: Watts = {}
     for fit in fits:
-        if fit.model != DEVICES:
-            raise InputError(fit.source, "field model", fit.model, repr(DEVICES))
-        fit.require(SERVES[DEVICES])
+        fit.require(SERVES)
         table |= {g or "GPU": (p["idle_w"], p["full_w"]) for g, p in fit.groups.items()}
     chips = {name: w for name, w in table.items() if name.lower().startswith(CPU)}
     return {name: w for name, w in table.items() if name not in chips}, chips
