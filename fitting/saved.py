@@ -201,9 +201,8 @@ def _facts(facts: Fields) -> dict[str, Any]:
 
 
 def _number(fields: Fields, name: str, missing: float) -> float:
-    if fields.document.get(name) is None:
-        return missing
-    return fields.number(name, minimum=-math.inf)
+    value = fields.known_number(name)
+    return missing if value is None else value
 
 
 def _row(row: object, fields: Fields) -> list[float]:

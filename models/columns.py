@@ -125,6 +125,19 @@ def converted(cell: str, factor: float) -> str:
     return str(whole) if abs(scaled - whole) <= 1e-9 * max(1.0, abs(scaled)) else repr(scaled)
 
 
+def renamed(header: Sequence[str], wanted: Mapping[str, Wanted]) -> list[str]:
+    """A header under our names; a column of the user's own that bears one of them steps aside.
+
+    >>> renamed(["watts", "power_w"], {"watts": Wanted("power_w")})
+    ['power_w', 'own power_w']
+    """
+    taken = {wanted[name].name for name in header if name in wanted}
+    return [
+        wanted[name].name if name in wanted else f"own {name}" if name in taken else name
+        for name in header
+    ]
+
+
 def rewritten(text: str, wanted: Mapping[str, Wanted], source: str = "table") -> str:
     """A CSV text with its columns renamed and converted; columns it lacks are passed over.
 
@@ -140,14 +153,9 @@ def rewritten(text: str, wanted: Mapping[str, Wanted], source: str = "table") ->
         return text
     header = [cell.strip() for cell in rows[0]]
     wants = [wanted.get(name) for name in header]
-    taken = {want.name for want in wants if want}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        # a column of the user's own that bears the name we give to another steps aside
-        want.name if want else (f"own {name}" if name in taken else name)
-        for name, want in zip(header, wants, strict=True)
-    )
+    writer.writerow(renamed(header, wanted))
     for row in rows[1:]:
         known = len(row) == len(header)  # else the reader complains of it
         writer.writerow(

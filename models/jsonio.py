@@ -280,6 +280,18 @@ class Fields:
             raise self.fail(name, value, expected)
         return value
 
+    def known(self, name: str) -> bool:
+        """Whether there is a value, and it is not null."""
+        return self.document.get(name) is not None
+
+    def known_text(self, name: str) -> str | None:
+        """A text, or None where none is known."""
+        return self.text(name) if self.known(name) else None
+
+    def known_number(self, name: str, minimum: float = -math.inf) -> float | None:
+        """A number, or None where none is known."""
+        return self.number(name, minimum) if self.known(name) else None
+
     def object(self, name: str) -> Fields:
         return Fields(self.get(name, dict, "an object"), self.source, f"{self.prefix}{name}.")
 

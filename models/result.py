@@ -229,15 +229,8 @@ class Result:
         InputError: naming the field that is missing or not what it should be.
         """
         fields.schema(SCHEMA)
-
-        def known(name: str) -> bool:
-            return fields.document.get(name) is not None
-
-        def number(name: str) -> float | None:
-            return fields.number(name, minimum=-math.inf) if known(name) else None
-
         solution: Any | None = None
-        if known("solution"):
+        if fields.known("solution"):
             inner = fields.object("solution")
             solution = decode(inner) if decode else dict(inner.document)
         return cls(
@@ -246,13 +239,13 @@ class Result:
             kind=fields.choice("kind", get_args(Kind)),  # type: ignore[arg-type]  # checked
             status=Status(fields.choice("status", list(Status))),
             termination=Termination(fields.choice("termination", list(Termination))),
-            objective=number("objective"),
+            objective=fields.known_number("objective"),
             unit=fields.text("unit"),
             sense=fields.choice("sense", get_args(Sense)),  # type: ignore[arg-type]  # checked
-            bound=number("bound"),
-            bound_by=fields.text("bound_by") if known("bound_by") else None,
+            bound=fields.known_number("bound"),
+            bound_by=fields.known_text("bound_by"),
             seconds=fields.number("seconds"),
-            seed=fields.integer("seed", minimum=-(2**62)) if known("seed") else None,
+            seed=fields.integer("seed", minimum=-(2**62)) if fields.known("seed") else None,
             versions=dict(fields.object("versions").document),
             metrics=dict(fields.object("metrics").document),
             solution=solution,

@@ -78,6 +78,12 @@ def test_importing_optgap_imports_nothing_heavy() -> None:
     assert not heavy & set(run.stdout.split())
 
 
+def test_listing_the_families_loads_no_compiler_and_no_solver() -> None:
+    code = "import sys; from optgap.cli import main; main(['families']); print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"numba", "pandas", "ortools", "pulp", "highspy"} & set(run.stdout.split())
+
+
 @pytest.fixture(scope="module")
 def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     place = tmp_path_factory.mktemp("wheel")

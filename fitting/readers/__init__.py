@@ -11,10 +11,10 @@ import numpy as np
 
 from optgap.fitting.profile import NO_LINE, QUANTITIES, Profile
 from optgap.fitting.readers import ecosched, prometheus, samples, sweeps, tidy, training, zeus
-from optgap.fitting.readers.naming import recognised, renamed
+from optgap.fitting.readers.naming import recognised
 from optgap.fitting.readers.text import RawTable, parse_csv
 from optgap.fitting.units import apply_units, check_magnitudes
-from optgap.models.columns import Wanted, mapped, said
+from optgap.models.columns import Wanted, mapped, renamed, said
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.reading import Held, held_table, read_text
 
@@ -114,11 +114,11 @@ def _named(raw: RawTable, columns: Mapping[str, str]) -> tuple[RawTable, Source,
     for theirs in wanted:
         if theirs not in raw.header:
             raise InputError(raw.source, "columns", theirs, one_of(raw.header))
-    raw = renamed(raw, wanted)
+    raw = replace(raw, header=renamed(raw.header, wanted))
     found = next((item for item in SOURCES if item.matches(set(raw.header))), SOURCES[-1])
     if found is SOURCES[-1]:  # a user's own table
         seen = recognised(raw)
-        raw = renamed(raw, seen)
+        raw = replace(raw, header=renamed(raw.header, seen))
         wanted |= seen
     if not found.matches(set(raw.header)):
         known = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"

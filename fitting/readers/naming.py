@@ -70,13 +70,3 @@ def recognised(raw: RawTable) -> dict[str, Wanted]:
         if len(candidates) == 1
         for theirs, want in candidates.items()
     }
-
-
-def renamed(raw: RawTable, wanted: Mapping[str, Wanted]) -> RawTable:
-    """The same rows under our names; what stood under one of them steps aside."""
-    taken = {want.name for want in wanted.values()}
-    header = [
-        wanted[name].name if name in wanted else f"own {name}" if name in taken else name
-        for name in raw.header
-    ]
-    return RawTable(raw.source, header, raw.rows, raw.lines)

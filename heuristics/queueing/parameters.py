@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from optgap.models.queueing.reserving import RESERVE_AFTER_S
+from optgap.models.queueing.parameters import RESERVE_AFTER_S
 from optgap.models.spec import parameter
 
 

@@ -12,6 +12,7 @@ from optgap.models.consolidation.cluster import GpuKind, PowerLine
 from optgap.models.consolidation.tasks import Task
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.contention import contention_factor
+from optgap.models.performance.fitted import common_clocks
 from optgap.models.performance.power import linear_power, power_law_power
 from optgap.models.performance.saved import FittedParameters, told
 from optgap.models.quantities import warn
@@ -62,7 +63,7 @@ def refit(
     from optgap.models.consolidation.problem import ConsolidationProblem
 
     for fit in fits:
-        _require(fit)
+        fit.require(SERVES)
     apps = tuple(task.app or task.name for task in problem.tasks)
     hosts, dealt = Hosts(problem.kinds, problem.tasks, apps), ""
     if deal:
@@ -91,13 +92,6 @@ def refit(
         told(kept)
         _warn(fits, hosts)
     return replace(made, fits=kept)
-
-
-def _require(fit: FittedParameters) -> None:
-    """Raise InputError for another model, or one without its parameters."""
-    if fit.model not in SERVES:
-        raise InputError(fit.source, "field model", fit.model, " or ".join(SERVES))
-    fit.require(SERVES[fit.model])
 
 
 def _dealt(fits: Sequence[FittedParameters], hosts: Hosts) -> tuple[Hosts, str]:
@@ -253,19 +247,13 @@ def _clocked(kind: GpuKind, fits: Sequence[FittedParameters], hosts: Hosts) -> G
     ------
     InputError: when there are none.
     """
-    spans, levels = [], []
-    for fit in fits:
-        for group in fit.groups:
-            if group in ("", kind.name) or group in hosts.apps:
-                span = fit.span(group, "frequency_mhz")
-                spans += [span] if span else []
-                levels.append(set(fit.levels(group, "frequency_mhz")))
-    if not spans:
+    found = common_clocks(
+        (fit, group)
+        for fit in fits
+        for group in fit.groups
+        if group in ("", kind.name) or group in hosts.apps
+    )
+    if found is None:
         return kind
-    low, high = max(a for a, _ in spans), min(b for _, b in spans)
-    if low > high:
-        found = NoQuote(f"one from {low:g} MHz on, and one up to {high:g} MHz")
-        raise InputError(fits[0].source, "field validity", found, "fits that share some clocks")
-    common = sorted(f for f in set.intersection(*levels) if low <= f <= high)
-    steps = tuple(common) if common and common[0] == low and common[-1] == high else ()
+    low, high, steps = found
     return replace(kind, f_min_mhz=low, f_max_mhz=high, frequencies_mhz=steps)

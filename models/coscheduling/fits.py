@@ -40,9 +40,7 @@ def refit(
         found = NoQuote(f"{len(fits)} fits")
         raise InputError("models", "", found, f"one fit of {MODEL}, by application")
     fit = fits[0]
-    if fit.model != MODEL:
-        raise InputError(fit.source, "field model", fit.model, repr(MODEL))
-    fit.require(())
+    fit.require(SERVES)
     used = USED
     if not any(app.name in fit.groups for app in problem.applications):
         if not deal:
@@ -76,12 +74,9 @@ def _of_fit(problem: CoschedulingProblem, fit: FittedParameters, seed: int) -> C
     apps = [_measured(name or "application", fit.facts(name), fit) for name in fit.groups]
     fitting = [app for app in apps if any(m.gpu_count <= problem.gpus for m in app.modes)]
     rng = np.random.default_rng(seed)
-    queue: list[int] = []
-    while fitting and len(queue) < len(problem):
-        queue += rng.permutation(len(fitting)).tolist()
     return CoschedulingProblem.of(
         fitting,
-        queue[: len(problem)],
+        drawn_queue(rng, len(fitting), len(problem)),
         gpus=problem.gpus,
         numa=problem.numa,
         idle_w=problem.idle_w,
@@ -91,6 +86,14 @@ def _of_fit(problem: CoschedulingProblem, fit: FittedParameters, seed: int) -> C
         releases=problem.releases or None,
         source=fit.source,
     )
+
+
+def drawn_queue(rng: np.random.Generator, applications: int, size: int) -> list[int]:
+    """The application of each of `size` jobs: each comes once before any comes again."""
+    queue: list[int] = []
+    while applications and len(queue) < size:
+        queue += rng.permutation(applications).tolist()
+    return queue[:size]
 
 
 def _measured(name: str, facts: Mapping[str, object], fit: FittedParameters) -> Application:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from optgap.models.coscheduling.fits import refit
+from optgap.models.coscheduling.fits import drawn_queue, refit
 from optgap.models.coscheduling.predicted import dram_fit, filled
 from optgap.models.coscheduling.problem import (
     MOST_GPUS,
@@ -95,10 +96,6 @@ def synthetic(
     ------
     InputError: for a size below 1, a time that is none, or a node that the pool does not fit.
     """
-    if not 0 <= between_s < 1e9:
-        raise InputError("between_s", "", between_s, "a time in s of at least 0")
-    if not 1 <= size <= MOST_JOBS:
-        raise InputError("size", "", size, f"1 to {MOST_JOBS} jobs")
     rng = np.random.default_rng(seed)
     applications = []
     for name, only, share, loss, fall in POOL:
@@ -107,25 +104,57 @@ def synthetic(
         parallel = share - float(rng.uniform(0, 0.02))
         modes = []
         for g in (only,) if only else range(1, min(gpus, 64) + 1):
-            factor = 1 - parallel + parallel / g + loss * (g - 1)
+            time = _scaled_s(single, parallel, loss, g)
             power = watts * max(0.3, 1 - fall * (g - 1))
-            modes.append(Mode(g, max(0.01, round(single * factor, 2)), round(power, 2)))
+            modes.append(Mode(g, max(0.01, round(time, 2)), round(power, 2)))
         if modes and modes[0].gpu_count <= gpus:
             applications.append(Application(name, tuple(modes)))
-    queue: list[int] = []
-    while applications and len(queue) < size:
-        queue += rng.permutation(len(applications)).tolist()
-    gaps = rng.exponential(between_s, size) if between_s else np.zeros(size)
-    return CoschedulingProblem.of(
-        within(applications, tau),
-        queue[:size],
+    return _queued(
+        applications,
+        rng,
+        size=size,
+        between_s=between_s,
+        tau=tau,
         gpus=gpus,
         numa=numa,
         idle_w=idle_w,
         goal=goal,
         name=f"synthetic pool, {size} jobs, seed {seed}",
         origin="synthetic",
+    )
+
+
+def _scaled_s(single_s: float, share: float, loss: float, g: int) -> float:
+    """T_g = T_1·(1 − s + s/g + c·(g − 1)) in s, of parallel share s and loss c."""
+    return single_s * (1 - share + share / g + loss * (g - 1))
+
+
+def _queued(
+    applications: Sequence[Application],
+    rng: np.random.Generator,
+    *,
+    size: int,
+    between_s: float,
+    tau: float | None,
+    **node_and_names: Any,
+) -> CoschedulingProblem:
+    """A queue of these applications, drawn from `rng`.
+
+    Raises
+    ------
+    InputError: as for `synthetic`.
+    """
+    if not 0 <= between_s < 1e9:
+        raise InputError("between_s", "", between_s, "a time in s of at least 0")
+    if not 1 <= size <= MOST_JOBS:
+        raise InputError("size", "", size, f"1 to {MOST_JOBS} jobs")
+    queue = drawn_queue(rng, len(applications), size)
+    gaps = rng.exponential(between_s, size) if between_s else np.zeros(size)
+    return CoschedulingProblem.of(
+        within(applications, tau),
+        queue,
         releases=np.round(np.cumsum(gaps) - gaps[0], 2).tolist(),
+        **node_and_names,
     )
 
 
@@ -149,76 +178,33 @@ def measured(
     ------
     InputError: as for `synthetic`.
     """
-    if not 0 <= between_s < 1e9:
-        raise InputError("between_s", "", between_s, "a time in s of at least 0")
-    if not 1 <= size <= MOST_JOBS:
-        raise InputError("size", "", size, f"1 to {MOST_JOBS} jobs")
-    rng = np.random.default_rng(seed)
-    apps = [
-        Application(name, tuple(_scaled(item, g) for g in range(1, min(gpus, 4) + 1)))
-        for name, item in H100_DRAM.items()
-    ]
-    queue: list[int] = []
-    while len(queue) < size:
-        queue += rng.permutation(len(apps)).tolist()
-    gaps = rng.exponential(between_s, size) if between_s else np.zeros(size)
-    made = CoschedulingProblem.of(
-        within(apps, tau),
-        queue[:size],
+    made = _queued(
+        [
+            Application(name, tuple(_scaled(item, g) for g in range(1, min(gpus, 4) + 1)))
+            for name, item in H100_DRAM.items()
+        ],
+        np.random.default_rng(seed),
+        size=size,
+        between_s=between_s,
+        tau=tau,
         gpus=gpus,
         numa=numa,
         idle_w=idle_w,
         goal=goal,
         name=f"measured, {size} jobs, seed {seed}",
         origin=f"fits of public measurements: {ECOSCHED}; queue synthetic",
-        releases=np.round(np.cumsum(gaps) - gaps[0], 2).tolist(),
     )
     return refit(made, [h100_runtime()])
 
 
 def _scaled(item: Scaling, g: int) -> Mode:
     """One GPU count of a measured application."""
-    (single, share, loss), (x, m), (watts, fall) = item.time, item.signal, item.power
-    time = single * (1 - share + share / g + loss * (g - 1))
+    time, (x, m), (watts, fall) = _scaled_s(*item.time, g), item.signal, item.power
     return Mode(g, round(time, 3), round(watts - fall * (g - 1), 2), round(x * g**m, 5))
 
 
-def synthetic_25(
-    *,
-    seed: int,
-    size: int = 25,
-    gpus: int = 4,
-    numa: int = 2,
-    idle_w: float = 70.0,
-    goal: Goal = "energy",
-    tau: float | None = None,
-) -> CoschedulingProblem:
-    """`synthetic` with as many jobs as the paper's main queue on H100 has."""
-    return synthetic(seed=seed, size=size, gpus=gpus, numa=numa, idle_w=idle_w, goal=goal, tau=tau)
-
-
-def stream(
-    *,
-    seed: int,
-    size: int = 17,
-    between_s: float = 20.0,
-    gpus: int = 4,
-    numa: int = 2,
-    idle_w: float = 70.0,
-    goal: Goal = "energy",
-    tau: float | None = None,
-) -> CoschedulingProblem:
-    """`synthetic` with jobs that come over time."""
-    return synthetic(
-        seed=seed,
-        size=size,
-        gpus=gpus,
-        numa=numa,
-        idle_w=idle_w,
-        goal=goal,
-        tau=tau,
-        between_s=between_s,
-    )
+synthetic_25 = partial(synthetic, size=25)
+stream = partial(synthetic, between_s=20.0)
 
 
 def from_csv(

@@ -63,9 +63,7 @@ def together(fits: Sequence[FittedParameters]) -> Fitted:
     """
     kinds: dict[str, FittedParameters] = {}
     for fit in fits:
-        if fit.model not in SERVES:
-            raise InputError(fit.source, "field model", fit.model, " or ".join(SERVES))
-        fit.require(SERVES[fit.model])
+        fit.require(SERVES)
         kind = "power" if fit.model in POWERS else fit.model
         if kind in kinds:
             raise InputError(fit.source, "field model", fit.model, f"one fit of {kind}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +19,7 @@ Floats = NDArray[np.float64]
 TIME, ENERGY = "powerflow-throughput", "powerflow-energy"
 BY_CLOCK = ("powerflow-power", "linear-power", "power-law-power")
 BY_BATCH = "batch-power"
+CLOCK = "frequency_mhz"
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ def _iterations(fit: FittedParameters, group: str) -> Iterations:
         fit.span(group, "local_batch") or (1.0, 1.0),
         fit.levels(group, "local_batch"),
         bool(facts.get("clock", "k_grad_s_mhz" in params)),
-        (fit.span(group, "frequency_mhz") or (None, None))[1],
+        (fit.span(group, CLOCK) or (None, None))[1],
     )
 
 
@@ -136,21 +137,42 @@ def shared_clocks(
     ------
     InputError: when they share none.
     """
-    spans, levels = [], []
-    for fit in fits:
-        for group in fit.groups:
-            span = fit.span(group, "frequency_mhz")
-            if span and (len(fit.groups) == 1 or group in names):
-                spans.append(span)
-                levels.append(set(fit.levels(group, "frequency_mhz")))
+    found = common_clocks(
+        (fit, group)
+        for fit in fits
+        for group in fit.groups
+        if fit.span(group, CLOCK) and (len(fit.groups) == 1 or group in names)
+    )
+    if found is None:
+        return None
+    low, high, common = found
+    if common:
+        step = max(1, -(-(len(common) - 1) // (most - 1))) if most > 1 else len(common)
+        return np.array(sorted({*common[::-1][::step], low}))
+    return np.unique(np.linspace(np.ceil(low), np.floor(high), most).round())
+
+
+def common_clocks(
+    groups: Iterable[tuple[FittedParameters, str]],
+) -> tuple[float, float, tuple[float, ...]] | None:
+    """The clocks at which all of these groups of fits hold, MHz: from, to, and those measured.
+
+    None where no group tells its clocks; none measured where they do not reach to both ends.
+
+    Raises
+    ------
+    InputError: when the groups share none.
+    """
+    about = list(groups)
+    spans = [span for fit, group in about if (span := fit.span(group, CLOCK))]
     if not spans:
         return None
     low, high = max(a for a, _ in spans), min(b for _, b in spans)
     if low > high:
         found = NoQuote(f"one from {low:g} MHz on, and one up to {high:g} MHz")
-        raise InputError(fits[0].source, "field validity", found, "fits that share some clocks")
-    common = [f for f in sorted(set.intersection(*levels)) if low <= f <= high]
-    if common and common[0] == low and common[-1] == high:
-        step = max(1, -(-(len(common) - 1) // (most - 1))) if most > 1 else len(common)
-        return np.array(sorted({*common[::-1][::step], low}))
-    return np.unique(np.linspace(np.ceil(low), np.floor(high), most).round())
+        source = about[0][0].source
+        raise InputError(source, "field validity", found, "fits that share some clocks")
+    levels = [set(fit.levels(group, CLOCK)) for fit, group in about]
+    common = sorted(f for f in set.intersection(*levels) if low <= f <= high)
+    whole = common and common[0] == low and common[-1] == high
+    return low, high, tuple(common) if whole else ()

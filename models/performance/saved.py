@@ -50,12 +50,19 @@ class FittedParameters(Brief):
             )
         return next(iter(self.groups.values()))
 
-    def require(self, names: Sequence[str]) -> None:
-        """Raise InputError for a group without one of these parameters, or no group at all."""
+    def require(self, serves: Mapping[str, Sequence[str]]) -> None:
+        """Raise InputError for another model, a group that lacks a parameter, or no group at all.
+
+        Parameters
+        ----------
+        serves: the models that will do, and the parameters that are needed of them.
+        """
+        if self.model not in serves:
+            raise InputError(self.source, "field model", self.model, " or ".join(serves))
         if not self.groups:
             raise InputError(self.source, "field groups", NoQuote("none"), "a fitted group")
         for group, params in self.groups.items():
-            for name in names:
+            for name in serves[self.model]:
                 if name not in params:
                     where = f"field groups ({group or 'all'}).params"
                     raise InputError(self.source, where, NoQuote(f"no {name}"), f"a {self.model}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from optgap.models.errors import InputError, NoQuote
@@ -15,6 +15,8 @@ DEVICES = "device-power"
 SERVES: Mapping[str, tuple[str, ...]] = {DEVICES: ("idle_w", "full_w")}
 """The models that a problem takes, and the parameters that it needs of them."""
 CPU = "cpu"
+Watts = dict[str, tuple[float, float]]
+"""Idle and full power by device, W."""
 
 
 def refit(
@@ -34,15 +36,9 @@ def refit(
     ------
     InputError: for another model, or a device that draws more at rest than in use.
     """
-    table: dict[str, tuple[float, float]] = {}
-    for fit in fits:
-        if fit.model != DEVICES:
-            raise InputError(fit.source, "field model", fit.model, repr(DEVICES))
-        fit.require(SERVES[DEVICES])
-        table |= {g or "GPU": (p["idle_w"], p["full_w"]) for g, p in fit.groups.items()}
-    chips = {name: w for name, w in table.items() if name.lower().startswith(CPU)}
-    boards = {name: w for name, w in table.items() if name not in chips}
-    cluster, tasks, taken = problem.cluster, problem.tasks, matches(boards, problem.cluster)
+    boards, chips = watts_of(fits)
+    cluster, tasks = problem.cluster, problem.tasks
+    taken = matches(boards, cluster.models)
     words = "P_idle and P_full of Eq. 2 for " + ", ".join(taken)
     if boards and not taken and not deal:
         found = NoQuote("power of " + ", ".join(boards))
@@ -74,10 +70,25 @@ def refit(
     return replace(made, fits=tuple(fit.using(said) for fit in fits))
 
 
-def matches(boards: Mapping[str, tuple[float, float]], cluster: Cluster) -> dict[str, str]:
-    """The group for each GPU model of the cluster that one is about."""
+def watts_of(fits: Sequence[FittedParameters]) -> tuple[Watts, Watts]:
+    """Idle and full power of the GPUs and of the CPU packages that were fitted, by group.
+
+    Raises
+    ------
+    InputError: for another model.
+    """
+    table: Watts = {}
+    for fit in fits:
+        fit.require(SERVES)
+        table |= {g or "GPU": (p["idle_w"], p["full_w"]) for g, p in fit.groups.items()}
+    chips = {name: w for name, w in table.items() if name.lower().startswith(CPU)}
+    return {name: w for name, w in table.items() if name not in chips}, chips
+
+
+def matches(boards: Watts, models: Iterable[str]) -> dict[str, str]:
+    """The group for each of these GPU models that one is about."""
     found = {}
-    for model in dict.fromkeys(filter(None, cluster.models)):
+    for model in dict.fromkeys(filter(None, models)):
         named = [name for name in boards if name == model]
         named += [name for name in boards if model.lower() in name.lower()]
         if named:
@@ -95,8 +106,8 @@ def _dealt(cluster: Cluster, boards: Sequence[str]) -> tuple[Cluster, dict[str, 
 
 def _power(
     old: PowerModel,
-    boards: Mapping[str, tuple[float, float]],
-    chips: Mapping[str, tuple[float, float]],
+    boards: Watts,
+    chips: Watts,
 ) -> PowerModel:
     cpu = old.cpu
     if len(chips) > 1:

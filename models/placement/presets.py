@@ -15,7 +15,7 @@ from optgap.models.performance.measured import devices as measured_devices
 from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.placement.alibaba import NODE_TYPES, TASK_CLASSES
 from optgap.models.placement.cluster import Cluster
-from optgap.models.placement.fits import DEVICES, refit
+from optgap.models.placement.fits import matches, refit, watts_of
 from optgap.models.placement.openb import (
     DeviceTable,
     read_devices,
@@ -257,13 +257,10 @@ def _with_fits(
     if not fits:
         return table
     table = table or DeviceTable(dict(GPU_IDLE_W), dict(GPU_FULL_W))
-    boards = {g: (p["idle_w"], p["full_w"]) for f in fits for g, p in f.groups.items()
-              if f.model == DEVICES}  # fmt: skip
+    boards, _ = watts_of(fits)
     named = read_table(nodes, [Column("model", empty="")])["model"]
-    for model in filter(None, dict.fromkeys(named)):
-        group = next((name for name in boards if model.lower() in name.lower()), None)
-        if group is not None:
-            table.idle_w[model], table.full_w[model] = boards[group]
+    for model, group in matches(boards, named).items():
+        table.idle_w[model], table.full_w[model] = boards[group]
     return table
 
 

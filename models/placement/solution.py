@@ -112,7 +112,7 @@ class PlacementSolution(Brief):
                 raise entry.fail("gpus", max(gpus), "GPU indices of the node")
             if len(set(gpus)) != len(gpus):
                 raise entry.fail("gpus", gpus, "every GPU index once")
-            if entry.document.get("node") is None:
+            if not entry.known("node"):
                 continue
             node = entry.text("node")
             if node not in problem.cluster.index:

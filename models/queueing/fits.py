@@ -50,9 +50,7 @@ def times_of(fits: Sequence[FittedParameters]) -> dict[str, Iterations]:
     if len(fits) != 1:
         found = NoQuote(f"{len(fits)} fits")
         raise InputError("models", "", found, f"one fit of {TIME}, by application")
-    if fits[0].model not in SERVES:
-        raise InputError(fits[0].source, "field model", fits[0].model, " or ".join(SERVES))
-    fits[0].require(())
+    fits[0].require(SERVES)
     return iterations(fits[0])
 
 

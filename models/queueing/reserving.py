@@ -29,9 +29,6 @@ from optgap.models.queueing.online import (
     some_fit,
 )
 
-RESERVE_AFTER_S = 600.0
-"""The wait after which a job of a whole node or more books, where nothing else is said, s."""
-
 
 @compiled
 def serve(online: Online, after_s: float, events: int) -> bool:

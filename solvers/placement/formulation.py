@@ -92,7 +92,9 @@ def program(problem: PlacementProblem, limits: Limits | None) -> Placing:
         if problem.fits_empty(tasks.task_class(i), cluster.types[int(cluster.type_of[n])])
     ]
     gpus = {n: range(int(cluster.gpus[n])) for n in range(len(cluster))}
-    here = {n: [i for i, node in suits if node == n] for n in gpus}
+    here: dict[int, list[int]] = {n: [] for n in gpus}
+    for i, n in suits:
+        here[n].append(i)
     c, memory = tasks.cpu_milli.tolist(), tasks.memory_mib.tolist()
     k, g = tasks.num_gpu.tolist(), tasks.gpu_milli.tolist()
 

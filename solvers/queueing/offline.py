@@ -38,6 +38,7 @@ from optgap.models.queueing.list_schedule import (
     stream_of,
 )
 from optgap.models.queueing.online import by_estimate, online_of
+from optgap.models.queueing.parameters import RESERVE_AFTER_S
 from optgap.models.queueing.replanning import Effort
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
@@ -177,7 +178,7 @@ def _begin(problem: QueueingProblem, limits: Limits, seed: int, settings: Anneal
         if effort is not None:
             _serve(partial(replanning.serve, online, effort), limits, until)
             by_estimate(online)
-        _serve(partial(reserving.serve, online, reserving.RESERVE_AFTER_S), limits)
+        _serve(partial(reserving.serve, online, RESERVE_AFTER_S), limits)
         if np.isfinite(online.start).all():
             search.plan.start[:] = online.start
             search.plan.node[:] = online.node

@@ -399,6 +399,14 @@ def _confronted(
     return Status.FEASIBLE, proof, ""
 
 
+def serves(result: Result) -> bool:
+    """Whether the solution does all that its problem asks, or as much as it can is the goal."""
+    problem: Any = result.problem
+    if result.solution is None:
+        return False
+    return result.sense == "max" or bool(problem.serves_all(result.solution))
+
+
 def close(a: float, b: float) -> bool:
     """Whether two numbers are equal up to `TOLERANCE`."""
     return math.isfinite(a) and abs(a - b) <= TOLERANCE * max(1.0, abs(a), abs(b))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -91,12 +90,11 @@ class ComparisonRow:
     def from_json(cls, fields: Fields) -> ComparisonRow:
         """Read the JSON form; why a row failed is not part of it."""
         document = {"schema": RESULT, **fields.document}
-        scope = fields.document.get("bound_scope")
         return cls(
             Result.from_json(Fields(document, fields.source, fields.prefix)),
-            fields.choice("bound_scope", (ALL, ACCEPTED)) if scope is not None else None,
-            _optional(fields, "gap_to_bound", 0.0),
-            _optional(fields, "gap_to_best", 0.0),
+            fields.choice("bound_scope", (ALL, ACCEPTED)) if fields.known("bound_scope") else None,
+            fields.known_number("gap_to_bound", 0.0),
+            fields.known_number("gap_to_best", 0.0),
         )
 
 
@@ -178,10 +176,10 @@ class Comparison:
             problem.text("summary"),
             fields.text("unit"),
             fields.choice("sense", get_args(Sense)),  # type: ignore[arg-type]  # checked
-            _optional(fields, "best_bound"),
-            fields.text("bound_by") if fields.document.get("bound_by") is not None else None,
-            _optional(fields, "best_known"),
-            fields.text("known_by") if fields.document.get("known_by") is not None else None,
+            fields.known_number("best_bound"),
+            fields.known_text("bound_by"),
+            fields.known_number("best_known"),
+            fields.known_text("known_by"),
             tuple(ComparisonRow.from_json(row) for row in fields.objects("rows")),
             Termination(fields.choice("termination", list(Termination), "completed")),
         )
@@ -410,9 +408,3 @@ def legend(rows: Iterable[ComparisonRow]) -> list[str]:
         if names:
             lines.append(f"{words}: {', '.join(names)}")
     return lines
-
-
-def _optional(fields: Fields, name: str, minimum: float = -math.inf) -> float | None:
-    if fields.document.get(name) is None:
-        return None
-    return fields.number(name, minimum)

@@ -119,7 +119,7 @@ def load_solution(path: Path, problem: Problem) -> Any:
     fields = Fields(load_json(path), str(path))
     if str(fields.document.get("schema")).startswith("optgap.result/"):
         fields.schema(RESULT)
-        if fields.document.get("solution") is None:
+        if not fields.known("solution"):
             raise fields.fail("solution", NoQuote("nothing"), "a solution")
         fields = fields.object("solution")
     return family(problem.family).solution_class.from_json(fields, problem)

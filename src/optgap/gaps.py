@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from optgap.api import choose_method, choose_policy, close, execute, require_time_limit
+from optgap.api import choose_method, choose_policy, close, execute, require_time_limit, serves
 from optgap.comparison import (
     ACCEPTED,
     ALL,
@@ -88,10 +88,10 @@ def compare(
     for part in accepted.values():
         for runnable in _provers(part.problem, names):
             proof = bench.run(part.problem, runnable, part)
-            part.add(proof.result, serves=True)
+            part.add(proof.result)
     for line in lines:
         if line.scope is not None:
-            line.scope.add(line.result, serves=line.scope.label == ACCEPTED or _serves(line.result))
+            line.scope.add(line.result)
     for scope in (full, *accepted.values()):
         scope.confront()
     return _comparison(problem, full, lines, bench)
@@ -250,11 +250,15 @@ class _Scope:
     infeasible: list[Result] = field(default_factory=list)
     trouble: list[str] = field(default_factory=list)
 
-    def add(self, result: Result, serves: bool) -> None:
-        """Take in a result of this scope; `serves` when it does all that is asked in it."""
+    def served_by(self, result: Result) -> bool:
+        """Whether a result of this scope does all that is asked in it."""
+        return self.label == ACCEPTED or serves(result)
+
+    def add(self, result: Result) -> None:
+        """Take in a result of this scope."""
         if result.bound is not None and result.bound_by is not None:
             self.bounds.append(result)
-        if result.objective is not None and serves:
+        if result.objective is not None and self.served_by(result):
             self.known.append(result)
         if result.status is Status.INFEASIBLE:
             self.infeasible.append(result)
@@ -299,13 +303,6 @@ def _value(number: float | None) -> float:
     return number
 
 
-def _serves(result: Result) -> bool:
-    problem: Any = result.problem
-    if result.solution is None:
-        return False
-    return result.sense == "max" or bool(problem.serves_all(result.solution))
-
-
 def _provers(problem: Problem, names: Iterable[str]) -> list[Runnable]:
     """The methods again for a part of the problem, without the search for solutions of it.
 
@@ -321,7 +318,7 @@ def _provers(problem: Problem, names: Iterable[str]) -> list[Runnable]:
 
 def _scope_of(result: Result, full: _Scope, parts: dict[str, _Scope]) -> _Scope | None:
     """The scope in which a policy's objective means something."""
-    if result.solution is None or _serves(result):
+    if result.solution is None or serves(result):
         return full if result.solution is not None else None
     try:
         part = full.problem.restrict(result.solution)
@@ -422,8 +419,7 @@ def _row(line: _Line) -> ComparisonRow:
     if scope is None:
         return ComparisonRow(result, failure=line.failure)
     bound, known = scope.best_bound, scope.best_known
-    serves = scope.label == ACCEPTED or _serves(result)
-    objective = result.objective if serves else None
+    objective = result.objective if scope.served_by(result) else None
     gap = relative_gap(objective, bound.bound) if bound else None
     unproven = result.kind in ("policy", "offline") and result.bound is None
     if unproven and bound is not None and gap is not None:

@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -269,7 +270,7 @@ def compare_uncertain(
     central_problem = fitted(problem, given, seed) if given else problem
     drawn_problems, left_out = _drawn_problems(central_problem, fits, samples, seed)
     limits = limits or Limits(progress=progress)
-    budget = _Budget(BUDGET_S if time_limit is None else math.inf)
+    end = time.monotonic() + (BUDGET_S if time_limit is None else math.inf)
 
     def run(one: Problem, plan: _Plan, limit: float | None) -> Comparison:
         return gaps.compare(
@@ -283,12 +284,12 @@ def compare_uncertain(
     central = run(central_problem, asked, limit)
     done: list[Comparison] = []
     plan = asked if time_limit is not None else _quick(asked, central, central_problem)
+    began = time.monotonic()
     for one in drawn_problems:
         if limits.interrupted.is_set() or (central.infeasible and not parts):
             break
-        if len(done) >= 2 and not budget.allows(len(done)):
+        if len(done) >= 2 and not _time_for_another(began, end, len(done)):
             break
-        budget.start_draws()
         done.append(run(one, plan, limit))
     sources = dict.fromkeys(f"{fit.model} ({os.path.basename(fit.source)})" for fit in fits)
     notes = plan.notes
@@ -307,40 +308,18 @@ class _Plan:
     notes: tuple[str, ...] = ()
 
 
-class _Budget:
-    """Seconds for everything together."""
-
-    def __init__(self, seconds: float) -> None:
-        self.end = time.monotonic() + seconds
-        self.began: float | None = None
-
-    def start_draws(self) -> None:
-        """The first draw begins."""
-        self.began = time.monotonic() if self.began is None else self.began
-
-    def allows(self, done: int) -> bool:
-        """Whether another draw will probably be over in time."""
-        now = time.monotonic()
-        each = (now - (self.began or now)) / max(1, done)
-        return now + each <= self.end
+def _time_for_another(began: float, end: float, done: int) -> bool:
+    """Whether a draw more will probably be over by `end`, as `done` of them took since `began`."""
+    now = time.monotonic()
+    return now + (now - began) / done <= end
 
 
 def _quick(asked: _Plan, central: Comparison, problem: Problem) -> _Plan:
     """Without what took long at the fitted values; where all methods did, a bound stands in."""
-    count = len(asked.methods)
-    took = [row.result.seconds for row in central.rows]
-    names = [row.result.method for row in central.rows]
-    slow = [name for name, seconds in zip(names, took, strict=True) if seconds > QUICK_S]
-    policies = tuple(
-        policy
-        for policy, seconds in zip(asked.policies, took[count:], strict=False)
-        if seconds <= QUICK_S
-    )
-    methods = tuple(
-        method
-        for method, seconds in zip(asked.methods, took[:count], strict=False)
-        if seconds <= QUICK_S
-    )
+    quick = [row.result.seconds <= QUICK_S for row in central.rows]
+    slow = [row.result.method for row, fast in zip(central.rows, quick, strict=True) if not fast]
+    methods = tuple(compress(asked.methods, quick))
+    policies = tuple(compress(asked.policies, quick[len(asked.methods) :]))
     notes = []
     if slow:
         notes.append(f"draws leave out what takes more than {QUICK_S:g} s: {', '.join(slow)}")

@@ -330,7 +330,7 @@ def test_draws_are_spared_what_is_slow_and_end_in_time_and_say_so(
     from optgap import uncertain
 
     problem = optgap.generate("coscheduling", "measured", size=4, seed=0)
-    monkeypatch.setattr(uncertain._Budget, "allows", lambda *_: False)
+    monkeypatch.setattr(uncertain, "_time_for_another", lambda *_: False)
     monkeypatch.setattr(uncertain, "QUICK_S", -1.0)
     gaps = optgap.compare(problem, "ecosched", uncertainty=5)
     assert len(gaps.samples) == 2

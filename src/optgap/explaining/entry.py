@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from optgap.api import ahead, choose_method, choose_policy, execute, require_time_limit
+from optgap.api import ahead, choose_method, choose_policy, execute, require_time_limit, serves
 from optgap.comparison import ACCEPTED, ALL
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
-from optgap.explaining.parts import Known, complete, explanation, value
+from optgap.explaining.parts import Known, explanation, value
 from optgap.explaining.result import Explanation
 from optgap.gaps import Methods, Policies, compare, policy_names
 from optgap.models.errors import InputError, NoQuote
@@ -98,7 +98,7 @@ def _rival(
         except Exception as error:  # another policy's fault is no reason to say nothing
             trouble.append(f"{runnable.label}: {type(error).__name__}: {error}")
             continue
-        if result.objective is None or not (result.sense == "max" or complete(result)):
+        if result.objective is None or not serves(result):
             continue
         if best is None or ahead(result.objective, value(best.objective), result.sense):
             best = result
@@ -133,7 +133,7 @@ def _scope(problem: Problem, runnable: Runnable, own: Result) -> tuple[str, Prob
     if own.solution is None or own.objective is None:
         found = NoQuote(own.message or str(own.status))
         raise InputError("--policy", runnable.label, found, "a policy that finds a solution")
-    if own.sense == "max" or problem.serves_all(own.solution):
+    if serves(own):
         return ALL, problem
     try:
         return ACCEPTED, problem.restrict(own.solution)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
-from optgap.api import ahead, close
+from optgap.api import ahead, close, serves
 from optgap.comparison import ACCEPTED, Comparison
 from optgap.explaining.result import Explanation, Part
 from optgap.models.errors import RefereeError
@@ -174,7 +173,7 @@ def _event(table: Comparison, per_event: str) -> tuple[float | None, str]:
     row = table.row(per_event)
     if row.result.objective is None:
         return None, f"{per_event} has no result" + _because(row.result.message)
-    if row.result.sense == "min" and not complete(row.result):
+    if not serves(row.result):
         return None, f"{per_event} serves less than this policy"
     return row.result.objective, ""
 
@@ -212,12 +211,6 @@ def _notes(table: Comparison, scope: str, own: Result, regrets: Sequence[Regret]
 
 def _because(message: str) -> str:
     return f": {message}" if message else ""
-
-
-def complete(result: Result) -> bool:
-    """Whether the solution serves all that its problem asks."""
-    problem: Any = result.problem
-    return result.solution is not None and bool(problem.serves_all(result.solution))
 
 
 def value(objective: float | None) -> float:

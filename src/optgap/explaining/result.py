@@ -182,7 +182,6 @@ class Explanation(Brief):
         """
         fields.schema(SCHEMA)
         problem, decisions = fields.object("problem"), fields.object("decisions")
-        known = decisions.document.get("judged") is not None
         return cls(
             fields.text("family"),
             problem.text("name"),
@@ -193,16 +192,16 @@ class Explanation(Brief):
             fields.text("per_event"),
             fields.choice("scope", (ALL, ACCEPTED)),
             fields.number("objective", minimum=-float("inf")),
-            _optional(fields, "bound"),
-            _text(fields, "bound_by"),
-            _optional(fields, "best_known"),
-            _text(fields, "known_by"),
-            _optional(fields, "per_event_objective"),
+            fields.known_number("bound"),
+            fields.known_text("bound_by"),
+            fields.known_number("best_known"),
+            fields.known_text("known_by"),
+            fields.known_number("per_event_objective"),
             tuple(
                 Part(
                     part.choice("name", get_args(Name)),  # type: ignore[arg-type]  # checked
-                    _optional(part, "start"),
-                    _optional(part, "end"),
+                    part.known_number("start"),
+                    part.known_number("end"),
                     part.text("because"),
                 )
                 for part in fields.objects("parts")
@@ -217,9 +216,9 @@ class Explanation(Brief):
                 )
                 for item in decisions.objects("top")
             ),
-            known,
+            decisions.known("judged"),
             tuple(fields.texts("notes")),
-            fields.integer("seed") if fields.document.get("seed") is not None else None,
+            fields.integer("seed") if fields.known("seed") else None,
             Termination(fields.choice("termination", list(Termination))),
             dict(fields.object("versions").document),
         )
@@ -332,13 +331,3 @@ def _signed(amount: float | None) -> str:
     if not any("1" <= digit <= "9" for digit in text):
         return "0"
     return ("+" if amount > 0 else "-") + text
-
-
-def _optional(fields: Fields, name: str) -> float | None:
-    if fields.document.get(name) is None:
-        return None
-    return fields.number(name, minimum=-float("inf"))
-
-
-def _text(fields: Fields, name: str) -> str | None:
-    return fields.text(name) if fields.document.get(name) is not None else None

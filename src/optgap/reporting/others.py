@@ -172,7 +172,7 @@ def _held(agrees: Sequence[str]) -> str:
 
 def _run_from(part: Fields) -> list[tuple[str, str]]:
     facts = [("run from", part.text("source"))] if "source" in part.document else []
-    if part.document.get("cached") is not None:
+    if part.known("cached"):
         cached = part.object("cached")
         took = duration(cached.number("seconds"))
         facts.append(("computed", f"{cached.text('computed')}, in {took}; kept since"))

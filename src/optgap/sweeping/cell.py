@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, Literal
 
-from optgap.api import choose_method, choose_policy, execute
+from optgap.api import choose_method, choose_policy, execute, serves
 from optgap.comparison import ACCEPTED, ALL
 from optgap.contract import Problem
 from optgap.documents import load_problem
@@ -174,11 +174,9 @@ def _one_worker(problem: Problem, chosen: Runnable) -> Runnable:
 
 def _measured(problem: Problem, result: Result, cell: Cell) -> Row:
     """The referee's numbers; for one who turned something down, a bound for the rest."""
-    serves = result.solution is not None and (
-        result.sense == "max" or bool(problem.serves_all(result.solution))
-    )
+    full = serves(result)
     scope, bound, bound_by = ALL, result.bound, result.bound_by
-    if result.solution is not None and not serves:
+    if result.solution is not None and not full:
         scope = ACCEPTED
         bound, bound_by = _bound_for_part(problem, result, cell)
     solution = result.solution
@@ -191,7 +189,7 @@ def _measured(problem: Problem, result: Result, cell: Cell) -> Row:
         "objective": result.objective,
         "unit": result.unit,
         "sense": result.sense,
-        "serves_all": serves,
+        "serves_all": full,
         "bound": bound,
         "bound_by": bound_by,
         "bound_scope": scope if bound is not None else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from optgap.api import choose_method, choose_policy, execute
+from optgap.api import choose_method, choose_policy, execute, serves
 from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits, silent
@@ -72,7 +72,7 @@ class Bench:
         result = execute(problem, chosen, self._own(), self.seed)
         if result.solution is None:
             return None, False
-        if result.sense == "max" or problem.serves_all(result.solution):
+        if serves(result):
             return relative_gap(result.objective, instance.bound), False
         return relative_gap(result.objective, self._part_bound(problem, result)), True
 
