@@ -26,9 +26,6 @@ if TYPE_CHECKING:
 SCHEMA = "optgap.overview/1"
 SHARE_S = 18.0
 """Seconds that a single run of a method or policy gets, compiling left out."""
-METHODS = {"queueing": "time-indexed(rounds=1,moves=200000)"}
-"""Methods in place of what a family chooses by itself, where that would work until time is up: the
-same numbers at every run, the first one, too."""
 CLOSED, WEAK = 1e-6, 0.2
 """Gaps of the best known solution that count as none, and from which on a bound is called weak."""
 
@@ -156,9 +153,8 @@ def compare_all(
 
 def _compared(name: str, seed: int, share: float, limits: Limits) -> Comparison:
     problem = generate(name, seed=seed)
-    methods = METHODS.get(name, "auto")
-    limits = limits.part(name)
-    return compare(problem, methods=methods, time_limit=share, seed=seed, limits=limits)
+    methods, part = family(name).overview, limits.part(name)
+    return compare(problem, methods=methods, time_limit=share, seed=seed, limits=part)
 
 
 def _nearest(comparison: Comparison) -> str:

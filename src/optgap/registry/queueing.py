@@ -11,6 +11,7 @@ SPEC = FamilySpec(
     solution="optgap.models.queueing.solution:QueueingSolution",
     tables="optgap.models.queueing.presets:from_file",
     tiny={"preset": "small", "size": 6},
+    overview="time-indexed(rounds=1,moves=200000)",
     files={
         "jobs": "job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,"
         "patience_s,batch]; or a .swf log",

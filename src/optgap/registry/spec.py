@@ -43,6 +43,8 @@ class FamilySpec:
         it names the models that it takes.
     doubts: a function that names what looks like another unit, ``f(problem) -> list of Doubt``.
     tiny: parameters of `generate` for a problem on which everything is done in a moment.
+    overview: the methods of the comparison of all families: ones whose work does not hang on
+        the clock, so that every run shows the same numbers, the first one, too.
     """
 
     name: str
@@ -62,6 +64,7 @@ class FamilySpec:
     refit: str = ""
     doubts: str = ""
     tiny: Mapping[str, Any] = field(default_factory=dict)
+    overview: str = "auto"
 
     def from_tables(self, files: Mapping[str, Any], given: Mapping[str, Any], seed: int) -> Problem:
         """A problem from CSV files, or what stands for them, and parameters, which may be text.
