@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
-
-from numpy import isfinite
 
 from optgap.models.spec import Entry, entries
 
@@ -92,4 +91,4 @@ def auto_bound(problem: QueueingProblem) -> str:
     """
     if len(problem) <= SOME:
         return "bound-relaxed"
-    return "bound-prices" if isfinite(problem.jobs.patience_s).any() else "time-indexed"
+    return "bound-prices" if problem.jobs.patience_s.min() < inf else "time-indexed"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from bisect import insort
-from importlib import import_module
 
 import numpy as np
 
@@ -12,20 +11,15 @@ from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray
 from optgap.models.queueing.packing import Cluster
-from optgap.models.result import Outcome
 from optgap.models.times import slack_s
-
-BY = "optgap.solvers.queueing.offline:offline"
-"""Who looks for a good schedule."""
+from optgap.solvers.queueing.offline import offline
 
 
 def known_schedule(
     problem: QueueingProblem, limits: Limits, seed: int, moves: int = 0
 ) -> QueueingSolution | None:
     """The best schedule found within the limits; None where some job would have left before."""
-    module, _, name = BY.partition(":")
-    find = getattr(import_module(module), name)
-    outcome: Outcome = find(problem, limits=limits, seed=seed, moves=moves)
+    outcome = offline(problem, limits=limits, seed=seed, moves=moves)
     solution: QueueingSolution | None = outcome.solution
     return solution
 
