@@ -25,6 +25,8 @@ from optgap.models.result import Termination
 pytest.importorskip("joblib")
 pytest.importorskip("pyarrow")
 
+from joblib.externals.loky import get_reusable_executor
+
 from optgap import sweeping
 from optgap.sweeping import fingerprint, journal
 from optgap.sweeping.table import with_gaps
@@ -77,6 +79,8 @@ def grid(*policies: str, seeds: int = 3, **other: Any) -> dict[str, Any]:
 def swept(
     document: Mapping[str, Any], name: str = "serial", path: str = "t.parquet", **options: Any
 ) -> sweeping.Done:
+    if name == "processes":  # those of an earlier test do not have this test's environment
+        get_reusable_executor().shutdown()
     engine = sweeping.Engine(name, options.pop("jobs", None), options.pop("scheduler", None))
     return sweeping.run(sweeping.read_spec(document), path, engine=engine, **options)
 
