@@ -9,7 +9,7 @@ import enumeration
 import pytest
 from conftest import Cli, two_nodes_problem
 
-import optgap.overview as room
+import optgap.comparing.overview as room
 from optgap import processes
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
