@@ -96,7 +96,7 @@ KNOWN: dict[tuple[str, str, int], Any] = {}
 
 def solve_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """What pages compare again, on the same problem with the same seed, is taken from before."""
-    from optgap import gaps
+    from optgap.comparing import gaps
 
     execute = gaps.execute
 

@@ -9,9 +9,9 @@ from typing import Any
 from conftest import two_nodes_problem
 
 import optgap
+from optgap.comparing.overview import Overview
 from optgap.explaining import explain
 from optgap.models.jsonio import dump_json
-from optgap.overview import Overview
 
 HOSTILE = "<script>window.pwned=1</script><img src=x onerror=window.pwned=2>\"'&$\\frac{$--></svg>"
 

@@ -20,19 +20,20 @@ KINDS = {"": "Problem", "policies": "Policies", "bounds": "Bounds and proofs"}
 
 API = {
     "api/face.md": ("Solve, compare, explain, report", [
-        "optgap.api", "optgap.making", "optgap.uncertain", "optgap.gaps", "optgap.comparison",
-        "optgap.explaining.entry", "optgap.explaining.result", "optgap.waterfall",
-        "optgap.overview", "optgap.plotting",
+        "optgap.api", "optgap.making", "optgap.comparing.uncertain", "optgap.comparing.gaps",
+        "optgap.comparing.comparison", "optgap.comparing.overview",
+        "optgap.explaining.entry", "optgap.explaining.result", "optgap.explaining.conflicts",
+        "optgap.plotting.gaps", "optgap.plotting.waterfall", "optgap.plotting.overview",
         "optgap.reporting.page", "optgap.documents", "optgap.registry.spec",
         "optgap.registry.table", "optgap.registry.runnable", "optgap.registry.outside",
-        "optgap.exchange", "optgap.solutionfiles",
+        "optgap.exchange.export", "optgap.exchange.reading", "optgap.exchange.solutionfiles",
     ]),
     "api/work.md": ("Reproduce, sweep, tune, data", [
         "optgap.reproduce", "optgap.reproduce.report", "optgap.reproduce.cache",
         "optgap.sweeping.spec", "optgap.sweeping.engines", "optgap.sweeping.driver",
         "optgap.tuning.entry", "optgap.tuning.ranges", "optgap.tuning.result",
         "optgap.datasets.store", "optgap.datasets.catalogue", "optgap.datasets.places",
-        "optgap.views", "optgap.conflicts",
+        "optgap.views",
     ]),
     "api/contract.md": ("Results, limits, errors", [
         "optgap.contract", "optgap.models.result", "optgap.models.limits", "optgap.models.errors",

@@ -7,6 +7,7 @@ from optgap.heuristics.consolidation.parameters import (
     FirstParams,
     HotCloudParams,
     OptNomigParams,
+    OptRepackParams,
     PackingParams,
 )
 from optgap.models.spec import Entry, entries
@@ -66,9 +67,9 @@ POLICIES = entries(
     ),
     Entry(
         "opt_repack",
-        "optgap.solvers.consolidation.repack:opt_repack",
+        f"{HERE}.repack:opt_repack",
         "solved anew with free migration whenever a task arrives or ends",
-        params={"capacity": "", "event_s": 0.0, "strict_queue": False},
+        options=OptRepackParams,
         deterministic=False,
     ),
 )

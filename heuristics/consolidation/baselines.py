@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from optgap.heuristics.consolidation.engine import State
 from optgap.heuristics.consolidation.parameters import DefaultParams, FirstParams, HotCloudParams
 from optgap.heuristics.consolidation.selection import awake_first, noisy_means, run
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.engine import State
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome

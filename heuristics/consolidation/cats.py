@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from optgap.heuristics.consolidation.clocks import adaptation, highest
+from optgap.heuristics.consolidation.engine import Choice, ClockRule, State
 from optgap.heuristics.consolidation.kernels import correlate
 from optgap.heuristics.consolidation.parameters import CatsParams
 from optgap.heuristics.consolidation.selection import awake_first, pick, run_at
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.engine import Choice, ClockRule, State
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits

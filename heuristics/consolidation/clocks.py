@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from optgap.heuristics.consolidation.engine import ClockRule, State, lowest
 from optgap.models.consolidation.cluster import EQUAL_MHZ, GpuKind
-from optgap.models.consolidation.engine import ClockRule, State, lowest
 from optgap.models.errors import InputError
 
 MARGIN = 0.95

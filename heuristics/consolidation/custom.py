@@ -33,9 +33,9 @@ from typing import Any
 import numpy as np
 
 from optgap.heuristics.consolidation.clocks import highest
+from optgap.heuristics.consolidation.engine import Choice, Engine, State, lowest
 from optgap.heuristics.custom import Own
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.engine import Choice, Engine, State, lowest
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 

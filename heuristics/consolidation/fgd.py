@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from optgap.heuristics.consolidation.engine import Choice, State
 from optgap.heuristics.consolidation.packing import admitted
 from optgap.heuristics.consolidation.parameters import PackingParams
 from optgap.heuristics.consolidation.selection import run
 from optgap.models.compiled import compiled
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.engine import Choice, State
 from optgap.models.consolidation.tasks import FloatArray, IntArray
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from optgap.heuristics.consolidation.loop import Tables
 from optgap.models.compiled import compiled, inner
-from optgap.models.consolidation.kernels import Tables
 from optgap.models.consolidation.tasks import FloatArray, IntArray
 from optgap.models.times import TOLERANCE_S
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from optgap.heuristics.consolidation.engine import Choice, Decide, State, lowest
 from optgap.heuristics.consolidation.parameters import OptNomigParams
 from optgap.heuristics.consolidation.selection import run_at
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.engine import Choice, Decide, State, lowest
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome

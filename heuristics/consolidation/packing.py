@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from optgap.heuristics.consolidation.engine import Choice, Decide, State
 from optgap.heuristics.consolidation.parameters import DotProdParams, PackingParams
 from optgap.heuristics.consolidation.selection import run
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.engine import Choice, Decide, State
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits

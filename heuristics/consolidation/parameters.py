@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from optgap.models.spec import Parameter, parameter
+from optgap.models.spec import parameter
 
 
 def _u_max() -> Any:
@@ -16,11 +16,8 @@ def _inclusive() -> Any:
     return parameter(True, "thresholds may be met (<=); otherwise <")
 
 
-STRICT_QUEUE = Parameter("a task that has to wait holds back those behind it")
-
-
 def _strict_queue() -> Any:
-    return parameter(False, STRICT_QUEUE.meaning)
+    return parameter(False, "a task that has to wait holds back those behind it")
 
 
 def _dfs(default: bool = False) -> Any:
@@ -162,13 +159,30 @@ class OptNomigParams:
     strict_queue: bool = _strict_queue()
 
 
-PARAMETERS = {
-    "capacity": Parameter(
+@dataclass(frozen=True)
+class OptRepackParams:
+    """The optimum at every event."""
+
+    capacity: str = parameter(
+        "",
         "a rule for each decision beside the problem's own; empty for that alone",
         source="CATS, Eq. 6 extended",
         choices=("none", "mean", "slot", "peak"),
-    ),
-    "event_s": Parameter("time for each event; 0 for 2 s, less with many events", "s"),
-    "strict_queue": STRICT_QUEUE,
-}
-"""Of opt_repack, which is an exact method throughout and so knows none of these classes."""
+    )
+    event_s: float = parameter(0.0, "time for each event; 0 for 2 s, less with many events", "s")
+    strict_queue: bool = _strict_queue()
+
+
+@dataclass(frozen=True)
+class RepackTimes:
+    """What the optimum at every event may take without `event_s`.
+
+    Parameters
+    ----------
+    event_s, run_s: seconds for one event, and for all of them together.
+    at_once_s: seconds where all tasks are present at once, at least.
+    """
+
+    event_s: float = 2.0
+    run_s: float = 60.0
+    at_once_s: float = 20.0

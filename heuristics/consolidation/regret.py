@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from optgap.heuristics.consolidation.engine import Engine, State, lowest
 from optgap.heuristics.consolidation.optimal import added_watts, cheapest
 from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
-from optgap.models.consolidation.engine import Engine, State, lowest
 from optgap.models.limits import Limits
 from optgap.models.regret import Regret, by_its_own_clock
 

@@ -8,9 +8,9 @@ from typing import Protocol
 import numpy as np
 
 from optgap.heuristics.consolidation.clocks import adaptation, highest
+from optgap.heuristics.consolidation.engine import Choice, ClockRule, Decide, Engine, State
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.engine import Choice, ClockRule, Decide, Engine, State
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome

@@ -10,8 +10,8 @@
 
 `instance` holds the problem as arrays, `config` everything that tunes, `bounds` the closed forms
 and the bounds on energy, `bounding` the methods that only bound, `large_scale` what is beyond 600
-tasks, `formulations` the models for general solvers and the enumeration, and `repack` the optimum
-at every event. Modules import only from those that come before them in this order: `numerics`,
+tasks, `formulations` the models for general solvers and the enumeration, and `snapshot` the optimum
+at one event. Modules import only from those that come before them in this order: `numerics`,
 `config`, `instance`, `incumbent`, `outcome`, `bounds`, `column_generation`, `branch_and_price`,
 `primal`, then the methods.
 """

@@ -15,28 +15,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from optgap.api import Verdict, bound, check, run, solve
     from optgap.auditing import Audit, audit
-    from optgap.comparison import Comparison, ComparisonSet
-    from optgap.conflicts import Conflict, conflict
+    from optgap.comparing.comparison import Comparison, ComparisonSet
+    from optgap.comparing.gaps import sweep
+    from optgap.comparing.overview import Overview, compare_all
+    from optgap.comparing.uncertain import UncertainComparison, compare, compare_uncertain
     from optgap.contract import Problem
     from optgap.documents import load, save
-    from optgap.exchange import export, formulation, read_solution
+    from optgap.exchange.export import export, formulation
+    from optgap.exchange.reading import read_solution
     from optgap.explaining import Explanation, explain
+    from optgap.explaining.conflicts import Conflict, conflict
     from optgap.fitting.readers import read_profile
     from optgap.fitting.report import FitReport
     from optgap.fitting.workflow import fit
-    from optgap.gaps import sweep
     from optgap.making import generate, problem
     from optgap.models.errors import InputError, RefereeError
     from optgap.models.limits import Limits
     from optgap.models.result import Result, Status, Termination
-    from optgap.overview import Overview, compare_all
-    from optgap.plotting import plot_gaps
+    from optgap.plotting.gaps import plot_gaps
+    from optgap.plotting.waterfall import plot_explanation
     from optgap.registry import families
     from optgap.reporting import report
-    from optgap.uncertain import UncertainComparison, compare, compare_uncertain
     from optgap.versions import show_versions
     from optgap.views import plot_solution
-    from optgap.waterfall import plot_explanation
 
 __version__ = "0.1.0"
 
@@ -88,47 +89,47 @@ __all__ = [
 
 _HOME = {
     "Audit": "auditing",
-    "Comparison": "comparison",
-    "ComparisonSet": "comparison",
-    "Conflict": "conflicts",
+    "Comparison": "comparing.comparison",
+    "ComparisonSet": "comparing.comparison",
+    "Conflict": "explaining.conflicts",
     "Explanation": "explaining",
     "FitReport": "fitting.report",
     "InputError": "models.errors",
     "Limits": "models.limits",
-    "Overview": "overview",
+    "Overview": "comparing.overview",
     "Problem": "contract",
     "RefereeError": "models.errors",
     "Result": "models.result",
     "Status": "models.result",
     "Termination": "models.result",
-    "UncertainComparison": "uncertain",
+    "UncertainComparison": "comparing.uncertain",
     "Verdict": "api",
     "audit": "auditing",
     "bound": "api",
     "check": "api",
-    "compare": "uncertain",
-    "compare_all": "overview",
-    "compare_uncertain": "uncertain",
-    "conflict": "conflicts",
+    "compare": "comparing.uncertain",
+    "compare_all": "comparing.overview",
+    "compare_uncertain": "comparing.uncertain",
+    "conflict": "explaining.conflicts",
     "explain": "explaining",
-    "export": "exchange",
+    "export": "exchange.export",
     "families": "registry",
-    "formulation": "exchange",
+    "formulation": "exchange.export",
     "fit": "fitting.workflow",
     "generate": "making",
     "load": "documents",
-    "plot_explanation": "waterfall",
-    "plot_gaps": "plotting",
+    "plot_explanation": "plotting.waterfall",
+    "plot_gaps": "plotting.gaps",
     "plot_solution": "views",
     "problem": "making",
-    "read_solution": "exchange",
+    "read_solution": "exchange.reading",
     "read_profile": "fitting.readers",
     "report": "reporting",
     "run": "api",
     "save": "documents",
     "show_versions": "versions",
     "solve": "api",
-    "sweep": "gaps",
+    "sweep": "comparing.gaps",
 }
 
 

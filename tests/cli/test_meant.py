@@ -24,7 +24,7 @@ SLIPS = (
     ("run problem.json --policy 'pwr+fgd(alhpa=0.2)'", "alpha"),
     ("run problem.json --policy fgd --set scoer=exact", "score"),
     ("run problem.json --policy fgd --set score=exat", "exact"),
-    ("run problem.json --policy optgap.overview:compare_al", "compare_all"),
+    ("run problem.json --policy optgap.comparing.overview:compare_al", "compare_all"),
     ("explain problem.json --policy firstfits", "firstfit"),
     ("solve problem.json --method bound-pattern", "bound-patterns"),
     ("solve problem.json --method milp --set backend=hihgs", "highs"),

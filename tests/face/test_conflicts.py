@@ -17,7 +17,7 @@ from strategies_consolidation import consolidation_problems
 from strategies_elastic import two_jobs
 
 import optgap
-from optgap.conflicts import conflict
+from optgap.explaining.conflicts import conflict
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
 from optgap.models.consolidation.problem import Rules
 from optgap.models.errors import InputError

@@ -15,7 +15,7 @@ from optgap.models.jsonio import Fields, finite
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.result import Termination
-from optgap.waterfall import explanation_figure, plot_decisions, plot_explanation
+from optgap.plotting.waterfall import explanation_figure, plot_decisions, plot_explanation
 
 
 @pytest.fixture(autouse=True)

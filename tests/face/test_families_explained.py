@@ -11,9 +11,9 @@ import optgap
 from optgap.explaining import Explanation
 from optgap.models.regret import Regret
 from optgap.models.spec import imported
+from optgap.plotting.waterfall import explanation_figure
 from optgap.registry import FAMILIES
 from optgap.reporting import make
-from optgap.waterfall import explanation_figure
 
 SMALL = 6
 

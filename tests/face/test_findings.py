@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from optgap import findings
-from optgap.comparison import ACCEPTED, ALL, Comparison, ComparisonRow, ComparisonSet
+from optgap.comparing.comparison import ACCEPTED, ALL, Comparison, ComparisonRow, ComparisonSet
 from optgap.models.result import SERVES_PART, Result, Status, Termination, relative_gap
+from optgap.reporting import findings
 
 
 def result(method: str, objective: float | None, kind: str = "policy") -> Result:

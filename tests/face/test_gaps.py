@@ -10,8 +10,8 @@ from conftest import two_nodes_problem
 from hypothesis import given, settings
 from strategies import placement_problems
 
-from optgap.comparison import Comparison, ComparisonRow, ComparisonSet
-from optgap.gaps import chosen, compare, sweep
+from optgap.comparing.comparison import Comparison, ComparisonRow, ComparisonSet
+from optgap.comparing.gaps import chosen, compare, sweep
 from optgap.models.errors import InputError, RefereeError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem

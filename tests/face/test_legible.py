@@ -14,7 +14,7 @@ from matplotlib.text import Text
 from trust.answers import SMALL
 
 import optgap
-from optgap.comparison import Comparison, ComparisonRow, ComparisonSet
+from optgap.comparing.comparison import Comparison, ComparisonRow, ComparisonSet
 from optgap.models.consolidation import ConsolidationSolution
 from optgap.models.coscheduling import CoschedulingSolution
 from optgap.models.elastic.solution import ElasticSolution
@@ -23,7 +23,7 @@ from optgap.models.placement import PlacementSolution
 from optgap.models.queueing import QueueingSolution
 from optgap.models.result import Result, Status, Termination
 from optgap.models.spec import imported
-from optgap.plotting import gaps_figure
+from optgap.plotting.gaps import gaps_figure
 from optgap.registry import FAMILIES
 from optgap.reporting import charts
 from optgap.reporting.page import make

@@ -9,12 +9,13 @@ import enumeration
 import pytest
 from conftest import Cli, two_nodes_problem
 
-import optgap.overview as room
+import optgap.comparing.overview as room
 from optgap import processes
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import Entry, entries
+from optgap.plotting.overview import overview_figure
 from optgap.registry import FAMILIES
 
 compare_all = partial(room.compare_all, processes=1)  # where what is patched here holds
@@ -125,7 +126,7 @@ def test_an_unknown_family_is_refused() -> None:
 def test_the_picture_has_a_panel_per_family() -> None:
     comparison = compare_all().comparisons[0]
     for count in (1, 2, 5):
-        figure = room.overview_figure([comparison] * count)
+        figure = overview_figure([comparison] * count)
         assert sum(bool(ax.get_title(loc="left")) for ax in figure.axes) == count
         legends = [ax.get_legend() for ax in figure.axes if ax.get_legend() is not None]
         (meanings,) = ([text.get_text() for text in legend.get_texts()] for legend in legends)
@@ -135,7 +136,7 @@ def test_the_picture_has_a_panel_per_family() -> None:
 def test_the_picture_has_no_hole() -> None:
     """Both columns are full, and what holds no chart says what the marks mean."""
     comparison = compare_all().comparisons[0]
-    figure = room.overview_figure([comparison] * 5)
+    figure = overview_figure([comparison] * 5)
     figure.draw_without_rendering()
     assert len(figure.axes) == 6
     assert all(ax.axison or ax.get_legend() for ax in figure.axes)

@@ -327,7 +327,7 @@ def test_tables_of_problems_are_mapped_and_converted_and_one_line_says_so() -> N
 def test_draws_are_spared_what_is_slow_and_end_in_time_and_say_so(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from optgap import uncertain
+    from optgap.comparing import uncertain
 
     problem = optgap.generate("coscheduling", "measured", size=4, seed=0)
     monkeypatch.setattr(uncertain, "_time_for_another", lambda *_: False)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import enumeration
@@ -11,9 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from optgap.comparison import Comparison, ComparisonSet
-from optgap.gaps import compare
-from optgap.plotting import COLOURS, figure_size, gaps_figure, gaps_png, plot_gaps
+from optgap.comparing.comparison import Comparison, ComparisonSet
+from optgap.comparing.gaps import compare
+from optgap.plotting.figures import COLOURS
+from optgap.plotting.gaps import figure_size, gaps_figure, plot_gaps
 
 
 @pytest.fixture(autouse=True)
@@ -126,11 +128,12 @@ def test_values_that_are_no_numbers_get_their_names() -> None:
     assert [label.get_text() for label in axes.get_xticklabels()] == ["power", "other"]
 
 
-def test_a_png_needs_no_display_and_no_pyplot_state() -> None:
+def test_a_file_needs_no_display_and_no_pyplot_state(tmp_path: Path) -> None:
     from matplotlib import pyplot
 
     before = pyplot.get_fignums()
-    assert gaps_png(table()).startswith(b"\x89PNG")
+    table().plot(tmp_path / "gaps.png")
+    assert (tmp_path / "gaps.png").read_bytes().startswith(b"\x89PNG")
     assert pyplot.get_fignums() == before
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import optgap
 from optgap import sweeping
-from optgap.fairness import in_common
+from optgap.comparing.fairness import in_common
 from optgap.models.errors import InputError
 from optgap.reporting.page import make
 from optgap.sweeping import fingerprint

@@ -234,21 +234,6 @@ class ExactParams:
 
 
 @dataclass(frozen=True)
-class RepackParams:
-    """The optimum at every event.
-
-    Parameters
-    ----------
-    event_s, run_s: seconds for one event, and for all of them together.
-    at_once_s: seconds where all tasks are present at once, at least.
-    """
-
-    event_s: float = 2.0
-    run_s: float = 60.0
-    at_once_s: float = 20.0
-
-
-@dataclass(frozen=True)
 class Params:
     """All of them."""
 
@@ -268,7 +253,6 @@ class Params:
     lns: LnsParams = field(default_factory=LnsParams)
     large_scale: LargeScaleParams = field(default_factory=LargeScaleParams)
     exact: ExactParams = field(default_factory=ExactParams)
-    repack: RepackParams = field(default_factory=RepackParams)
 
 
 DEFAULT = Params()

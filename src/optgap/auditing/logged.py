@@ -8,9 +8,9 @@ from typing import Any
 
 from optgap.api import ahead
 from optgap.auditing.result import Audit, Covered, Records
-from optgap.comparison import ALL, Comparison, ComparisonRow
+from optgap.comparing.comparison import ALL, Comparison, ComparisonRow
+from optgap.comparing.gaps import compare
 from optgap.contract import Problem
-from optgap.gaps import compare
 from optgap.models.limits import Limits
 from optgap.models.result import (
     Evaluation,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.auditing.result import Audit
-from optgap.plotting import gaps_figure, heading, legend_below, plot_gaps, titled
+from optgap.plotting.figures import heading, legend_below, titled
+from optgap.plotting.gaps import gaps_figure, plot_gaps
 from optgap.reporting.charts import draw_savings
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from optgap.api import close
 from optgap.auditing.logged import NAME, Beside
 from optgap.auditing.result import Audit, Covered
-from optgap.comparison import ACCEPTED, Comparison
+from optgap.comparing.comparison import ACCEPTED, Comparison
 from optgap.models.queueing.log import QueueLog
 from optgap.render import duration, number, percent
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from optgap.comparison import Comparison
+    from optgap.comparing.comparison import Comparison
     from optgap.solvers.placement.migrations import CurvePoint, MigrationCurve
 
 SCHEMA = "optgap.audit/1"

@@ -92,7 +92,7 @@ def command(
     from optgap.auditing.entry import options_of
     from optgap.cli.work import Output, exit_code, interruptible
     from optgap.parameters import assignments
-    from optgap.plotting import require_ending
+    from optgap.plotting.figures import require_ending
 
     opt.require_writable(json, plot, report, moves_json, problem_json)
     require_ending(plot)
@@ -130,7 +130,7 @@ def _write(answer: Audit, plot: str | None, report: str | None) -> None:
     """The picture and the page, where they were asked for."""
     if plot is not None:
         from optgap.auditing.picture import audit_figure
-        from optgap.plotting import save_figure
+        from optgap.plotting.figures import save_figure
 
         save_figure(plot, audit_figure(answer))
     if report is not None:

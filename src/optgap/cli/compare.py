@@ -13,9 +13,9 @@ from optgap.cli import options as opt
 
 if TYPE_CHECKING:
     from optgap.cli.work import Output
-    from optgap.comparison import Comparison, ComparisonSet
+    from optgap.comparing.comparison import Comparison, ComparisonSet
+    from optgap.comparing.uncertain import UncertainComparison
     from optgap.models.result import Result
-    from optgap.uncertain import UncertainComparison
 
     Answer = Comparison | ComparisonSet | UncertainComparison
     Work = Callable[..., Answer]
@@ -109,9 +109,9 @@ def command(
 ) -> int:
     from optgap.cli.subjects import is_file, refuse_beside_file
     from optgap.cli.work import Output, interruptible, no_solution
-    from optgap.gaps import chosen
+    from optgap.comparing.gaps import chosen
     from optgap.parameters import assignments
-    from optgap.plotting import require_ending
+    from optgap.plotting.figures import require_ending
 
     opt.require_writable(json, plot)
     require_ending(plot)
@@ -153,8 +153,8 @@ def command(
 
 def _of_file(subject: str, drawn: Drawing) -> tuple[str, Iterable[str], Work]:
     """The family of a problem file, no parameters beside it, and what compares on it."""
+    from optgap.comparing.gaps import compare
     from optgap.documents import load_problem
-    from optgap.gaps import compare
 
     problem = load_problem(subject)
     return problem.family, (), partial(drawn or compare, problem)
@@ -172,7 +172,7 @@ def _of_preset(
 
     Those of the `given` parameters that are the preset's are taken out.
     """
-    from optgap import gaps
+    from optgap.comparing import gaps
     from optgap.making import from_preset, preset_entry
 
     beside = preset_entry(family, preset)[0].params
@@ -190,8 +190,8 @@ def _of_preset(
 
 def _proof(answer: Answer) -> Result | None:
     """That no solution serves everything, of the first problem of which that is known."""
-    from optgap.comparison import ComparisonSet
-    from optgap.uncertain import UncertainComparison
+    from optgap.comparing.comparison import ComparisonSet
+    from optgap.comparing.uncertain import UncertainComparison
 
     if isinstance(answer, UncertainComparison):
         return answer.comparison.infeasible
@@ -209,8 +209,8 @@ def _refuse_without_family(options: dict[str, object]) -> None:
 
 def _overview(out: Output, seed: int, time_limit: float | None, plot: str | None) -> int:
     from optgap.cli.work import exit_code, interruptible
-    from optgap.overview import compare_all, head, table
-    from optgap.plotting import save_figure
+    from optgap.comparing.overview import compare_all, head, table
+    from optgap.plotting.figures import save_figure
 
     answer = interruptible(
         lambda limits: compare_all(seed=seed, time_limit=time_limit, limits=limits),
@@ -257,8 +257,8 @@ def _fits(
             raise InputError("--profile", "", NoQuote(f"it beside {option}"), "one of the two")
     if is_file(subject):
         raise InputError("--profile", "", NoQuote("it beside a problem file"), "a family")
+    from optgap.comparing.profiles import fits_for
     from optgap.fitting.readers import read_profiles
-    from optgap.profiling import fits_for
 
     fits = fits_for(subject, read_profiles(profiles, columns=wanted), seed)
     if not quiet:
@@ -273,8 +273,8 @@ def _drawn(
     models: list[Any], samples: int | None, level: float | None, sweep: str | None
 ) -> Drawing:
     """What compares under the uncertainty of fits: those given, or those of the problem."""
+    from optgap.comparing.uncertain import compare_uncertain
     from optgap.models.errors import InputError, NoQuote
-    from optgap.uncertain import compare_uncertain
 
     given = {"samples": samples, "level": level}
     options = {"--model": models or None, "--samples": samples, "--level": level}
@@ -299,7 +299,7 @@ def _swept(text: str) -> tuple[str, list[str]]:
 
 def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
     from optgap.cli.work import exit_code
-    from optgap.comparison import Comparison, ComparisonSet
+    from optgap.comparing.comparison import Comparison, ComparisonSet
 
     parts = (answer,) if isinstance(answer, Comparison) else answer.comparisons
     if not isinstance(answer, ComparisonSet):
@@ -311,7 +311,8 @@ def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
         out.line(note if k else "\n" + note)
     out.document(answer)
     if plot is not None:
-        from optgap.plotting import gaps_figure, save_figure
+        from optgap.plotting.figures import save_figure
+        from optgap.plotting.gaps import gaps_figure
 
         save_figure(plot, gaps_figure(answer))
     failed = _complaints(parts if isinstance(answer, ComparisonSet) else parts[:1])

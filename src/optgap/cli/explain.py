@@ -68,7 +68,7 @@ def command(
     from optgap.cli.work import Output, exit_code, interruptible
     from optgap.explaining import explain
     from optgap.parameters import assignments
-    from optgap.plotting import require_ending
+    from optgap.plotting.figures import require_ending
 
     opt.require_writable(json, plot)
     require_ending(plot)
@@ -95,8 +95,8 @@ def command(
 def _deliver(answer: Explanation, out: Output, top: int, plot: str | None) -> None:
     out.document(answer.to_json(top))
     if plot is not None:
-        from optgap.plotting import save_figure
-        from optgap.waterfall import explanation_figure
+        from optgap.plotting.figures import save_figure
+        from optgap.plotting.waterfall import explanation_figure
 
         save_figure(plot, explanation_figure(answer))
     for line in answer.head():

@@ -28,7 +28,7 @@ def command(
     from optgap.cli import DONE, PARTIAL, complain
     from optgap.cli.work import Output, interruptible
     from optgap.documents import load_problem
-    from optgap.exchange import export, format_of
+    from optgap.exchange.export import export, format_of
     from optgap.parameters import assignments
     from optgap.render import number
     from optgap.solvers.formulation import Stopped

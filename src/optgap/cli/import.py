@@ -35,9 +35,9 @@ def command(
     from optgap.cli.results import deliver
     from optgap.cli.work import Output
     from optgap.documents import load_problem
-    from optgap.exchange import read_solution
+    from optgap.exchange.reading import read_solution
     from optgap.parameters import assignments
-    from optgap.plotting import require_ending
+    from optgap.plotting.figures import require_ending
 
     opt.require_writable(json, output, plot)
     require_ending(plot)

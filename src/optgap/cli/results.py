@@ -60,7 +60,7 @@ def deliver(
 
 
 def _draw(result: Result, problem: Any, plot: str) -> None:
-    from optgap.plotting import save_figure
+    from optgap.plotting.figures import save_figure
     from optgap.views import plot_solution
 
     if result.solution is None:

@@ -40,7 +40,7 @@ def command(
     from optgap.cli.work import Output, interruptible
     from optgap.documents import load_problem
     from optgap.parameters import assignments
-    from optgap.plotting import require_ending
+    from optgap.plotting.figures import require_ending
 
     opt.require_writable(json, output, plot, *tables.values())
     require_ending(plot)

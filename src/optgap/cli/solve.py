@@ -44,7 +44,7 @@ def command(
     from optgap.cli.work import Output, interruptible
     from optgap.documents import load_problem
     from optgap.parameters import assignments
-    from optgap.plotting import require_ending
+    from optgap.plotting.figures import require_ending
 
     opt.require_writable(json, output, plot)
     require_ending(plot)
@@ -67,7 +67,7 @@ def _with_conflict(
 ) -> Result:
     """`result` with the tasks that cannot all be served named in its message."""
     from optgap.cli.work import interruptible
-    from optgap.conflicts import conflict
+    from optgap.explaining.conflicts import conflict
     from optgap.models.errors import InputError
 
     possible = getattr(problem, "always_possible", "")

@@ -85,7 +85,7 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output, exit_code, interruptible
-    from optgap.comparison import PART_NOTE
+    from optgap.comparing.comparison import PART_NOTE
     from optgap.parameters import assignments
     from optgap.tuning import tune
 

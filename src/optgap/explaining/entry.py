@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from optgap.api import ahead, choose_method, choose_policy, execute, require_time_limit, serves
-from optgap.comparison import ACCEPTED, ALL
+from optgap.comparing.comparison import ACCEPTED, ALL
+from optgap.comparing.gaps import Methods, Policies, compare, policy_names
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.explaining.parts import Known, explanation, value
 from optgap.explaining.result import Explanation
-from optgap.gaps import Methods, Policies, compare, policy_names
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.regret import Regret

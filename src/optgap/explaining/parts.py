@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from optgap.api import ahead, close, serves
-from optgap.comparison import ACCEPTED, Comparison
+from optgap.comparing.comparison import ACCEPTED, Comparison
 from optgap.explaining.result import Explanation, Part
 from optgap.models.errors import RefereeError
 from optgap.models.regret import Regret

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from optgap.comparison import ACCEPTED, ALL
+from optgap.comparing.comparison import ACCEPTED, ALL
 from optgap.models.jsonio import Fields
 from optgap.models.regret import Regret
 from optgap.models.result import Sense, Termination, relative_gap
 from optgap.models.shown import Brief
-from optgap.plotting import delivered
+from optgap.models.spec import imported
+from optgap.plotting.figures import delivered
 from optgap.render import Row, html_table, number, percent, text_table
 
 if TYPE_CHECKING:
@@ -309,8 +309,8 @@ class Explanation(Brief):
         ------
         InputError: for another ending, or a place that cannot be written to.
         """
-        waterfall: Any = import_module("optgap.waterfall")  # which is drawn from this
-        return delivered(waterfall.explanation_figure(self), path)
+        figure: Figure = imported("optgap.plotting.waterfall:explanation_figure")(self)
+        return delivered(figure, path)
 
     def of_bound(self, part: Part) -> float | None:
         """What a part loses, as a share of the bound."""

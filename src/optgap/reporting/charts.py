@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from optgap.comparison import PART
+from optgap.comparing.comparison import PART
 from optgap.models.figures import labelled
-from optgap.plotting import COLOURS, GREY, legend_below, plain
+from optgap.plotting.figures import COLOURS, GREY, legend_below, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +81,7 @@ def fitted(curves: Sequence[tuple[str, Any, Any]], x_label: str, y_label: str) -
     """Fitted curves over the range that was measured."""
     from matplotlib.figure import Figure
 
-    from optgap.plotting import end_labels
+    from optgap.plotting.figures import end_labels
 
     figure = Figure(figsize=(8.0, 4.4), layout="constrained")
     ax = figure.subplots()
@@ -101,7 +101,7 @@ def curves(panel: Mapping[str, Any]) -> Figure:
     """One panel of a reproduced figure: over load, or over what its ``x_label`` names."""
     from matplotlib.figure import Figure
 
-    from optgap.plotting import end_labels
+    from optgap.plotting.figures import end_labels
 
     figure = Figure(figsize=(8.0, 4.2), layout="constrained")
     ax = figure.subplots()

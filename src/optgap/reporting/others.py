@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from optgap import findings
 from optgap.contract import Problem
 from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
 from optgap.render import duration, percent
-from optgap.reporting import charts, section
+from optgap.reporting import charts, findings, section
 from optgap.reporting.grid import grid, worded
 from optgap.reporting.pictures import Picture, picture
 from optgap.reporting.reading import Item

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optgap.comparison import ACCEPTED, PART
-from optgap.fairness import in_common
+from optgap.comparing.comparison import ACCEPTED, PART
+from optgap.comparing.fairness import in_common
 from optgap.reporting.grid import Grid, grid
 
 Runs = Mapping[Any, float]

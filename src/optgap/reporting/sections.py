@@ -7,10 +7,16 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from optgap import findings
 from optgap.api import close
-from optgap.comparison import PART_NOTE, SET_SCHEMA, Comparison, ComparisonRow, ComparisonSet
-from optgap.comparison import SCHEMA as COMPARE
+from optgap.comparing.comparison import (
+    PART_NOTE,
+    SET_SCHEMA,
+    Comparison,
+    ComparisonRow,
+    ComparisonSet,
+)
+from optgap.comparing.comparison import SCHEMA as COMPARE
+from optgap.comparing.overview import SCHEMA as OVERVIEW
 from optgap.contract import Problem
 from optgap.explaining import SCHEMA as EXPLAIN
 from optgap.explaining import Explanation
@@ -20,10 +26,9 @@ from optgap.models.performance.saved import SCHEMA as FIT
 from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import Result
 from optgap.models.spec import imported
-from optgap.overview import SCHEMA as OVERVIEW
 from optgap.registry import FAMILIES, family
 from optgap.render import duration, number, percent
-from optgap.reporting import audits, charts, others, runs, section
+from optgap.reporting import audits, charts, findings, others, runs, section
 from optgap.reporting.grid import Grid, constants, grid
 from optgap.reporting.pictures import Picture, picture
 from optgap.reporting.reading import ROWS, Item
@@ -188,7 +193,7 @@ def _status(result: Result) -> str:
 
 
 def _gaps(shown: Comparison | ComparisonSet, prefix: str) -> Picture:
-    from optgap.plotting import gaps_figure
+    from optgap.plotting.gaps import gaps_figure
 
     if isinstance(shown, ComparisonSet):
         text = f"Gap to the best proven bound over {shown.parameter}"
@@ -244,7 +249,7 @@ def _overview(
 def _explanation(
     fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
 ) -> Iterator[Section]:
-    from optgap.waterfall import explanation_figure
+    from optgap.plotting.waterfall import explanation_figure
 
     found = Explanation.from_json(fields)
     parts = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from optgap.models.placement.arrays import FloatArray
-from optgap.plotting import end_labels, plain
+from optgap.plotting.figures import end_labels, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

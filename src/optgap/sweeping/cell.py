@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from optgap.api import choose_method, choose_policy, execute, serves
-from optgap.comparison import ACCEPTED, ALL
+from optgap.comparing.comparison import ACCEPTED, ALL
 from optgap.contract import Problem
 from optgap.documents import load_problem
 from optgap.making import generate

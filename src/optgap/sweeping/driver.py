@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from optgap.comparison import ACCEPTED
-from optgap.fairness import in_common
+from optgap.comparing.comparison import ACCEPTED
+from optgap.comparing.fairness import in_common
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import finite
 from optgap.models.limits import Limits

@@ -12,8 +12,8 @@ from importlib import util
 from pathlib import Path
 from typing import Any
 
+from optgap.comparing.gaps import method_names, policy_names
 from optgap.documents import load_problem
-from optgap.gaps import method_names, policy_names
 from optgap.making import preset_entry
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields

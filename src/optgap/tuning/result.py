@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from optgap.comparison import PART
+from optgap.comparing.comparison import PART
 from optgap.models.result import Termination
 from optgap.models.shown import Brief
 from optgap.parameters import call_text

@@ -10,7 +10,7 @@ import numpy as np
 from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
 from optgap.models.consolidation.timeline import replay
 from optgap.models.times import from_first_event
-from optgap.plotting import COLOURS, heading, plain, titled
+from optgap.plotting.figures import COLOURS, heading, plain, titled
 from optgap.render import number
 
 if TYPE_CHECKING:

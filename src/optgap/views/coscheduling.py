@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution, Run
 from optgap.models.times import from_first_event
-from optgap.plotting import heading, plain, titled
+from optgap.plotting.figures import heading, plain, titled
 from optgap.render import number
 
 if TYPE_CHECKING:

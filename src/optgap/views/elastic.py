@@ -9,7 +9,7 @@ import numpy as np
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.referee import powers, step_function
 from optgap.models.times import TOLERANCE_S, from_first_event
-from optgap.plotting import COLOURS, GREY, heading, legend_below, plain, titled
+from optgap.plotting.figures import COLOURS, GREY, heading, legend_below, plain, titled
 from optgap.render import number
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optgap.plotting import COLOURS, GREY, MARKERS, aim, heading, plain, titled
+from optgap.plotting.figures import COLOURS, GREY, MARKERS, aim, heading, plain, titled
 
 if TYPE_CHECKING:
     import pandas as pd

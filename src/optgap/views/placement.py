@@ -9,7 +9,7 @@ import numpy as np
 
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
-from optgap.plotting import heading, wrapped
+from optgap.plotting.figures import heading, wrapped
 from optgap.render import number
 
 if TYPE_CHECKING:

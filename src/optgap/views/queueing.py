@@ -10,7 +10,7 @@ import numpy as np
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.referee import queue_length
 from optgap.models.times import slack_s
-from optgap.plotting import heading, legend_below, plain, titled
+from optgap.plotting.figures import heading, legend_below, plain, titled
 from optgap.render import number
 
 if TYPE_CHECKING:

@@ -9,20 +9,22 @@ from strategies_consolidation import consolidation_problems, micro
 
 from optgap.heuristics.consolidation import CUSTOM, POLICIES
 from optgap.heuristics.consolidation.clocks import stepped
+from optgap.heuristics.consolidation.engine import State
 from optgap.heuristics.consolidation.fgd import fragmentation, typical
 from optgap.heuristics.consolidation.kernels import correlate
 from optgap.heuristics.consolidation.regret import regrets
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
-from optgap.models.consolidation.engine import State
 from optgap.models.consolidation.presets import cats_testbed, pai
 from optgap.models.consolidation.problem import Rules
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.registry import family
 
 
 def ran(problem: ConsolidationProblem, policy: str, **params: Any) -> Outcome:
-    outcome: Outcome = POLICIES[policy].load()(problem, limits=Limits(20), seed=0, **params)
+    entry = family("consolidation").policies[policy]
+    outcome: Outcome = entry.load()(problem, limits=Limits(20), seed=0, **params)
     return outcome
 
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from strategies_consolidation import consolidation_problems
 
 from optgap.heuristics.consolidation import CUSTOM, POLICIES
+from optgap.heuristics.consolidation.engine import State
 from optgap.models.consolidation import (
     Assignment,
     Clock,
@@ -18,7 +19,6 @@ from optgap.models.consolidation import (
     Server,
     Task,
 )
-from optgap.models.consolidation.engine import State
 from optgap.models.consolidation.problem import Rules
 from optgap.models.consolidation.timeline import replay
 from optgap.models.limits import Limits

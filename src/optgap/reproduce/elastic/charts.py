@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from optgap.plotting import COLOURS, MARKERS, plain
+from optgap.plotting.figures import COLOURS, MARKERS, plain
 from optgap.reproduce.panels import Panel
 from optgap.reproduce.report import Report
 

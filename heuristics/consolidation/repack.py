@@ -2,51 +2,41 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import get_args
+from typing import Any
 
-import numpy as np
-
+from optgap.heuristics.consolidation.engine import Choice, Engine, State, lowest
+from optgap.heuristics.consolidation.parameters import OptRepackParams, RepackTimes
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.engine import Choice, Engine, State, lowest
-from optgap.models.consolidation.problem import Capacity, ConsolidationObjective
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.consolidation.problem import ConsolidationObjective
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
+from optgap.models.spec import chosen
 from optgap.models.times import TOLERANCE_S
-from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.exact import Exact, exact
-from optgap.solvers.consolidation.instance import Instance, instance_of
-from optgap.solvers.consolidation.numerics import Placement
+
+Gpus = tuple[int, ...]
+Exact = Callable[[ConsolidationProblem, Sequence[Gpus | None] | None, Limits, int], Outcome]
+"""The least power of tasks that are all present: where each runs by now, limits and a seed."""
+TIMES = RepackTimes()
 
 
 def opt_repack(
-    problem: ConsolidationProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    capacity: str = "",
-    event_s: float = 0.0,
-    strict_queue: bool = False,
+    problem: ConsolidationProblem, *, limits: Limits, seed: int, exact: Exact, **given: Any
 ) -> Outcome:
     """Least power for the tasks that are present, whenever one arrives or ends.
 
     Each event starts from what the last one left, and is solved as far as its time goes: the
-    message and `events_proven` say for how many the least power is proven.
-
-    Parameters
-    ----------
-    capacity: a rule for each event (``mean``, ``slot``, …) beside the problem's own; "" for
-        that alone.
-    event_s: seconds per event; 0 for 2 s, or less where that many events would take more
-        than a minute together.
+    message and `events_proven` say for how many the least power is proven. `given` as in
+    `OptRepackParams`.
 
     Raises
     ------
     InputError: for another rule than these, a negative time, or power that follows utilisation.
     """
-    if capacity and capacity not in get_args(Capacity):
-        raise InputError("opt_repack", "capacity", capacity, one_of(get_args(Capacity)))
+    options = chosen(OptRepackParams, given, "opt_repack")
+    capacity, event_s = options.capacity, options.event_s
     if problem.rules.capacity not in ("none", capacity or problem.rules.capacity):
         expected = f"{problem.rules.capacity}, the problem's own rule"
         raise InputError("opt_repack", "capacity", capacity, expected)
@@ -56,12 +46,16 @@ def opt_repack(
         expected = "false: an event is solved for power that follows clocks alone"
         raise InputError("opt_repack", "field util_scaled", NoQuote("true"), expected)
     if problem.objective.goal == "power":
-        return _at_once(problem, limits, seed, capacity, event_s)
-    own = DEFAULT.repack
-    each = event_s or min(own.event_s, own.run_s / (2 * len(problem)))
-    repacker = Repacker(problem, limits, seed, capacity, each)
+        return _at_once(problem, limits, seed, exact, options)
+    each = event_s or min(TIMES.event_s, TIMES.run_s / (2 * len(problem)))
+    repacker = Repacker(problem, limits, seed, exact, capacity, each)
     engine = Engine(
-        problem, repacker.decide, lowest, limits, strict=strict_queue, repack=repacker.repack
+        problem,
+        repacker.decide,
+        lowest,
+        limits,
+        strict=options.strict_queue,
+        repack=repacker.repack,
     )
     outcome = engine.run()
     proven, events = repacker.proven, repacker.events
@@ -71,13 +65,13 @@ def opt_repack(
 
 
 def _at_once(
-    problem: ConsolidationProblem, limits: Limits, seed: int, capacity: str, event_s: float
+    problem: ConsolidationProblem, limits: Limits, seed: int, exact: Exact, options: OptRepackParams
 ) -> Outcome:
     """All tasks are present: there is one event that counts."""
     ruled = problem
-    if capacity:
-        ruled = replace(problem, rules=replace(problem.rules, capacity=capacity))  # type: ignore[arg-type]
-    found = exact(ruled, limits=limits.within(max(event_s, DEFAULT.repack.at_once_s)), seed=seed)
+    if options.capacity:
+        ruled = replace(problem, rules=replace(problem.rules, capacity=options.capacity))  # type: ignore[arg-type]
+    found = exact(ruled, None, limits.within(max(options.event_s, TIMES.at_once_s)), seed)
     proven = int(found.status is Status.OPTIMAL)
     return Outcome(
         found.solution,
@@ -97,14 +91,15 @@ class Repacker:
         problem: ConsolidationProblem,
         limits: Limits,
         seed: int,
+        exact: Exact,
         capacity: str,
         event_s: float,
     ) -> None:
-        self.problem, self.limits, self.seed = problem, limits, seed
+        self.problem, self.limits, self.seed, self.exact = problem, limits, seed, exact
         self.capacity = capacity or problem.rules.capacity
         self.event_s = event_s
         self.events = self.proven = 0
-        self.plan: dict[int, tuple[int, ...]] = {}
+        self.plan: dict[int, Gpus] = {}
 
     def decide(self, state: State, task: int) -> Choice:
         """A newcomer's place in the optimum with it; the others move there afterwards."""
@@ -140,33 +135,16 @@ class Repacker:
         for ell in moving:
             engine.move(ell, self.plan[ell])
 
-    def _solved(self, state: State, present: list[int]) -> dict[int, tuple[int, ...]] | None:
+    def _solved(self, state: State, present: list[int]) -> dict[int, Gpus] | None:
         """GPUs by task: from where they are, better ones as far as the time for an event goes."""
-        instance = instance_of(self._snapshot(state, present))
-        run = Exact(instance, self.limits.within(self.event_s), self.seed, workers=2)
-        run.incumbent.offer(self._stay(instance, state, present))
-        proven = run.run().status is Status.OPTIMAL
-        placement = run.incumbent.placement
-        if placement is None:
+        stay = [state.gpus_of(j) if state.due[j] < float("inf") else None for j in present]
+        limits = self.limits.within(self.event_s)
+        found = self.exact(self._snapshot(state, present), stay, limits, self.seed)
+        if found.solution is None:
             return None
         self.events += 1
-        self.proven += proven
-        return dict(zip(present, placement, strict=True))
-
-    def _stay(self, instance: Instance, state: State, present: list[int]) -> Placement | None:
-        """Everybody where they are, a newcomer where it adds least; None if that cannot be."""
-        placement: Placement = []
-        for ell in present:
-            gpus = state.gpus_of(ell) if state.due[ell] < float("inf") else None
-            gpus = gpus or least_added_place(instance, placement, len(placement))
-            if gpus is None:
-                return None
-            placement.append(gpus)
-        for g, tasks in instance.residents(placement).items():
-            held = instance.demand[:, tasks].sum(axis=1)
-            if (held > instance.capacity[int(instance.gpu_kind[g])]).any():
-                return None
-        return placement
+        self.proven += found.status is Status.OPTIMAL
+        return {present[a.task]: a.gpus for a in found.solution.assignments}
 
     def _snapshot(self, state: State, present: list[int]) -> ConsolidationProblem:
         """The tasks that are present, as they are now."""
@@ -191,31 +169,3 @@ class Repacker:
             problem.name,
             problem.origin,
         )
-
-
-def least_added_place(
-    instance: Instance, placement: Placement, task: int
-) -> tuple[int, ...] | None:
-    """GPUs for one more task that are awake and have room, the fullest first; else None."""
-    contents = instance.residents(placement)
-    held = np.zeros((instance.gpus, len(instance.demand)), dtype=np.int64)
-    for g, tasks in contents.items():
-        held[g] = instance.demand[:, tasks].sum(axis=1)
-    room = (held + instance.demand[:, task] <= instance.capacity[instance.gpu_kind]).all(axis=1)
-    watts = np.array([instance.cost(g, contents.get(g, [])) for g in range(instance.gpus)])
-    added = np.full(instance.gpus, np.inf)
-    for g in np.flatnonzero(room).tolist():
-        added[g] = instance.cost(g, [*contents.get(g, []), task]) - watts[g]
-    awake = np.isin(instance.gpu_server, instance.gpu_server[list(contents)])
-    share = np.where(awake, 0.0, instance.server_w[instance.gpu_server])
-    order = np.lexsort((np.arange(instance.gpus), -held[:, 0], added + share))
-    width = int(instance.width[task])
-    best: dict[int, list[int]] = {}
-    for g in order.tolist():
-        if not np.isfinite(added[g]):
-            return None
-        own = best.setdefault(int(instance.gpu_server[g]) if instance.gang else 0, [])
-        own.append(g)
-        if len(own) == width:
-            return tuple(sorted(own))
-    return None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from optgap.models.consolidation.kernels import Tables, advance, refresh
+from optgap.heuristics.consolidation.loop import Tables, advance, refresh
 from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.solution import Assignment, Clock, ConsolidationSolution
 from optgap.models.consolidation.tasks import FloatArray, IntArray

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from optgap import gaps
-from optgap.comparison import Comparison, drawn
+from optgap.comparing import gaps
+from optgap.comparing.comparison import Comparison, drawn
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import fitted

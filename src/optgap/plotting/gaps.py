@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-import os
-import textwrap
 from collections.abc import Iterable, Sequence
-from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from optgap.comparison import PART, STOPPED, Comparison, ComparisonRow, ComparisonSet
-from optgap.models.errors import InputError
-from optgap.models.figures import LONGEST, image
-from optgap.models.jsonio import write_bytes
+from optgap.comparing.comparison import PART, STOPPED, Comparison, ComparisonRow, ComparisonSet
 from optgap.models.result import Status
+from optgap.plotting.figures import (
+    COLOURS,
+    GREY,
+    MARKERS,
+    aim,
+    end_labels,
+    heading,
+    labelled,
+    legend_below,
+    plain,
+    titled,
+)
 from optgap.render import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, told apart with any colour vision; yellow is too pale for a line.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
-GREY = "#666666"
-NOTEBOOK_DPI = 75
-"""Of a figure that a notebook keeps."""
 WIDEST = 1e9
 """Percent: a gap that is larger is drawn there."""
 
@@ -51,7 +50,7 @@ def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes | None = None) ->
         return _lines(comparison, ax)
     _dots(comparison, ax)
     if own:
-        legend_below(ax)
+        legend_below(ax, marks=meanings([ax]))
     return ax
 
 
@@ -60,11 +59,6 @@ def figure_size(comparison: Comparison | ComparisonSet) -> tuple[float, float]:
     if isinstance(comparison, ComparisonSet):
         return 8.0, max(4.5, 0.32 * len(comparison.methods))
     return 8.0, 2.0 + 0.32 * len(comparison.rows)
-
-
-def gaps_png(comparison: Comparison | ComparisonSet) -> bytes:
-    """The picture as a PNG file, without touching pyplot's state."""
-    return png(gaps_figure(comparison))
 
 
 def gaps_figure(answer: Comparison | ComparisonSet | Drawn) -> Figure:
@@ -80,7 +74,7 @@ def gaps_figure(answer: Comparison | ComparisonSet | Drawn) -> Figure:
     if not isinstance(answer, (Comparison, ComparisonSet)):
         _intervals(answer, ax)
     if isinstance(comparison, Comparison):
-        legend_below(ax)
+        legend_below(ax, marks=meanings([ax]))
     return figure
 
 
@@ -110,100 +104,6 @@ def _intervals(answer: Drawn, ax: Axes) -> None:
     ax.set_xlim(right=max(ax.get_xlim()[1], 1.15 * max(highs)))
 
 
-def delivered(figure: Figure, path: str | os.PathLike[str] | None = None) -> Figure:
-    """The figure, which a notebook shows without further ado; written to `path`, too.
-
-    Raises
-    ------
-    InputError: for an ending that cannot be drawn, or a place that cannot be written to.
-    """
-    if path is not None:
-        save_figure(path, figure)
-    anything: Any = figure
-    anything._repr_png_ = partial(image, figure, "png", dpi=NOTEBOOK_DPI)
-    return figure
-
-
-LETTERS = 10.4
-"""Of a title per inch of a figure, with room left for the names beside an axes."""
-
-
-def titled(ax: Axes, *lines: str) -> None:
-    """A title on the left, in lines that the figure has room for."""
-    figure: Any = ax.figure  # a part of one, maybe
-    width = min(LONGEST, int(LETTERS * figure.bbox.width / figure.dpi))
-    ax.set_title(wrapped(*lines, width=width), loc="left", fontsize=9.5)
-
-
-def wrapped(*lines: str, width: int = LONGEST) -> str:
-    """Lines of at most `width` characters; what is longer goes on in the next."""
-    return "\n".join(part for line in lines for part in textwrap.wrap(line, width))
-
-
-def heading(family: str, summary: str, by: str = "") -> str:
-    """What a picture is about: the family, who made it, and the sizes in a problem's summary."""
-    sizes = summary.partition("; ")[0]
-    return f"{family}, {by}: {sizes}" if by else f"{family}: {sizes}"
-
-
-def aim(summary: str) -> str:
-    """What is optimised, with its unit, from a problem's summary: ``minimise power (W)``."""
-    return summary.partition("; ")[2].partition("; ")[0]
-
-
-def legend_below(ax: Axes, columns: int = 3) -> None:
-    """What an axes' labelled marks mean, below everything: no corner of a chart is free."""
-    found = meanings([ax])
-    figure: Any = ax.get_figure()
-    if found and figure is not None:
-        figure.legend(
-            found.values(), found, loc="outside lower center", ncols=columns, frameon=False,
-            fontsize=9,
-        )  # fmt: skip
-
-
-def meanings(panels: Iterable[Axes]) -> dict[str, Any]:
-    """The labelled marks of some axes, each meaning once."""
-    found: dict[str, Any] = {}
-    for ax in panels:
-        handles, names = ax.get_legend_handles_labels()
-        found |= dict(zip(names, handles, strict=True))
-    known = [name for name in MEANINGS if name in found]
-    others = [name for name in found if name not in known and name.endswith("of the fits")]
-    return {name: found[name] for name in ([*known, *others] or found)}
-
-
-ENDINGS = (".png", ".svg", ".pdf")
-
-
-def require_ending(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a picture that cannot be drawn, before any work goes into it.
-
-    Raises
-    ------
-    InputError: for a name with another ending than `ENDINGS`.
-    """
-    if path is not None and Path(path).suffix.lower() not in ENDINGS:
-        expected = "a file that ends in " + ", ".join(ENDINGS[:-1]) + f" or {ENDINGS[-1]}"
-        raise InputError("--plot", "", str(path), expected)
-
-
-def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
-    """Write a figure as PNG, SVG or PDF, by the file's ending, in one step.
-
-    Raises
-    ------
-    InputError: for another ending, or a place that cannot be written to.
-    """
-    require_ending(path)
-    write_bytes(path, image(figure, Path(path).suffix.lower().removeprefix(".")))
-
-
-def png(figure: Figure) -> bytes:
-    """A figure as a PNG file."""
-    return image(figure, "png")
-
-
 DOTS = {
     "optimal": ("proven optimal", COLOURS[2], COLOURS[2], ", proven optimal"),
     "policy": ("online policy", COLOURS[0], COLOURS[0], ""),
@@ -216,6 +116,14 @@ MEANINGS = (*(meaning for meaning, *_ in DOTS.values()), UNPROVEN, KNOWN)
 """What a legend may hold, in its order."""
 LEAST_RANGE = 1e-4
 """Gaps below this are rounding, and no axis is stretched to show them."""
+
+
+def meanings(panels: Iterable[Axes]) -> dict[str, Any]:
+    """The marks of gaps in some axes, each meaning once, in the order of `MEANINGS`."""
+    found = labelled(panels)
+    known = [name for name in MEANINGS if name in found]
+    known += [name for name in found if name.endswith("of the fits")]
+    return {name: found[name] for name in known}
 
 
 def _kind(row: ComparisonRow) -> str:
@@ -351,53 +259,3 @@ def _marks(
 def _percent(gap: float | None) -> float:
     """A gap in percent, where an axis can still show it."""
     return min(100 * (gap or 0.0), WIDEST)
-
-
-def end_labels(ends: list[tuple[float, float, str, str]], ax: Axes) -> None:
-    """Names at the ends of lines, pushed apart where they would overlap."""
-    if not ends:
-        return
-    low, high = ax.get_ylim()
-    step = (high - low) / 26
-    right = max(end[1] for end in ends)
-    ends = sorted(ends)
-    places = _apart([end[0] for end in ends], step)
-    for (y, x, method, colour), place in zip(ends, places, strict=True):
-        ax.annotate(
-            method,
-            xy=(x, y),
-            xytext=(1.03, place),
-            textcoords=("axes fraction", "data"),
-            color=colour,
-            fontsize=9,
-            va="center",
-            annotation_clip=False,
-            arrowprops=_leader(colour) if x < right or abs(place - y) > step / 2 else None,
-        )
-
-
-def _leader(colour: str) -> dict[str, Any]:
-    # from the left edge of the words, not through them
-    return {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.6, "relpos": (0, 0.5)}
-
-
-def _apart(values: list[float], step: float) -> list[float]:
-    """The places closest to ascending `values` that are at least `step` apart.
-
-    Neighbours that are too close move apart as one block around their mean.
-    """
-    blocks: list[tuple[float, int]] = []  # mean of value − rank × step, and how many
-    for rank, value in enumerate(values):
-        mean, size = value - rank * step, 1
-        while blocks and blocks[-1][0] >= mean:
-            before, count = blocks.pop()
-            mean, size = (before * count + mean * size) / (count + size), count + size
-        blocks.append((mean, size))
-    levels = [mean for mean, size in blocks for _ in range(size)]
-    return [level + rank * step for rank, level in enumerate(levels)]
-
-
-def plain(ax: Axes, axis: Literal["x", "both"]) -> None:
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(axis=axis, color=GREY, alpha=0.15)
-    ax.set_axisbelow(True)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from optgap.api import choose_method, choose_policy, close, execute, require_time_limit, serves
-from optgap.comparison import (
+from optgap.comparing.comparison import (
     ACCEPTED,
     ALL,
     NOT_RUN,

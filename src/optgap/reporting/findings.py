@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from optgap.comparison import ALL, Comparison, ComparisonRow, ComparisonSet
+from optgap.comparing.comparison import ALL, Comparison, ComparisonRow, ComparisonSet
 from optgap.explaining import Explanation
 from optgap.models.result import SERVES_PART, Result, Status
 from optgap.render import number, percent

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from optgap.models.errors import NoQuote, shorten
@@ -13,6 +12,8 @@ from optgap.models.jsonio import Fields
 from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import SERVES_PART, Result, Sense, Status, Termination, relative_gap
 from optgap.models.shown import MOST
+from optgap.models.spec import imported
+from optgap.plotting.figures import delivered
 from optgap.render import Row, duration, html_table, number, percent, text_table
 
 if TYPE_CHECKING:
@@ -389,9 +390,8 @@ class ComparisonSet:
 
 def drawn(answer: Any, path: str | os.PathLike[str] | None) -> Figure:
     """The picture of a comparison of any kind; the plotting is loaded when it is asked for."""
-    plotting: Any = import_module("optgap.plotting")
-    figure: Figure = plotting.delivered(plotting.gaps_figure(answer), path)
-    return figure
+    figure: Figure = imported("optgap.plotting.gaps:gaps_figure")(answer)
+    return delivered(figure, path)
 
 
 def legend(rows: Iterable[ComparisonRow]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from optgap.explaining import TITLES, Explanation
 from optgap.models.regret import Regret
-from optgap.plotting import COLOURS, GREY, aim, heading, plain, titled
+from optgap.plotting.figures import COLOURS, GREY, aim, heading, plain, titled
 from optgap.render import number, percent
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Gap tables: of one problem, over a parameter, under the uncertainty of fits, of every family."""

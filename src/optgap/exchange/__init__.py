@@ -1,0 +1,1 @@
+"""Formulations to other solvers, and their solutions back."""

@@ -1,0 +1,186 @@
+"""Formulations as files that other solvers read."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from optgap.api import require_time_limit
+from optgap.contract import Problem
+from optgap.documents import ProblemLike, as_problem, as_solution
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.jsonio import write_text
+from optgap.models.limits import Limits
+from optgap.models.times import Timed
+from optgap.registry import Runnable, family
+from optgap.registry import formulation as find_formulation
+from optgap.versions import versions
+
+if TYPE_CHECKING:
+    from optgap.solvers.formulation import Formulation
+
+FORMATS = (".lp", ".mps")
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """What was written.
+
+    Parameters
+    ----------
+    problem: what it is about.
+    method: the formulation, with its parameters.
+    file, format: where, and ``lp`` or ``mps``.
+    variables, integers, rows, nonzeros: how large it is.
+    """
+
+    problem: Problem = field(repr=False)
+    method: str
+    file: str
+    format: str
+    variables: int
+    integers: int
+    rows: int
+    nonzeros: int
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON form, ``optgap.export/1``."""
+        goal = self.problem.objective.described
+        return {
+            "schema": "optgap.export/1",
+            "family": self.problem.family,
+            "problem": {"name": self.problem.name, "summary": self.problem.summary},
+            "method": self.method,
+            "file": self.file,
+            "format": self.format,
+            "objective": goal.name,
+            "unit": goal.unit,
+            "sense": goal.sense,
+            "variables": self.variables,
+            "integers": self.integers,
+            "rows": self.rows,
+            "nonzeros": self.nonzeros,
+            "versions": versions(),
+        }
+
+
+def formulation(
+    problem: ProblemLike,
+    method: str = "auto",
+    *,
+    time_limit: float | None = None,
+    limits: Limits | None = None,
+    **params: Any,
+) -> Formulation:
+    """The paper's formulation of `problem` as a PuLP problem, and what its values mean.
+
+    Parameters
+    ----------
+    problem: it, or the path of a file with one.
+    method: one of the formulations that ``optgap families`` lists; ``auto`` is the first.
+    params: the formulation's own parameters.
+
+    Returns
+    -------
+    Formulation: ``model`` is the `pulp.LpProblem`, ``write`` makes an LP or MPS file of it, and
+        ``solution`` reads values in the order of ``names``. Times count from the problem's first
+        event.
+
+    Raises
+    ------
+    InputError: for an unknown formulation or parameter, and for what the problem has and the
+        formulation has no term for.
+    Stopped: when the time limit ends it.
+    """
+    require_time_limit(time_limit)
+    subject = as_problem(problem)
+    runnable = choose_formulation(subject, method, params)
+    return written(subject, runnable, limits or Limits(time_limit))
+
+
+def export(
+    problem: ProblemLike,
+    path: str | os.PathLike[str],
+    method: str = "auto",
+    *,
+    time_limit: float | None = None,
+    limits: Limits | None = None,
+    **params: Any,
+) -> Exported:
+    """Write the paper's formulation of `problem` as an LP or MPS file, for any other solver.
+
+    Its objective is the problem's own, constant parts included: a variable ``constant``, fixed
+    at 1, carries them.
+
+    Parameters
+    ----------
+    path: ends in ``.lp`` or ``.mps``; ``-`` is an LP on standard output.
+
+    Raises
+    ------
+    InputError: as `formulation`, and for another ending or a place that cannot be written to.
+    Stopped: when the time limit ends it; nothing is written then.
+    """
+    require_time_limit(time_limit)
+    kind = format_of(path)
+    subject = as_problem(problem)
+    runnable = choose_formulation(subject, method, params)
+    found = written(subject, runnable, limits or Limits(time_limit))
+    with tempfile.TemporaryDirectory(prefix="optgap-export-") as folder:
+        file = Path(folder) / f"model.{kind}"
+        found.write(file, mps=kind == "mps")
+        write_text(path, file.read_text())
+    linear = found.linear
+    return Exported(
+        subject, runnable.label, os.fspath(path), kind, linear.variables,
+        int(linear.integer.sum()), linear.rows, len(linear.values),
+    )  # fmt: skip
+
+
+def format_of(path: str | os.PathLike[str]) -> str:
+    """``lp`` or ``mps``, by the ending.
+
+    Raises
+    ------
+    InputError: for another ending.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        return "lp"
+    ending = os.path.splitext(name)[1].lower()
+    if ending not in FORMATS:
+        raise InputError(name, "", ending or NoQuote("no ending"), " or ".join(FORMATS))
+    return ending[1:]
+
+
+def choose_formulation(problem: Problem, text: str, params: Mapping[str, Any]) -> Runnable:
+    """The formulation of this name, or the family's first.
+
+    Raises
+    ------
+    InputError: for an unknown name or parameter, or a goal that it has no objective for.
+    """
+    spec = family(problem.family)
+    name = next(iter(spec.formulations)) if text == "auto" else text
+    runnable = find_formulation(spec, name, params)
+    runnable.require_goal(problem, "--method")
+    return runnable
+
+
+def written(problem: Problem, runnable: Runnable, limits: Limits) -> Formulation:
+    """The formulation by a clock that begins with the problem's first event."""
+    params = dict(runnable.params)
+    if "placed" in runnable.known:  # the one parameter that is a file
+        path = params.pop("placed", "")
+        params["placed"] = as_solution(path, problem) if path else None
+    make = runnable.entry.load()
+    if not isinstance(problem, Timed) or not problem.epoch_s:
+        found: Formulation = make(problem, limits=limits, **params)
+        return found
+    epoch_s = problem.epoch_s
+    moved: Formulation = make(problem.moved(-epoch_s), limits=limits, **params)
+    return replace(moved, decode=lambda values: moved.decode(values).moved(epoch_s))

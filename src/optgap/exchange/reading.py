@@ -1,0 +1,136 @@
+"""What another solver made of an exported formulation."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from optgap.api import close, refereed
+from optgap.documents import ProblemLike, as_problem
+from optgap.exchange.export import choose_formulation, written
+from optgap.exchange.solutionfiles import SolutionFile, read
+from optgap.models.clock import working_time
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Result, Status
+from optgap.solvers.backends.linear import TOLERANCE
+
+if TYPE_CHECKING:
+    from optgap.solvers.formulation import Formulation
+
+
+def read_solution(
+    problem: ProblemLike, path: str | os.PathLike[str], method: str = "auto", **params: Any
+) -> Result:
+    """Read what another solver made of an exported formulation, and have the referee judge it.
+
+    Whole decisions count; clocks and starts that follow from them are worked out anew, as files
+    have few digits. Nothing in the file proves anything: the status is ``feasible``, or
+    ``no_solution`` where the solver says that the formulation has none.
+
+    Parameters
+    ----------
+    path: a solution file of HiGHS, CBC, Gurobi, SCIP, or CPLEX (XML).
+    method, params: as it was exported.
+
+    Raises
+    ------
+    InputError: naming line and variable, for a file that is no solution of this formulation:
+        unknown names, missing or fractional values, rows that do not hold.
+    """
+    started = working_time()
+    subject = as_problem(problem)
+    runnable = choose_formulation(subject, method, params)
+    file = read(path)
+    told = f"read from a {file.solver} file" + (f" that says {file.says}" if file.says else "")
+    if file.infeasible:
+        outcome = Outcome(None, Status.NO_SOLUTION, message=f"{told}: there is no solution")
+        return refereed(subject, runnable, outcome, working_time() - started, 0)
+    found = written(subject, runnable, Limits())
+    values = _values(found, file, os.fspath(path))
+    try:
+        solution = found.solution(values.tolist())
+    except ValueError as error:
+        raise InputError(os.fspath(path), "", NoQuote(error), "a solution") from None
+    if violations := subject.check(solution):
+        first = violations[0]
+        broken = NoQuote(f"{first.constraint}: {first.found}")
+        raise InputError(os.fspath(path), first.where, broken, f"at most {first.limit}")
+    outcome = Outcome(solution, Status.FEASIBLE, message=told)
+    result = refereed(subject, runnable, outcome, working_time() - started, 0)
+    worth, stated = result.objective, file.objective
+    if worth is not None and stated is not None and not close(abs(stated), abs(worth)):
+        note = f"{result.message}; it says {stated:.10g}, the referee finds {worth:.10g}"
+        result = replace(result, message=note)
+    return result
+
+
+def _values(found: Formulation, file: SolutionFile, source: str) -> Any:
+    """(n,) the values in the order of the formulation's names, integers rounded.
+
+    Raises
+    ------
+    InputError: for anything that makes them no solution of it.
+    """
+    linear, names = found.linear, found.names
+    ignored = set(found.row_names) if file.solver == "CBC" else set()
+    values = np.full(linear.variables, np.nan)
+    for item in file.values:
+        k = names.get(item.name)
+        if k is None and item.name in ignored:
+            continue  # with all that it prints, CBC lists rows as well
+        if k is None:
+            expected = f"a variable of this problem's formulation, such as {next(iter(names))}"
+            raise InputError(source, item.where, item.name, expected)
+        if not np.isnan(values[k]):
+            raise InputError(source, item.where, NoQuote(f"{item.name} again"), "it once")
+        values[k] = item.value
+    _fill(found, values, file.sparse, source)
+    listed = {item.name: item.where for item in file.values}
+    for k, name in enumerate(names):
+        low, high, value = float(linear.lower[k]), float(linear.upper[k]), float(values[k])
+        where = f"{listed[name]}, {name}" if name in listed else name
+        slack = TOLERANCE * max(1.0, abs(value))
+        if linear.integer[k] and abs(value - round(value)) > TOLERANCE:
+            raise InputError(source, where, value, "an integer")
+        if not low - slack <= value <= high + slack:
+            raise InputError(source, where, value, f"{low:g} to {high:g}")
+    values = np.clip(linear.rounded(values), linear.lower, linear.upper)
+    _rows_hold(found, values, source)
+    return values
+
+
+def _fill(found: Formulation, values: Any, sparse: bool, source: str) -> None:
+    """Zeros where a file leaves them out; other values must be there."""
+    linear, names = found.linear, list(found.names)
+    used = np.zeros(len(values), dtype=bool)
+    used[linear.columns] = True
+    used |= linear.cost != 0
+    zero = np.clip(0.0, linear.lower, linear.upper)
+    absent = np.isnan(values)
+    missing = np.flatnonzero(absent & used & ((zero != 0) | (not sparse)))
+    if missing.size:
+        more = f" and {missing.size - 1} more" if missing.size > 1 else ""
+        told = NoQuote(f"no value of {names[int(missing[0])]}{more}")
+        raise InputError(source, "", told, f"all {len(values)} variables of the formulation")
+    values[absent] = zero[absent]
+
+
+def _rows_hold(found: Formulation, values: Any, source: str) -> None:
+    """Raise InputError for the row that is broken most, relative to what it adds up."""
+    linear = found.linear
+    terms = linear.values * values[linear.columns]
+    activity = np.bincount(linear.row_of, terms, minlength=linear.rows)
+    size = np.maximum(1.0, np.bincount(linear.row_of, np.abs(terms), minlength=linear.rows))
+    broken = np.maximum(linear.row_lower - activity, activity - linear.row_upper) / size
+    if not broken.size or broken.max() <= TOLERANCE:
+        return
+    k = int(np.argmax(broken))
+    low, high = float(linear.row_lower[k]), float(linear.row_upper[k])
+    limit = f"{high:g}" if low == high else f"at most {high:g}"
+    expected = f"at least {low:g}" if activity[k] < low and low != high else limit
+    where = f"row {found.row_names[k]}"
+    raise InputError(source, where, float(activity[k]), expected)

@@ -1,0 +1,1 @@
+"""Pictures of gaps, explanations and overviews; those of solutions are in `optgap.views`."""

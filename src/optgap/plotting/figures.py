@@ -1,0 +1,162 @@
+"""What all pictures share: colours, titles, legends, names at the ends of lines, files."""
+
+from __future__ import annotations
+
+import os
+import textwrap
+from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from optgap.models.errors import InputError
+from optgap.models.figures import LONGEST, image
+from optgap.models.jsonio import write_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, told apart with any colour vision; yellow is too pale for a line.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
+GREY = "#666666"
+NOTEBOOK_DPI = 75
+"""Of a figure that a notebook keeps."""
+
+
+def delivered(figure: Figure, path: str | os.PathLike[str] | None = None) -> Figure:
+    """The figure, which a notebook shows without further ado; written to `path`, too.
+
+    Raises
+    ------
+    InputError: for an ending that cannot be drawn, or a place that cannot be written to.
+    """
+    if path is not None:
+        save_figure(path, figure)
+    anything: Any = figure
+    anything._repr_png_ = partial(image, figure, "png", dpi=NOTEBOOK_DPI)
+    return figure
+
+
+LETTERS = 10.4
+"""Of a title per inch of a figure, with room left for the names beside an axes."""
+
+
+def titled(ax: Axes, *lines: str) -> None:
+    """A title on the left, in lines that the figure has room for."""
+    figure: Any = ax.figure  # a part of one, maybe
+    width = min(LONGEST, int(LETTERS * figure.bbox.width / figure.dpi))
+    ax.set_title(wrapped(*lines, width=width), loc="left", fontsize=9.5)
+
+
+def wrapped(*lines: str, width: int = LONGEST) -> str:
+    """Lines of at most `width` characters; what is longer goes on in the next."""
+    return "\n".join(part for line in lines for part in textwrap.wrap(line, width))
+
+
+def heading(family: str, summary: str, by: str = "") -> str:
+    """What a picture is about: the family, who made it, and the sizes in a problem's summary."""
+    sizes = summary.partition("; ")[0]
+    return f"{family}, {by}: {sizes}" if by else f"{family}: {sizes}"
+
+
+def aim(summary: str) -> str:
+    """What is optimised, with its unit, from a problem's summary: ``minimise power (W)``."""
+    return summary.partition("; ")[2].partition("; ")[0]
+
+
+def legend_below(ax: Axes, columns: int = 3, marks: Mapping[str, Any] | None = None) -> None:
+    """What `marks`, or an axes' labelled ones, mean, below everything: no corner is free."""
+    found = labelled([ax]) if marks is None else marks
+    figure: Any = ax.get_figure()
+    if found and figure is not None:
+        figure.legend(
+            found.values(), found, loc="outside lower center", ncols=columns, frameon=False,
+            fontsize=9,
+        )  # fmt: skip
+
+
+def labelled(panels: Iterable[Axes]) -> dict[str, Any]:
+    """The labelled marks of some axes, each meaning once."""
+    found: dict[str, Any] = {}
+    for ax in panels:
+        handles, names = ax.get_legend_handles_labels()
+        found |= dict(zip(names, handles, strict=True))
+    return found
+
+
+ENDINGS = (".png", ".svg", ".pdf")
+
+
+def require_ending(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a picture that cannot be drawn, before any work goes into it.
+
+    Raises
+    ------
+    InputError: for a name with another ending than `ENDINGS`.
+    """
+    if path is not None and Path(path).suffix.lower() not in ENDINGS:
+        expected = "a file that ends in " + ", ".join(ENDINGS[:-1]) + f" or {ENDINGS[-1]}"
+        raise InputError("--plot", "", str(path), expected)
+
+
+def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
+    """Write a figure as PNG, SVG or PDF, by the file's ending, in one step.
+
+    Raises
+    ------
+    InputError: for another ending, or a place that cannot be written to.
+    """
+    require_ending(path)
+    write_bytes(path, image(figure, Path(path).suffix.lower().removeprefix(".")))
+
+
+def end_labels(ends: list[tuple[float, float, str, str]], ax: Axes) -> None:
+    """Names at the ends of lines, pushed apart where they would overlap."""
+    if not ends:
+        return
+    low, high = ax.get_ylim()
+    step = (high - low) / 26
+    right = max(end[1] for end in ends)
+    ends = sorted(ends)
+    places = _apart([end[0] for end in ends], step)
+    for (y, x, method, colour), place in zip(ends, places, strict=True):
+        ax.annotate(
+            method,
+            xy=(x, y),
+            xytext=(1.03, place),
+            textcoords=("axes fraction", "data"),
+            color=colour,
+            fontsize=9,
+            va="center",
+            annotation_clip=False,
+            arrowprops=_leader(colour) if x < right or abs(place - y) > step / 2 else None,
+        )
+
+
+def _leader(colour: str) -> dict[str, Any]:
+    # from the left edge of the words, not through them
+    return {"arrowstyle": "-", "color": colour, "linewidth": 0.6, "alpha": 0.6, "relpos": (0, 0.5)}
+
+
+def _apart(values: list[float], step: float) -> list[float]:
+    """The places closest to ascending `values` that are at least `step` apart.
+
+    Neighbours that are too close move apart as one block around their mean.
+    """
+    blocks: list[tuple[float, int]] = []  # mean of value − rank × step, and how many
+    for rank, value in enumerate(values):
+        mean, size = value - rank * step, 1
+        while blocks and blocks[-1][0] >= mean:
+            before, count = blocks.pop()
+            mean, size = (before * count + mean * size) / (count + size), count + size
+        blocks.append((mean, size))
+    levels = [mean for mean, size in blocks for _ in range(size)]
+    return [level + rank * step for rank, level in enumerate(levels)]
+
+
+def plain(ax: Axes, axis: Literal["x", "both"]) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(axis=axis, color=GREY, alpha=0.15)
+    ax.set_axisbelow(True)
