@@ -16,7 +16,7 @@ PAPERS = {
     "elastic": "PowerFlow",
     "queueing": "HPS, PBS and SBS",
 }
-KINDS = {"": "Problem", "policies": "Policies", "bounds": "Bounds and proofs"}
+KINDS = {"": "Problem", "policies": "Policies", "bounds": "Bounds and proofs", "results": "Results"}
 
 API = {
     "api/face.md": ("Solve, compare, explain, report", [

@@ -90,7 +90,7 @@ def test_the_authors_setting_is_one_of_those_swept_and_more_tolerance_saves_more
     assert len(rows) == 2 * 18
 
     def of(change: str) -> list[float]:
-        return rows[f"H100: {change} (energy, makespan, EDP)"]
+        return rows[f"H100: {change}"]
 
     assert of("tau = 0.15") == of("idle_weight = 0.5") == of("signal = dram, normalise = kept")
     energy = [of(f"tau = {tau}")[0] for tau in (0.05, 0.1, 0.15, 0.25, 0.4, 100.0)]

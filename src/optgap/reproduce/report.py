@@ -172,9 +172,13 @@ class Report:
         return text if self.cached is None else f"{text}\n{self.cached}"
 
     def table(self) -> tuple[Cells, list[Cells]]:
-        """Header and rows, as text."""
-        rows: list[Cells] = [(r.claim, r.paper, r.ours, r.agrees, r.note) for r in self.rows]
-        return ("", "paper", "ours", "agrees", "note"), rows
+        """Header and rows, as text; without the paper's columns where it states nothing."""
+        shown = {"": "claim", "paper": "paper", "ours": "ours", "agrees": "agrees", "note": "note"}
+        if not any(row.paper or row.agrees for row in self.rows):
+            del shown["paper"], shown["agrees"]
+            if not any(row.note for row in self.rows):
+                del shown["note"]
+        return tuple(shown), [tuple(getattr(r, key) for key in shown.values()) for r in self.rows]
 
     def __str__(self) -> str:
         return f"{self.head}\n\n{text_table(*self.table())}"

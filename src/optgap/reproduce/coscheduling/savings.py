@@ -40,7 +40,8 @@ def fig6(item: Item, study: Study) -> Report:
     for platform in PLATFORMS:
         rows += _platform(platform, study, study.data)
     rows.append(_consistent())
-    return Report(item, "the authors' profiles and logs", tuple(rows), study.seeds)
+    source = f"the authors' profiles and logs; saved: {WORDS}"
+    return Report(item, source, tuple(rows), study.seeds)
 
 
 def _platform(platform: Platform, study: Study, data: Path) -> list[Row]:
@@ -92,7 +93,7 @@ def _row(
     note: str,
 ) -> Row:
     values = [float(v) for v in ours]  # type: ignore[attr-defined]
-    claim = f"{platform.name}: {name} against {base} ({WORDS})"
+    claim = f"{platform.name}: {name} against {base}"
     if logged:
         seen = savings(logged[LOGGED[name]], logged[base])
         note = f"authors' log {shown(seen)}; {note}"

@@ -33,5 +33,5 @@ def sweep(item: Item, study: Study) -> Report:
             settings = {**start, "signal": "dram", "normalise": "kept", **change}
             found = savings(run(problem, "ecosched", **settings).metrics, base)  # type: ignore[arg-type]
             words = ", ".join(f"{key} = {value}" for key, value in change.items())
-            rows.append(Row(f"{platform.name}: {words} ({WORDS})", "", shown(found)))
-    return Report(item, "the authors' profiles", tuple(rows))
+            rows.append(Row(f"{platform.name}: {words}", "", shown(found)))
+    return Report(item, f"the authors' profiles; saved: {WORDS}", tuple(rows))

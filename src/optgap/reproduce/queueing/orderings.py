@@ -72,9 +72,12 @@ def orderings(item: Item, study: Study) -> Report:
         verdict, words = _judge(claim, runs)
         again = ""
         if claim.metric != "success_rate":
-            again = f"endless patience: {_judge(claim, endless)[0]}"
+            again = f"endless: {_judge(claim, endless)[0]}"
         rows.append(Row(claim.text, claim.paper, words, verdict, again))
-    source = f"{SOURCE}, {JOBS} jobs at load 0.9, who has waited 1 h leaves; paired over seeds"
+    source = (
+        f"{SOURCE}, {JOBS} jobs at load 0.9, who has waited 1 h leaves (in the notes: nobody "
+        "does); paired over seeds"
+    )
     return Report(item, source, tuple(rows), study.seeds)
 
 
