@@ -58,4 +58,4 @@ def test_models_that_are_fitted_to_noise_miss_by_about_the_noise(
     errors = [float(part) for part in row.ours.split(", ")]
     # the mean of |N(0, 4 %)| is 3.2 %
     assert all(0.02 < error < 0.045 for error in errors)
-    assert row.agrees == "yes"
+    assert row.agrees == ""  # what is put in comes out, which says nothing of the paper
