@@ -92,9 +92,7 @@ def _folder(plot: str | None) -> Path | None:
 def _list(items: list[Item], given: Study, out: Output) -> int:
     rows = []
     for item in items:
-        missing = item.missing(given.data)
-        source = "the public trace" if not missing else item.stand_in or f"needs {missing[0]}"
-        rows.append((item.name, item.title, item.paper, source))
+        rows.append((item.name, item.title, item.paper, item.runs_from(given.data)))
     out.table(("name", "what", "paper", "runs from"), rows)
     documents = [
         {"name": i.name, "paper": i.paper, "title": i.title, "needs": list(i.needs)} for i in items
@@ -127,6 +125,7 @@ def _deliver(reports: list[Report], left: list[Item], out: Output) -> None:
     for report in reports:
         out.line(report.head + "\n")
         out.table(*report.table())
+        out.line(report.rules)
         out.line()
     for item in left:
         out.line(f"{item.name}: {item.title}: not run")

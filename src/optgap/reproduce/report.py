@@ -27,6 +27,46 @@ Verdict = Literal["yes", "nearly", "no", ""]
 """Whether ours is what the paper states; "" where there is nothing to agree with."""
 
 
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far our number may be from the paper's.
+
+    Parameters
+    ----------
+    exact, near: the largest differences that are ``yes`` and ``nearly``; no ``nearly`` if None.
+    unit: of both; with "%" they are relative to the paper's number.
+    """
+
+    exact: float
+    near: float | None = None
+    unit: str = "%"
+
+    def verdict(self, ours: float, paper: float) -> Verdict:
+        """How near the two are."""
+        off = abs(ours - paper)
+        if self.unit == "%":
+            off *= 100 / abs(paper)
+        if off <= self.exact:
+            return "yes"
+        return "nearly" if self.near is not None and off <= self.near else "no"
+
+    def __str__(self) -> str:
+        space = "" if self.unit == "%" else " "
+        parts = [f"yes within {self.exact:g}{space}{self.unit}"]
+        if self.near is not None:
+            parts.append(f"nearly within {self.near:g}{space}{self.unit}")
+        return ", ".join(parts)
+
+
+HOLDS = "yes where the statement holds of our numbers"
+"""The rule of statements that have no number to be near to."""
+
+
+def holds(it_does: bool) -> Verdict:
+    """The verdict on a statement, by the rule `HOLDS`."""
+    return "yes" if it_does else "no"
+
+
 class Stopped(Exception):
     """The limits ended the work before this item was done."""
 
@@ -47,6 +87,7 @@ class Item:
     target: ``module:function``, imported on use: ``f(study) -> Report``.
     needs: files below the data folder that it reads.
     stand_in: what it runs from without them, in words; "" when it cannot.
+    reads: what those files are, in words.
     """
 
     name: str
@@ -55,6 +96,14 @@ class Item:
     target: str
     needs: tuple[str, ...] = ()
     stand_in: str = ""
+    reads: str = "the public trace"
+
+    def runs_from(self, data: Path | None) -> str:
+        """In words, what it runs from with this data folder, or which file it lacks."""
+        missing = self.missing(data)
+        if self.needs and not missing:
+            return self.reads
+        return self.stand_in or f"needs {missing[0]}"
 
     def missing(self, data: Path | None) -> tuple[str, ...]:
         """Those of `needs` that are not there."""
@@ -119,8 +168,13 @@ class Row:
     claim: what is stated.
     paper: the paper's number or words; "" for a row of our own.
     ours: our number.
-    agrees: the verdict; every item says what it takes for ``nearly``.
+    agrees: the verdict.
     note: why they differ, or what else is worth knowing.
+    rule: by which the verdict was computed, in words; there is none without it.
+
+    Raises
+    ------
+    ValueError: for a verdict without a rule.
     """
 
     claim: str
@@ -128,6 +182,11 @@ class Row:
     ours: str
     agrees: Verdict = ""
     note: str = ""
+    rule: str = ""
+
+    def __post_init__(self) -> None:
+        if self.agrees and not self.rule:
+            raise ValueError(f"{self.claim}: a verdict without a rule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +239,14 @@ class Report:
                 del shown["note"]
         return tuple(shown), [tuple(getattr(r, key) for key in shown.values()) for r in self.rows]
 
+    @property
+    def rules(self) -> str:
+        """By which rules the verdicts were computed, a line; "" where there are none."""
+        found = dict.fromkeys(row.rule for row in self.rows if row.agrees)
+        return f"agrees: {'; or '.join(found)}" if found else ""
+
     def __str__(self) -> str:
-        return f"{self.head}\n\n{text_table(*self.table())}"
+        return f"{self.head}\n\n{text_table(*self.table())}\n{self.rules}".rstrip("\n")
 
     def markdown(self) -> str:
         """The table in Markdown."""
@@ -190,7 +255,7 @@ class Report:
         return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
     def _repr_html_(self) -> str:
-        return html_table(*self.table(), self.head)
+        return html_table(*self.table(), "\n".join(filter(None, (self.head, self.rules))))
 
     def to_json(self) -> Mapping[str, Any]:
         """JSON form, one of the ``items`` of ``optgap.reproduce/1``."""
@@ -207,6 +272,7 @@ class Report:
                     "ours": row.ours,
                     "agrees": row.agrees,
                     "note": row.note,
+                    "rule": row.rule,
                 }
                 for row in self.rows
             ],

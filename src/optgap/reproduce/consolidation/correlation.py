@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.models.consolidation import recorded
-from optgap.reproduce.report import Item, Report, Row, Study, Verdict
+from optgap.reproduce.report import Item, Report, Row, Study, Tolerance
 
 TASKS = 600
-PAPER = (46.0, 34.0, 80.0)
+NEAR = Tolerance(0.5, 5, "points")
 
 
 def fig2(item: Item, study: Study) -> Report:
@@ -43,20 +43,20 @@ def _shares(series: np.ndarray) -> tuple[float, float, float, float]:
 
 def _stated(what: str, series: np.ndarray) -> list[Row]:
     below, weak, strong, small = _shares(series)
-    note = "windows around the start, not whole runs"
+    stated = (
+        ("negative", 46, below, "windows around the start, not whole runs"),
+        ("0 to 0.3", 34, weak, ""),
+        ("above 0.3", 20, strong, ""),
+        ("|r| ≤ 0.3", 80, small, "the paper's 80 % is 46 + 34: r ≤ 0.3, not |r| ≤ 0.3"),
+    )
     return [
-        Row(f"{what}: negative", "46 %", f"{below:.0f} %", _near(below, 46), note),
-        Row(f"{what}: 0 to 0.3", "34 %", f"{weak:.0f} %", _near(weak, 34), ""),
-        Row(f"{what}: above 0.3", "20 %", f"{strong:.0f} %", _near(strong, 20), ""),
         Row(
-            f"{what}: |r| ≤ 0.3",
-            "80 %",
-            f"{small:.0f} %",
-            _near(small, 80),
-            "the paper's 80 % is 46 + 34: r ≤ 0.3, not |r| ≤ 0.3",
-        ),
+            f"{what}: {claim}",
+            f"{paper} %",
+            f"{ours:.0f} %",
+            NEAR.verdict(ours, paper),
+            note,
+            str(NEAR),
+        )
+        for claim, paper, ours, note in stated
     ]
-
-
-def _near(ours: float, paper: float) -> Verdict:
-    return "yes" if abs(ours - paper) < 0.5 else "nearly" if abs(ours - paper) <= 5 else "no"

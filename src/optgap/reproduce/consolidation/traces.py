@@ -6,8 +6,9 @@ from optgap.api import bound, run
 from optgap.models.consolidation.presets import pai, philly
 from optgap.models.result import Result
 from optgap.reproduce.consolidation import SYNTHETIC
-from optgap.reproduce.report import Item, Report, Row, Study
+from optgap.reproduce.report import Item, Report, Row, Study, Tolerance
 
+RATIO = Tolerance(0.005, 0.05, "of a ratio")
 WHY = "cluster size, DRAM, load and contention rule are not stated; the trace is synthetic"
 
 
@@ -26,9 +27,9 @@ def _runs(study: Study, trace: str, *policies: str) -> dict[str, Result]:
 
 
 def _ratio(claim: str, paper: float, ours: float) -> Row:
-    close = abs(ours - paper)
-    verdict = "yes" if close < 0.005 else "nearly" if close <= 0.05 else "no"
-    return Row(claim, f"{paper:.3f}", f"{ours:.3f}", verdict, "" if verdict == "yes" else WHY)  # type: ignore[arg-type]
+    verdict = RATIO.verdict(ours, paper)
+    why = "" if verdict == "yes" else WHY
+    return Row(claim, f"{paper:.3f}", f"{ours:.3f}", verdict, why, str(RATIO))
 
 
 def _figure(item: Item, study: Study, trace: str, stated: dict[str, dict[str, float]]) -> Report:

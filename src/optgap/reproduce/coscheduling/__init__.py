@@ -18,7 +18,8 @@ def profiles(platform: str) -> str:
 
 
 def _item(name: str, title: str, target: str, *needs: str, stand_in: str = "") -> Item:
-    return Item(name, PAPER, title, f"{__name__}.{target}", needs, stand_in)
+    reads = "the authors' profiles and logs" if TOTALS in needs else "the authors' profiles"
+    return Item(name, PAPER, title, f"{__name__}.{target}", needs, stand_in, reads)
 
 
 BOTH = (profiles("H100"), profiles("V100"))

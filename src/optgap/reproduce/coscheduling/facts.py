@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from optgap.models.coscheduling import CoschedulingProblem, Run
-from optgap.reproduce.report import Verdict
+from optgap.reproduce.report import Tolerance, Verdict
 
 QUANTITIES = ("energy_j", "makespan_s", "edp_js")
 """In the order in which the paper and these tables give savings."""
 WORDS = "energy, makespan, EDP"
-EXACT, NEAR = 1.0, 4.0
-"""Percentage points of savings within which ours agrees, or nearly."""
+POINTS = Tolerance(1.0, 4.0, "points")
+"""Of savings."""
 
 Triple = tuple[float | None, float | None, float | None]
 
@@ -61,9 +61,9 @@ def shown(values: Sequence[float | None]) -> str:
 
 
 def verdict(paper: Triple, ours: Sequence[float]) -> Verdict:
-    """``yes`` within `EXACT` points everywhere, ``nearly`` within `NEAR`."""
+    """By the largest difference, with tolerance `POINTS`."""
     off = max(abs(p - o) for p, o in zip(paper, ours, strict=True) if p is not None)
-    return "yes" if off <= EXACT else "nearly" if off <= NEAR else "no"
+    return POINTS.verdict(off, 0.0)
 
 
 def counts_by_app(problem: CoschedulingProblem, runs: Sequence[Run]) -> dict[str, set[int]]:

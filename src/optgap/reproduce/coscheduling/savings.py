@@ -15,6 +15,7 @@ from optgap.reproduce.coscheduling import TOTALS
 from optgap.reproduce.coscheduling.facts import (
     MOST,
     OPTIMAL,
+    POINTS,
     SAVINGS,
     WORDS,
     savings,
@@ -101,7 +102,7 @@ def _row(
         return Row(claim, "", shown(values), "", note)
     paper = SAVINGS[platform.name, name]
     note = "; ".join(filter(None, (WHY.get((platform.name, name), ""), note)))
-    return Row(claim, shown(paper), shown(values), verdict(paper, values), note)
+    return Row(claim, shown(paper), shown(values), verdict(paper, values), note, str(POINTS))
 
 
 def logs(data: Path) -> dict[str, dict[str, float]]:

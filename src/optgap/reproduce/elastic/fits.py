@@ -60,8 +60,8 @@ def table2(item: Item, study: Study) -> Report:
             found.append(float(np.mean(np.abs(fitted.predict(test) / truth - 1))))
         rows.append(
             Row(f"{PAPER_NAMES[name]}: MAPE of throughput, of energy",
-                f"{time_paper:.3f}, {energy_paper:.3f}", f"{found[0]:.3f}, {found[1]:.3f}",
-                "yes" if max(found) <= 0.10 else "no", "below 10 %, as the paper says of all")
+                f"{time_paper:.3f}, {energy_paper:.3f}", f"{found[0]:.3f}, {found[1]:.3f}", "",
+                "no verdict: the noise that is put in comes out")
         )  # fmt: skip
     source = f"synthetic measurements with {100 * NOISE:.0f} % noise"
     return Report(item, source, tuple(rows), (study.seeds[0],))

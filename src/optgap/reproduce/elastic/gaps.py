@@ -12,7 +12,7 @@ from optgap.models.elastic import presets
 from optgap.models.elastic.referee import TOLERANCE
 from optgap.reproduce.elastic.charts import Curve, CurvesReport, chart
 from optgap.reproduce.elastic.runs import NAMES
-from optgap.reproduce.report import Item, Report, Row, Study
+from optgap.reproduce.report import HOLDS, Item, Report, Row, Study, holds
 from optgap.solvers.elastic.snapshot import solve
 
 ETAS = (0.4, 0.6, 0.8, 1.0)
@@ -84,6 +84,7 @@ def _distribution(title: str, found: Sequence[Judged], proven_to: float) -> list
         Row(f"{title}: decisions that are optimal", "",
             f"{100 * float(np.mean(gaps <= proven_to)):.1f} %"),
         Row(f"{title}: optima not proven, decisions below a bound", "0", f"{unproven}, {below}",
-            "no" if unproven or below else "yes",
-            f"to {proven_to:g}; {len(off)} worked out anew, {max(off, default=0.0):.0e} apart"),
+            holds(not unproven and not below),
+            f"to {proven_to:g}; {len(off)} worked out anew, {max(off, default=0.0):.0e} apart",
+            HOLDS),
     ]  # fmt: skip

@@ -8,7 +8,7 @@ from optgap.models.elastic import ElasticProblem
 from optgap.reproduce.elastic import SYNTHETIC
 from optgap.reproduce.elastic.charts import Chart, Curve, CurvesReport, chart
 from optgap.reproduce.elastic.runs import NAMES, Point, at_energy, frontier, synthetic_day
-from optgap.reproduce.report import Item, Report, Row, Study
+from optgap.reproduce.report import HOLDS, Item, Report, Row, Study, holds
 
 COMPARED = ("powerflow", "afs", "tiresias", "gandiva", "tiresias+zeus", "gandiva+zeus")
 Factor = tuple[str, str, Sequence[float], Callable[[float], ElasticProblem], str]
@@ -73,14 +73,14 @@ def fig10(item: Item, study: Study) -> Report:
         shown = ", ".join(f"{v}: {best[v]:.2f} to {gains[v]:.2f}" for v in values)
         rows.append(
             Row(f"{title}: PowerFlow is the shortest at every value", "yes",
-                f"baselines' mean JCT over ours: {shown}", "yes" if always else "no")
+                f"baselines' mean JCT over ours: {shown}", holds(always), "", HOLDS)
         )  # fmt: skip
         ends = (gains[values[0]], gains[values[-1]])
         grows = ends[1] > ends[0] if title.startswith("job size") else ends[0] > ends[1]
         rows.append(
             Row(f"{title}: {claim}", "yes",
                 f"{ends[0]:.2f} x at {values[0]}, {ends[1]:.2f} x at {values[-1]}",
-                "yes" if grows else "no", "against the slowest")
+                holds(grows), "against the slowest", HOLDS)
         )  # fmt: skip
         curves = [Curve(NAMES[n], list(values), [found[v][n] for v in values]) for n in COMPARED]
         panels.append(chart(title, x_label, "mean JCT (h)", curves))

@@ -24,6 +24,10 @@ LOAD = 0.025
 """Slack on loads, share of the GPU capacity."""
 RATIO = 0.01
 """Slack on GRAR."""
+RULE = (
+    "yes where ours, rounded like the paper's number, is the paper's number; nearly within "
+    f"{POINTS:g} points of savings or {RATIO:g} of GRAR, loads within {100 * LOAD:g} points"
+)
 RAMP = 0.15
 """Load at which the paper's first phase, the initial gain, is over."""
 
@@ -63,8 +67,8 @@ def statement(
     """A row for something the paper states; `why` is said when ours is not that."""
     verdict: Verdict = agrees if isinstance(agrees, str) else verdict_of(agrees)
     if verdict == "no":
-        return Row(claim, paper, ours, verdict, why or (FEWER if len(study.seeds) < 10 else note))
-    return Row(claim, paper, ours, verdict, note)
+        note = why or (FEWER if len(study.seeds) < 10 else note)
+    return Row(claim, paper, ours, verdict, note, RULE if verdict else "")
 
 
 def verdict_of(exactly: bool, loosely: bool = False) -> Verdict:

@@ -14,6 +14,7 @@ from optgap.reproduce.placement.claims import (
     NAMES,
     POINTS,
     RAMP,
+    RULE,
     first_failure,
     peak,
     runs_of,
@@ -289,6 +290,7 @@ def _other_ways(runs: Runs, study: Study) -> list[Row]:
             stays_above(curves, 13, 0.8)[1],
             "V-A's words; the published simulator first plays the whole trace once (98 % of the "
             f"capacity). At 50 %: {with_spread(curves, 0.5)}",
+            RULE,
         )
     )
     data = study.data
