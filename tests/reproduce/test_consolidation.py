@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from optgap import reproduce
+from optgap import reproduce, run
+from optgap.models.consolidation import presets
 from optgap.reproduce.consolidation import ITEMS
 
 
@@ -24,3 +25,11 @@ def test_few_independent_samples_look_correlated(monkeypatch: pytest.MonkeyPatch
 
 def test_every_item_runs_without_data() -> None:
     assert all(item.runnable(None) for item in ITEMS)
+
+
+def test_a_rule_left_out_is_a_policy_that_exists() -> None:
+    from optgap.reproduce.consolidation.traces import CAUSES, READINGS
+
+    problem = presets.pai(seed=0, size=20)
+    for policy in {*CAUSES.values(), *READINGS.values()}:
+        assert run(problem, policy).status == "feasible"

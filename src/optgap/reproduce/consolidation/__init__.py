@@ -22,4 +22,5 @@ ITEMS: tuple[Item, ...] = (
     _item("cats-fig8", "Fig. 8, PAI, 5,000 tasks", "traces:fig8"),
     _item("cats-fig9", "Fig. 9, Philly, 2,000 tasks", "traces:fig9"),
     _item("cats-fig10", "Fig. 10, BF, DP and FGD", "traces:fig10"),
+    _item("cats-causes", "Which rules of CATS cost GPUs (not in the paper)", "traces:causes"),
 )
