@@ -1,6 +1,7 @@
 """Elastic policies: PowerFlow, and schedulers whose jobs run at a common clock."""
 
 from optgap.heuristics.elastic.parameters import (
+    AfsParams,
     ClockParams,
     FifoParams,
     GandivaParams,
@@ -27,7 +28,7 @@ POLICIES = entries(
         "afs",
         f"{HERE}.afs:afs",
         "AFS-L: elastic; the next GPUs to the winner of a tournament of pairs",
-        options=ClockParams,
+        options=AfsParams,
     ),
     Entry(
         "tiresias",

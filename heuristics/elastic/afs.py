@@ -14,7 +14,7 @@ import numpy as np
 from optgap.heuristics.elastic.budget import within_budget
 from optgap.heuristics.elastic.engine import simulate
 from optgap.heuristics.elastic.growing import Elastic
-from optgap.heuristics.elastic.parameters import ClockParams
+from optgap.heuristics.elastic.parameters import AfsParams
 from optgap.heuristics.elastic.protocol import State
 from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.compiled import compiled, inner
@@ -26,25 +26,33 @@ from optgap.models.result import Outcome
 
 @within_budget
 def afs(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """AFS-L; `given` as in `ClockParams`."""
-    clock = Clock(problem, "afs", **vars(ClockParams(**given)))
-    return simulate(problem, Afs(problem, clock), limits)
+    """AFS-L, or without lengths; `given` as in `AfsParams`."""
+    options = AfsParams(**given)
+    clock = Clock(problem, "afs", options.frequency, options.capped)
+    return simulate(problem, Afs(problem, clock, options.lengths), limits)
 
 
 class Afs(Elastic):
-    """AFS-L as a policy of the engine."""
+    """AFS as a policy of the engine; without `lengths`, a job that has run long is a long one."""
+
+    def __init__(self, problem: ElasticProblem, clock: Clock, lengths: bool = True) -> None:
+        super().__init__(problem, clock)
+        self.lengths = lengths
 
     def shares(self, state: State) -> tuple[Ints, Ints]:
+        left = state.remaining
+        if not self.lengths:
+            left = self.problem.jobs.iterations[state.jobs] - left
         count = tournament(
             state.of_class,
-            state.remaining,
+            left,
             self.problem.counts,
             self.following,
             self.least,
             self.speed,
             self.problem.gpus,
         )
-        length = state.remaining / self.speed[state.of_class, self.least[state.of_class]]
+        length = left / self.speed[state.of_class, self.least[state.of_class]]
         return count, np.argsort(length, kind="stable")
 
 

@@ -96,10 +96,21 @@ class PowerFlowParams:
 
 @dataclass(frozen=True)
 class ClockParams:
-    """AFS, elastic FIFO and elastic SRTF."""
+    """Elastic FIFO and elastic SRTF."""
 
     frequency: float = _frequency()
     capped: bool = _capped()
+
+
+@dataclass(frozen=True)
+class AfsParams(ClockParams):
+    """AFS."""
+
+    lengths: bool = parameter(
+        True,
+        "lengths are known (AFS-L); else what a job has done stands for what it has left",
+        source="AFS",
+    )
 
 
 @dataclass(frozen=True)

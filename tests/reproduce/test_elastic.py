@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from optgap import reproduce
+from optgap import reproduce, run
 from optgap.reproduce.elastic import ITEMS, fits
+from optgap.reproduce.elastic.causes import without_longest
 from optgap.reproduce.elastic.charts import Curve, CurvesReport, chart
 from optgap.reproduce.elastic.day import best_ratio
 from optgap.reproduce.elastic.motivation import gpt2, problem_of
@@ -59,3 +60,26 @@ def test_models_that_are_fitted_to_noise_miss_by_about_the_noise(
     # the mean of |N(0, 4 %)| is 3.2 %
     assert all(0.02 < error < 0.045 for error in errors)
     assert row.agrees == ""  # what is put in comes out, which says nothing of the paper
+
+
+def test_the_longest_job_is_the_one_left_out() -> None:
+    problem = synthetic_day(0, size=25, gpus=16, hours=1.0)
+    rest = without_longest(problem)
+    (gone,) = set(problem.jobs.names) - set(rest.jobs.names)
+    work = {name: problem.jobs.iterations[k] for k, name in enumerate(problem.jobs.names)}
+    alike = [
+        name
+        for k, name in enumerate(problem.jobs.names)
+        if problem.jobs.of_class[k] == problem.jobs.of_class[problem.jobs.names.index(gone)]
+        and problem.jobs.requested[k] == problem.jobs.requested[problem.jobs.names.index(gone)]
+    ]
+    assert work[gone] == max(work[name] for name in alike)
+
+
+def test_afs_without_lengths_decides_on_what_has_been_done() -> None:
+    problem = synthetic_day(0, size=25, gpus=16, hours=1.0)
+    blind, known = run(problem, "afs", lengths=False), run(problem, "afs")
+    assert problem.serves_all(blind.solution)
+    assert blind.objective is not None
+    assert known.objective is not None
+    assert blind.objective > known.objective

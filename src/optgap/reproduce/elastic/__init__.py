@@ -27,6 +27,11 @@ ITEMS: tuple[Item, ...] = (
     _item("powerflow-fig8", "Fig. 8, GPUs and power over time", "day:fig8"),
     _item("powerflow-fig9", "Fig. 9, fitted against known profiles", "day:fig9"),
     _item("powerflow-fig10", "Fig. 10, sensitivity", "sensitivity:fig10"),
+    _item(
+        "powerflow-causes",
+        "What decides Fig. 7 and 10, one cause after another (not in the paper)",
+        "causes:causes",
+    ),
     _item("powerflow-gaps", "Gap of every policy at every η (not in the paper)", "gaps:by_eta"),
     _item(
         "powerflow-decisions",

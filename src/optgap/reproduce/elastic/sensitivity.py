@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from optgap.models.elastic import ElasticProblem
 from optgap.reproduce.elastic import SYNTHETIC
@@ -28,15 +29,16 @@ def small(
     return synthetic_day(seed, size=100, gpus=gpus, hours=hours, scale=scale, requested=requested)
 
 
-def compared(study: Study, problem: ElasticProblem, key: str) -> dict[str, float]:
-    """Mean JCT of each at the energy of Gandiva+Zeus, h."""
+def compared(study: Study, problem: ElasticProblem, key: str, **powerflow: Any) -> dict[str, float]:
+    """Mean JCT of each at the energy of Gandiva+Zeus, h; `powerflow` is what is set of it."""
     from dataclasses import replace
 
     named = replace(problem, name=f"{problem.name} {key}")
     target = frontier(study, named, "gandiva+zeus")[0].energy_j
     found = {}
     for name in COMPARED:
-        points: Sequence[Point] = frontier(study, named, name)
+        params = powerflow if name == "powerflow" else {}
+        points: Sequence[Point] = frontier(study, named, name, **params)
         value = at_energy(points, target)
         if value is None:  # it always takes more: the point of least energy
             value = min(points, key=lambda p: p.energy_j).jct_s
