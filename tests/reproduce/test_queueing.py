@@ -12,6 +12,7 @@ from optgap.models.limits import Limits
 from optgap.reproduce import Report, Stopped, Study, find
 from optgap.reproduce.queueing import ITEMS
 from optgap.reproduce.queueing.impossible import MINUTES, least_variance, work_h
+from optgap.reproduce.queueing.loads import ARRIVALS, stream
 from optgap.reproduce.queueing.runs import Spread
 
 
@@ -24,7 +25,9 @@ def report(name: str, study: Study) -> Report:
     return find(name).run(study)
 
 
-@pytest.mark.parametrize("name", [item.name for item in ITEMS if item.name != "hps-gaps"])
+@pytest.mark.parametrize(
+    "name", [item.name for item in ITEMS if item.name not in ("hps-gaps", "hps-loads")]
+)
 def test_every_item_runs_without_data_and_explains_what_differs(name: str, study: Study) -> None:
     found = report(name, study)
     assert found.rows
@@ -78,3 +81,11 @@ def test_the_page_has_every_item(root: Path) -> None:
     for item in ITEMS:
         assert f"## {item.title}\n" in page
         assert f"`optgap reproduce {item.name}`" in page
+
+
+def test_streams_of_all_arrivals_have_the_same_jobs() -> None:
+    poisson, regular, tens = (stream(3, how, "none", "inf", 0.7, size=40) for how in ARRIVALS)
+    for other in (regular, tens):
+        assert np.array_equal(poisson.jobs.duration_s, other.jobs.duration_s)
+    assert np.ptp(np.diff(regular.jobs.arrival_s)) < 1e-6
+    assert len(np.unique(tens.jobs.arrival_s)) == 4

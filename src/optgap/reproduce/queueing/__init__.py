@@ -20,6 +20,7 @@ ITEMS: tuple[Item, ...] = (
     _item("hps-impossible", "Numbers that cannot be right", "impossible:impossible", STATED),
     _item("hps-table2", "Table II, HPS, PBS and SBS", "tables:table2"),
     _item("hps-static", "Section VI, the static schedulers", "tables:static"),
+    _item("hps-loads", "One setting for all of Table II (not in the paper)", "loads:loads"),
     _item("hps-orderings", "Which orderings hold", "orderings:orderings"),
     _item("hps-aging", "HPS's aging factor, as printed and repaired", "aging:aging"),
     _item("hps-estimates", "What wrong estimates cost (not in the paper)", "estimates:estimates"),
