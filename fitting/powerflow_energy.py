@@ -22,8 +22,6 @@ from optgap.models.performance.energy import (
 )
 from optgap.models.performance.throughput import SyncForm
 
-BATCH_NAMES = ("theta", "beta")
-
 
 class PowerFlowEnergy(Estimator):
     """E_iter = n·(P_grad·T_grad + P_sync·T_sync + P_static·T_iter) in J (PowerFlow, Eq. 6-15).
@@ -220,13 +218,6 @@ class PowerFlowEnergy(Estimator):
         if not facts["static"]:
             found.append("computing fills every iteration alike: P_static is part of phi")
         return found
-
-    @property
-    def time_(self) -> PowerFlowThroughput:
-        """The fitted iteration time."""
-        self._check_fitted()
-        time: PowerFlowThroughput = self.facts_["time"]
-        return time
 
     @property
     def model_(self) -> EnergyModel:

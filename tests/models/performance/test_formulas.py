@@ -22,7 +22,7 @@ from optgap.models.performance import (
     runtime_from_dram,
     sla_frequency,
 )
-from optgap.models.performance.dram import blended_runtime, relative_runtime
+from optgap.models.performance.dram import blended_runtime
 from optgap.models.performance.throughput import SYNC_NAMES, p_norm, sync_columns
 
 TIME = {
@@ -161,9 +161,6 @@ def test_run_time_from_dram() -> None:
     assert runtime_from_dram([0.5, 1.0], "power", 10, 1.0) == pytest.approx([20, 10])
     assert runtime_from_dram([0.5, 1.0], "traffic", 10) == pytest.approx([20, 10])
     assert blended_runtime([0.5], 0.1, 0.2, 10, 1.0) == pytest.approx([10])
-    relative = relative_runtime([0.5, 0.0, 2.0])
-    assert relative[[0, 2]] == pytest.approx([4, 1])
-    assert np.isnan(relative[1])
 
 
 def test_reading_parameters_refuses_other_documents(tmp_path: object) -> None:
