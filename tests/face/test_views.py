@@ -75,7 +75,7 @@ def test_odd_names_are_no_mathematics() -> None:
 
     with mpl.rc_context({"text.parse_math": False}):
         figure = placement.draw(problem, optgap.run(problem, "fgd").solution)
-        figure.canvas.placement.draw()
+        figure.canvas.draw()
 
 
 def test_a_result_draws_itself_as_its_family_does(two_nodes: PlacementProblem) -> None:
