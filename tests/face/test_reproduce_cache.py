@@ -35,7 +35,7 @@ def counted(item: Item, study: Study) -> Report:
     text = "" if study.data is None else (study.data / "d" / "a.csv").read_text()
     x = np.array([0.0, 0.1, np.nan])
     panel = Panel("t", "W", (Line("a", x, x / 3, x, "red"),), y_range=(0.0, 1.0))
-    rows = (Row("runs", "1", str(len(runs)), "yes", text),)
+    rows = (Row("runs", "1", str(len(runs)), "yes", text, "a rule"),)
     return Report(item, "a test", rows, study.seeds, (panel,))
 
 
@@ -239,7 +239,7 @@ def test_the_keys_of_all_items_differ_and_count_their_own_sources(
         (1, (2.5, [])),
         {1: "a", (2, 3): {"b": ()}},
         find("pwr-fig1"),
-        Row("a", "b", "c", "nearly"),
+        Row("a", "b", "c", "nearly", rule="a rule"),
     ],
 )
 def test_values_come_back_as_they_were(value: Any) -> None:
