@@ -13,11 +13,6 @@ def mape(measured: Floats, predicted: Floats) -> float:
     return float(np.mean(np.abs(predicted - measured) / np.abs(measured)))
 
 
-def median_ape(measured: Floats, predicted: Floats) -> float:
-    """Median of |predicted − measured| / measured."""
-    return float(np.median(np.abs(predicted - measured) / np.abs(measured)))
-
-
 def r2(measured: Floats, predicted: Floats) -> float:
     """1 − residual / total sum of squares; NaN when nothing varies."""
     total = float(np.sum((measured - measured.mean()) ** 2))

@@ -71,8 +71,10 @@ def _robust(error: Floats) -> float:
     return float(np.sum(np.sqrt(1 + (error / SCALE) ** 2) - 1))
 
 
-def search(curves: Curves, choice: FormChoice, f0_mhz: float | None) -> Shape:
+def search(curves: Curves, choice: FormChoice, f0_mhz: float | None, kappa: float | None) -> Shape:
     """The shape with the least error; the form itself by folds when it is to be chosen.
+
+    A shape that is given whole is taken as it is.
 
     Applications at a single clock say nothing about the shape; forms with more coefficients
     than the smallest of the others has clocks are left out.
@@ -81,6 +83,8 @@ def search(curves: Curves, choice: FormChoice, f0_mhz: float | None) -> Shape:
     ------
     InputError: when no application ran at two clocks.
     """
+    if choice != "auto" and f0_mhz is not None and kappa is not None:
+        return Shape(choice, f0_mhz, kappa)
     curves = [(clock, power) for clock, power in curves if len(np.unique(clock)) > 1]
     if not curves:
         found = NoQuote("no job at two clocks with everything else equal")

@@ -10,7 +10,7 @@ import numpy as np
 from optgap.fitting import power_forms
 from optgap.fitting.estimator import Design, Estimator, Parameter
 from optgap.fitting.optimise import Floats, Loss
-from optgap.fitting.power_forms import FormChoice, Shape
+from optgap.fitting.power_forms import FormChoice
 from optgap.fitting.profile import Profile
 from optgap.fitting.throughput import IoForm, PowerFlowThroughput, layout
 from optgap.models.errors import InputError, one_of
@@ -21,8 +21,6 @@ from optgap.models.performance.energy import (
     static_factor,
 )
 from optgap.models.performance.throughput import SyncForm
-
-BATCH_NAMES = ("theta", "beta")
 
 
 class PowerFlowEnergy(Estimator):
@@ -105,13 +103,8 @@ class PowerFlowEnergy(Estimator):
         profile = self.prepare(table)
         power, clock = _mean_power(profile), profile.numbers("frequency_mhz")
         curves = [(clock[rows], power[rows]) for _, rows in _constant_runs(profile, by)]
-        shape = self._shape(curves)
+        shape = power_forms.search(curves, self.form, self.f0_mhz, self.kappa)
         return self.clone(form=shape.form, f0_mhz=shape.f0_mhz, kappa=shape.kappa)
-
-    def _shape(self, curves: power_forms.Curves) -> Shape:
-        if self.form != "auto" and self.f0_mhz is not None and self.kappa is not None:
-            return Shape(self.form, self.f0_mhz, self.kappa)
-        return power_forms.search(curves, self.form, self.f0_mhz)
 
     # --- the model -----------------------------------------------------------------------
 
@@ -119,7 +112,7 @@ class PowerFlowEnergy(Estimator):
         """The fitted iteration time, the board's shape, and what the rows can tell apart."""
         power, clock = _mean_power(table), table.numbers("frequency_mhz")
         curves = [(clock[rows], power[rows]) for _, rows in _constant_runs(table, None)]
-        shape = self._shape(curves)
+        shape = power_forms.search(curves, self.form, self.f0_mhz, self.kappa)
         time = PowerFlowThroughput(sync=self.sync, io=self.io, seed=self.seed).fit(table)
         _, t_grad, t_sync, t_iter = _times(time, table)
         batch = table.numbers("local_batch")
@@ -220,13 +213,6 @@ class PowerFlowEnergy(Estimator):
         if not facts["static"]:
             found.append("computing fills every iteration alike: P_static is part of phi")
         return found
-
-    @property
-    def time_(self) -> PowerFlowThroughput:
-        """The fitted iteration time."""
-        self._check_fitted()
-        time: PowerFlowThroughput = self.facts_["time"]
-        return time
 
     @property
     def model_(self) -> EnergyModel:

@@ -10,7 +10,7 @@ import numpy as np
 from optgap.fitting import power_forms
 from optgap.fitting.estimator import Design, Estimator, Parameter
 from optgap.fitting.optimise import Floats, Loss
-from optgap.fitting.power_forms import FormChoice, Shape
+from optgap.fitting.power_forms import FormChoice
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, one_of
 from optgap.models.performance.energy import COLUMN_NAMES, power_columns
@@ -60,16 +60,12 @@ class PowerFlowPower(Estimator):
             (table.numbers("frequency_mhz")[rows], table.numbers("power_w")[rows])
             for _, rows in table.groups(by)
         ]
-        shape = self._shape(curves)
+        shape = power_forms.search(curves, self.form, self.f0_mhz, self.kappa)
         return self.clone(form=shape.form, f0_mhz=shape.f0_mhz, kappa=shape.kappa)
 
-    def _shape(self, curves: power_forms.Curves) -> Shape:
-        if self.form != "auto" and self.f0_mhz is not None and self.kappa is not None:
-            return Shape(self.form, self.f0_mhz, self.kappa)
-        return power_forms.search(curves, self.form, self.f0_mhz)
-
     def settle(self, table: Profile) -> Design:
-        shape = self._shape([(table.numbers("frequency_mhz"), table.numbers("power_w"))])
+        curves = [(table.numbers("frequency_mhz"), table.numbers("power_w"))]
+        shape = power_forms.search(curves, self.form, self.f0_mhz, self.kappa)
         return {"form": shape.form, "f0_mhz": shape.f0_mhz, "kappa": shape.kappa}
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:

@@ -138,8 +138,8 @@ class Repacker:
     def _solved(self, state: State, present: list[int]) -> dict[int, Gpus] | None:
         """GPUs by task: from where they are, better ones as far as the time for an event goes."""
         stay = [state.gpus_of(j) if state.due[j] < float("inf") else None for j in present]
-        limits = self.limits.within(self.event_s)
-        found = self.exact(self._snapshot(state, present), stay, limits, self.seed)
+        snapshot = self._snapshot(state, present)
+        found = self.exact(snapshot, stay, self.limits.within(self.event_s), self.seed)
         if found.solution is None:
             return None
         self.events += 1

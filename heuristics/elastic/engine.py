@@ -36,7 +36,6 @@ class Tally:
     migrations: int = 0
     unplaced: int = 0
     windows: int = 0
-    peak_w: float = 0.0
     extra: dict[str, float | int | str] = field(default_factory=dict)
 
 

@@ -30,16 +30,3 @@ def blended_runtime(dram_sum: ArrayLike, a: float, b: float, c: float, k: float)
     """Geometric mean of 1/(a + b·x) and c·x^−k in s."""
     rate = runtime_from_dram(dram_sum, "rate", a, b)
     return np.asarray(np.sqrt(rate * runtime_from_dram(dram_sum, "power", c, k)))
-
-
-def relative_runtime(dram_sum: ArrayLike) -> Floats:
-    """T̂ = x_max/x: run time relative to the best mode when traffic is conserved.
-
-    Where a mode shows no DRAM traffic at all the signal says nothing; such entries are NaN
-    and the caller falls back on another counter, as EcoSched's authors did for MonteCarlo.
-    """
-    x = np.asarray(dram_sum, dtype=float)
-    top = float(np.max(x, initial=0.0))
-    with np.errstate(divide="ignore"):
-        ratio = top / x
-    return np.asarray(np.where(x > 0, ratio, np.nan))

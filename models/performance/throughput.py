@@ -48,7 +48,6 @@ SYNC_NAMES: Mapping[str, tuple[str, ...]] = {
         "pair_share_s",
     ),
 }
-NORM_NAMES = ("gamma1", "gamma2")
 
 
 def io_columns(local_batch: Floats, gpus_on_node: Floats) -> Floats:

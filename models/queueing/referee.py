@@ -173,14 +173,6 @@ def jain(values: FloatArray) -> float:
     return float(values.sum()) ** 2 / (len(values) * squares) if squares else 1.0
 
 
-def busy_gpus(problem: QueueingProblem, solution: QueueingSolution) -> tuple[FloatArray, IntArray]:
-    """When the number of busy GPUs changes, s, and what it is from then on."""
-    k = solution.started
-    return _steps(
-        [solution.start_s[k], solution.end_s[k]], [problem.jobs.gpus[k], -problem.jobs.gpus[k]]
-    )
-
-
 def queue_length(
     problem: QueueingProblem, solution: QueueingSolution
 ) -> tuple[FloatArray, IntArray]:

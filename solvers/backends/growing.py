@@ -3,13 +3,57 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from optgap.models.limits import Limits
+
 Floats = npt.NDArray[np.float64]
+LEAST_S = 0.05
+"""What a linear program is given where time is up: short of that nothing comes of it."""
+
+
+def quiet_highs(**settings: Any) -> Any:
+    """An empty program in HiGHS, silent and on one thread; `settings` are further options."""
+    import highspy
+
+    highs = highspy.Highs()
+    for name, value in {"output_flag": False, "threads": 1, **settings}.items():
+        highs.setOptionValue(name, value)
+    return highs
+
+
+def solve_within(highs: Any, limits: Limits) -> Any:
+    """Run a linear program until the limits' time is up, and where it is then."""
+    most = math.inf
+    if math.isfinite(limits.remaining):  # HiGHS counts over the life of its object
+        most = highs.getRunTime() + max(LEAST_S, limits.remaining)
+    highs.setOptionValue("time_limit", most)
+    highs.run()
+    return highs.getSolution()
+
+
+def basis_of(highs: Any, first: int) -> tuple[list[int], list[Any], list[Any]]:
+    """Basic columns, counted from column `first`; HiGHS's words for those before, and for rows."""
+    import highspy
+
+    basis, basic = highs.getBasis(), highspy.HighsBasisStatus.kBasic
+    states = list(basis.col_status)
+    inside = [k for k, one in enumerate(states[first:]) if one == basic]
+    return inside, states[:first], list(basis.row_status)
+
+
+def start_at(highs: Any, inside: Iterable[bool], before: list[Any], rows: list[Any]) -> None:
+    """Begin at a basis: whether each column behind those `before` is in it."""
+    import highspy
+
+    kinds, basis = highspy.HighsBasisStatus, highspy.HighsBasis()
+    basis.col_status = before + [kinds.kBasic if one else kinds.kLower for one in inside]
+    basis.row_status = rows
+    highs.setBasis(basis)
 
 
 class Growing:
@@ -24,9 +68,7 @@ class Growing:
         import highspy
 
         self._api: Any = highspy
-        self._highs: Any = highspy.Highs()
-        for name, value in {"output_flag": False, "threads": 1, **settings}.items():
-            self._highs.setOptionValue(name, value)
+        self._highs: Any = quiet_highs(**settings)
 
     def row(self, lower: float = -math.inf, upper: float = math.inf) -> None:
         """Add a row without entries."""

@@ -14,7 +14,7 @@ import pytest
 from conftest import two_nodes_problem
 
 import optgap
-from optgap.cli.work import _progress
+from optgap.cli.work import on_terminal
 
 
 def seen(*arguments: str) -> tuple[int, str]:
@@ -64,7 +64,7 @@ class Terminal(io.StringIO):
 def test_progress_is_one_line_that_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", screen := Terminal())
-    with _progress(quiet=False) as tell:
+    with on_terminal(quiet=False) as tell:
         tell("start [red]", None, None)
         tell("too soon after it", 7.0, None)
         time.sleep(0.12)
@@ -81,6 +81,6 @@ def test_nothing_is_told_in_a_pipe_or_when_asked_to_be_quiet(
 ) -> None:
     for quiet, screen in ((True, Terminal()), (False, io.StringIO())):
         monkeypatch.setattr(sys, "stderr", screen)
-        with _progress(quiet) as tell:
+        with on_terminal(quiet) as tell:
             tell("search", 5.5, 3.25)
         assert screen.getvalue() == ""

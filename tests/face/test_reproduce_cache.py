@@ -35,7 +35,7 @@ def counted(item: Item, study: Study) -> Report:
     text = "" if study.data is None else (study.data / "d" / "a.csv").read_text()
     x = np.array([0.0, 0.1, np.nan])
     panel = Panel("t", "W", (Line("a", x, x / 3, x, "red"),), y_range=(0.0, 1.0))
-    rows = (Row("runs", "1", str(len(runs)), "yes", text),)
+    rows = (Row("runs", "1", str(len(runs)), "yes", text, "a rule"),)
     return Report(item, "a test", rows, study.seeds, (panel,))
 
 
@@ -52,7 +52,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "data" / "d").mkdir(parents=True)
     (tmp_path / "data" / "d" / "a.csv").write_text("one")
     (tmp_path / "source.py").write_text("1")
-    monkeypatch.setattr(cache, "_sources", lambda _: [tmp_path / "source.py"])
+    monkeypatch.setattr(cache, "sources_of", lambda _: [tmp_path / "source.py"])
     return tmp_path
 
 
@@ -217,8 +217,9 @@ def test_the_keys_of_all_items_differ_and_count_their_own_sources(
     monkeypatch.undo()
     keys = {Cache().key(item, Study((42,))) for item in ITEMS.values()}
     assert len(keys) == len(ITEMS)
-    names = {"/".join(path.parts[-2:]) for path in cache._sources(find("hps-aging"))}
+    names = {"/".join(path.parts[-2:]) for path in cache.sources_of(find("hps-aging"))}
     expected = {"queueing/aging.py", "queueing/problem.py", "reproduce/report.py", "optgap/api.py"}
+    expected |= {"comparing/gaps.py", "plotting/figures.py"}
     assert expected <= names
     assert not {name for name in names if name.startswith(("placement/", "elastic/"))}
 
@@ -238,7 +239,7 @@ def test_the_keys_of_all_items_differ_and_count_their_own_sources(
         (1, (2.5, [])),
         {1: "a", (2, 3): {"b": ()}},
         find("pwr-fig1"),
-        Row("a", "b", "c", "nearly"),
+        Row("a", "b", "c", "nearly", rule="a rule"),
     ],
 )
 def test_values_come_back_as_they_were(value: Any) -> None:

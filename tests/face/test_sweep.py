@@ -211,8 +211,8 @@ def test_another_version_or_an_edit_makes_other_keys(
 ) -> None:
     monkeypatch.delenv(fingerprint.PIN)
     fingerprint.code.cache_clear()
-    fixed = fingerprint._sources("placement")[:20]
-    monkeypatch.setattr(fingerprint, "_sources", lambda _: fixed)
+    fixed = fingerprint.sources_of("placement")[:20]
+    monkeypatch.setattr(fingerprint, "sources_of", lambda _: fixed)
     base = keys(grid("fgd"))
 
     def with_(**changed: Any) -> set[str]:
@@ -229,11 +229,11 @@ def test_another_version_or_an_edit_makes_other_keys(
     assert with_(versions=lambda: {**block, "rich": "0"}) == base
     for package in ("optgap", "numpy", "highspy"):
         assert not with_(versions=lambda package=package: {**block, package: "0"}) & base
-    assert not with_(_sources=lambda _: [*fixed, folder / "own.py"]) & base
+    assert not with_(sources_of=lambda _: [*fixed, folder / "own.py"]) & base
 
 
 def test_the_sources_that_count_are_those_that_the_family_can_reach() -> None:
-    sources = fingerprint._sources("placement")
+    sources = fingerprint.sources_of("placement")
     names = {"/".join(path.parts[-2:]) for path in sources}
     assert {"placement/problem.py", "backends/highs.py", "models/limits.py"} <= names
     assert not [path for path in sources if "coscheduling" in path.parts]

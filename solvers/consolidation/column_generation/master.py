@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 
 from optgap.models.limits import Limits
+from optgap.solvers.backends.growing import basis_of, quiet_highs, solve_within, start_at
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
-from optgap.solvers.consolidation.column_generation.highs import quiet_highs, solve_within
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, MasterParams
 from optgap.solvers.consolidation.instance import Instance
@@ -35,6 +35,9 @@ from optgap.solvers.consolidation.numerics import Column, FloatArray, IntArray
 
 DUAL, PRIMAL = 1, 4
 """HiGHS's simplex: after rows or bounds have changed, and after columns have been added."""
+DEVEX, UNSCALED = 1, 0
+"""Its dual edge weights, as exact ones are made anew for each node, at more than they save; and
+nearly all entries are ones."""
 SURPLUS = 1e-7
 """GPUs beyond the counts that are more than what a linear program is off by."""
 FREE, EXCLUDED = -1, -2
@@ -84,8 +87,6 @@ class RestrictedMaster:
         static_w: float | None = None,
         params: MasterParams = DEFAULT.master,
     ) -> None:
-        import highspy
-
         self.instance, self.levels, self.servers, self.params = instance, levels, servers, params
         self.static_w = float(instance.server_w[0]) if static_w is None else static_w
         self.server_gpus = int(instance.server_gpus[0])
@@ -98,8 +99,10 @@ class RestrictedMaster:
         self._members: IntArray = np.zeros(0, dtype=np.int64)  # of all columns, one after another
         self.column_server: IntArray = np.zeros(0, dtype=np.int64)
         self.assignment = ServerAssignment.none(instance.tasks, servers)
-        self._highs = quiet_highs()
-        self._infinity = highspy.kHighsInf
+        self._highs = quiet_highs(
+            simplex_dual_edge_weight_strategy=DEVEX, simplex_scale_strategy=UNSCALED
+        )
+        self._infinity = math.inf
         self._penalty = self._max_penalty = 0.0
         self._primal = False
         self._first = 2 * (len(self.steps) + 1) + servers
@@ -250,25 +253,15 @@ class RestrictedMaster:
     @property
     def basis(self) -> Basis:
         """Where the last linear program ended."""
-        import highspy
-
-        status = self._highs.getBasis()
-        states, basic = list(status.col_status), highspy.HighsBasisStatus.kBasic
-        inside = (k for k, one in enumerate(states[self._first :]) if one == basic)
-        columns = frozenset(self.columns[k] for k in inside)
-        return Basis(columns, states[: self._first], list(status.row_status))
+        inside, others, rows = basis_of(self._highs, self._first)
+        return Basis(frozenset(self.columns[k] for k in inside), others, rows)
 
     def start_at(self, basis: Basis | None) -> None:
         """Begin the next linear program at a basis, unless a column of it was removed."""
         if basis is None or not basis.columns <= self._known:
             return
-        import highspy
-
-        kinds = highspy.HighsBasisStatus
-        status = highspy.HighsBasis()
-        used = [kinds.kBasic if one in basis.columns else kinds.kLower for one in self.columns]
-        status.col_status, status.row_status = basis.others + used, basis.rows
-        self._highs.setBasis(status)
+        inside = (one in basis.columns for one in self.columns)
+        start_at(self._highs, inside, basis.others, basis.rows)
 
     def remove_unused(self) -> None:
         """Remove half of the columns, those of the largest reduced costs, when there are many.

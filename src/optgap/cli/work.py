@@ -35,7 +35,7 @@ def interruptible(
     answers: list[Answer] = []
     failures: list[BaseException] = []
 
-    with _progress(quiet) as progress:
+    with on_terminal(quiet) as progress:
         limits = Limits(time_limit, progress=progress)
 
         def body() -> None:
@@ -83,7 +83,7 @@ def _signals(limits: Limits) -> Iterator[None]:
 
 
 @contextmanager
-def _progress(quiet: bool) -> Iterator[Progress]:
+def on_terminal(quiet: bool) -> Iterator[Progress]:
     """One line on standard error that changes, where that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield silent

@@ -75,7 +75,7 @@ class Cache:
                 "item": item.name,
                 "target": item.target,
                 "seeds": study.seeds,
-                "sources": hashed(_sources(item)),
+                "sources": hashed(sources_of(item)),
                 "data": self._data(item, study.data),
                 **stack(),
             }
@@ -149,13 +149,13 @@ def _opened(text: str) -> Report:
     return replace(report, cached=Cached(str(document["computed"]), float(document["seconds"])))
 
 
-def _sources(item: Item) -> Iterator[Path]:
+def sources_of(item: Item) -> Iterator[Path]:
     """What computes an item: its family in every role, the face, and its own code."""
     face = Path(optgap.__file__).parent
     family = item.target.removeprefix("optgap.reproduce.").split(".")[0].partition(":")[0]
     yield from sources(family)
-    yield from sorted(face.glob("*.py"))
-    yield from sorted((face / "reproduce").glob("*.py"))
+    for room in (".", "comparing", "plotting", "reproduce"):
+        yield from sorted((face / room).glob("*.py"))
     yield from sorted((face / "reproduce" / family).rglob("*.py"))
 
 

@@ -23,9 +23,9 @@ def code(family: str) -> str:
     The source of models, solvers, heuristics and fitted models that the family can reach, what
     has the referee look at solutions, and the versions of Python and of the packages that compute.
     """
-    return digest({"sources": os.environ.get(PIN) or hashed(_sources(family)), **stack()})
+    return digest({"sources": os.environ.get(PIN) or hashed(sources_of(family)), **stack()})
 
 
-def _sources(family: str) -> list[Path]:
+def sources_of(family: str) -> list[Path]:
     face = Path(optgap.__file__).parent
     return [face / "api.py", face / "sweeping" / "cell.py", *sources(family)]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from powerflow import TIME
 
 from optgap.models.errors import InputError
 from optgap.models.jsonio import dump_json
@@ -22,26 +23,9 @@ from optgap.models.performance import (
     runtime_from_dram,
     sla_frequency,
 )
-from optgap.models.performance.dram import blended_runtime, relative_runtime
+from optgap.models.performance.dram import blended_runtime
 from optgap.models.performance.throughput import SYNC_NAMES, p_norm, sync_columns
 
-TIME = {
-    "a_io_s": 0.004,
-    "b_io_s": 2e-5,
-    "a_grad_s": 0.006,
-    "b_grad_s": 4e-4,
-    "k_grad_s_mhz": 1.2,
-    "A_local_s_mhz": 6.0,
-    "K_local_s_mhz": 1.5,
-    "B_local_s": 0.002,
-    "theta_local_s": 0.004,
-    "A_node_s_mhz": 15.0,
-    "K_node_s_mhz": 3.0,
-    "B_node_s": 0.004,
-    "theta_node_s": 0.010,
-    "gamma1": 2.0,
-    "gamma2": 1.5,
-}
 GPUS = np.array([1, 2, 4, 8])
 ON_NODE = np.array([1, 2, 4, 4])
 NODES = np.array([1, 1, 1, 2])
@@ -161,9 +145,6 @@ def test_run_time_from_dram() -> None:
     assert runtime_from_dram([0.5, 1.0], "power", 10, 1.0) == pytest.approx([20, 10])
     assert runtime_from_dram([0.5, 1.0], "traffic", 10) == pytest.approx([20, 10])
     assert blended_runtime([0.5], 0.1, 0.2, 10, 1.0) == pytest.approx([10])
-    relative = relative_runtime([0.5, 0.0, 2.0])
-    assert relative[[0, 2]] == pytest.approx([4, 1])
-    assert np.isnan(relative[1])
 
 
 def test_reading_parameters_refuses_other_documents(tmp_path: object) -> None:

@@ -24,7 +24,7 @@ from optgap.solvers.placement.bound_types import bound_types
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, single, stand_alone_cost
 from optgap.solvers.placement.exact.pooled import bound_pooled, pooled_model, valid_bound
 from optgap.solvers.placement.exact.tables import Counted
-from optgap.solvers.placement.patterns import _too_much, bound_patterns, patterns
+from optgap.solvers.placement.patterns import bound_patterns, patterns
 from optgap.solvers.placement.pricing import Pricer
 
 Row = tuple[int, int, int, int, str]
@@ -197,10 +197,9 @@ def test_what_fills_the_cluster_fits_and_a_little_more_does_not() -> None:
     over = solved(problem(PAIR, PAIR, HALF), "patterns")
     assert over.status is Status.INFEASIBLE
     assert over.message == "the tasks ask for 4500 milli-GPU, 500 more than there are"
-    assert _too_much(problem(*[LARGE] * 4), Limits()) is None
-    found = _too_much(problem(*[LARGE] * 6), Limits())
-    assert found is not None
-    assert found.message == "at least 2 of 6 tasks cannot be placed together"
+    assert solved(problem(*[LARGE] * 4), "patterns").status is Status.BOUND_ONLY
+    found = solved(problem(*[LARGE] * 8, nodes=3), "patterns")
+    assert found.message == "at least 2 of 8 tasks cannot be placed together"
 
 
 def test_what_can_be_accepted_is_bounded_from_above() -> None:
