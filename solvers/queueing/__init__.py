@@ -20,7 +20,7 @@ METHODS = entries(
     Entry(
         "exact",
         f"{HERE}.exact:exact",
-        "CP-SAT with GPUs on nodes; some 20 jobs proven",
+        "CP-SAT with GPUs on nodes; a dozen jobs proven",
         kind="exact",
         params={"workers": 0},
     ),

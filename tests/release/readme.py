@@ -29,8 +29,8 @@ sys.path.insert(0, str(ROOT / "tests"))  # run as a script, not by pytest
 import pages
 
 README = ROOT / "README.md"
-FILES = ("placement.md", "sweep.md")
-"""Pages of the documentation that show the files which the README names."""
+FILES = ("../README.md", "placement.md", "csv-to-gap.md")
+"""Pages that show the files which the README names."""
 LINK = re.compile(r"\]\(([^)#\s]+)[^)]*\)")
 
 
@@ -50,7 +50,7 @@ def steps() -> Iterator[Step]:
         elif isinstance(item, pages.Command):
             words = item.words
             # a command that is only named, `optgap solve`, is asked for its help
-            named = item.inline and len(words) == 2 and words[1] in ("solve", "bound", "fit")
+            named = item.inline and len(words) == 2 and words[1] in ("solve", "audit")
             yield Step("sh", shlex.join([*words, "--help"] if named else words))
 
 
