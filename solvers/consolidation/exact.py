@@ -117,8 +117,7 @@ class Exact:
         """Branch-and-price, and the compact model where nodes are left that were not decided.
 
         It has as long as the tree had, or twice as long as before; then the tree goes back to those
-        nodes with more patience. Without a time limit and a model that is small enough
-        nothing would end that where a task's GPUs are in one server.
+        nodes with more patience.
         """
         tree = Tree(
             self.instance, self.levels, self.bound.counts, self.incumbent,
@@ -133,8 +132,6 @@ class Exact:
             if not self.done:
                 seconds = max(2 * seconds, working_time() - began)
                 self._compact(self.limits.within(seconds))
-            if self.too_large and self.instance.gang and math.isinf(self.limits.remaining):
-                break
         self._raise(tree)
 
     def _raise(self, tree: Tree) -> None:

@@ -77,28 +77,29 @@ class CountFeasibility:
         most_columns: int,
         effort: float = 1.0,
         quick: bool = False,
+        assignment: ServerAssignment | None = None,
     ) -> Verdict:
         """Look for a placement for less than `cutoff` W whose counts are no more.
 
-        A task's GPUs may be anywhere.
-
         Parameters
         ----------
+        assignment: of all tasks of several GPUs to servers, for which alone the verdict is then;
+            without one a task's GPUs may be anywhere.
         most_columns: with more, nothing is denied. effort: times as many, and as long a search.
         quick: only one turn of each program.
         """
         relaxed, watts = self.relax(counts, cutoff, limits)
         if relaxed.bound > watts:
             self.refused.append(counts)
-            return Verdict(True)
+            return Verdict(denied=True)
         if relaxed.duals is None:
             return OPEN
         most = int(min(effort * most_columns, self.params.max_columns))
-        found = self._columns(relaxed, watts, most, limits, effort)
+        found = self._columns(relaxed, watts, most, limits, effort, assignment is not None)
         if not found.columns:
             return OPEN
-        verdict = self._search(found, counts, watts, limits, quick=quick)
-        if verdict.denied:
+        verdict = self._search(found, counts, watts, limits, assignment, quick=quick)
+        if verdict.denied and assignment is None:
             self.refused.append(counts)
         return verdict
 
@@ -117,15 +118,16 @@ class CountFeasibility:
         return self.generation.solve(limits, enough=watts + SLACK_W, certified=True), watts
 
     def _columns(
-        self, relaxed: Relaxation, watts: float, most: int, limits: Limits, effort: float
-    ) -> Enumerated:
+        self, relaxed: Relaxation, watts: float, most: int, limits: Limits, effort: float,
+        parts: bool,
+    ) -> Enumerated:  # fmt: skip
         """All columns of use; or those of the least reduced costs, where there are too many."""
         share = 1.0
         while (
             relaxed.duals is not None and limits.stop is None and share >= self.params.least_share
         ):
             found = enumerate_columns(
-                self.generation, relaxed.duals, watts, most, limits, share, effort
+                self.generation, relaxed.duals, watts, most, limits, share, effort, parts
             )
             if found.columns:
                 return found
@@ -133,8 +135,9 @@ class CountFeasibility:
         return Enumerated([], False)
 
     def _search(
-        self, found: Enumerated, counts: Counts, watts: float, limits: Limits, *, quick: bool
-    ) -> Verdict:
+        self, found: Enumerated, counts: Counts, watts: float, limits: Limits,
+        assignment: ServerAssignment | None, *, quick: bool,
+    ) -> Verdict:  # fmt: skip
         """Turns of programs over some columns and over all, each longer than the one before.
 
         Parameters
@@ -145,7 +148,7 @@ class CountFeasibility:
         pools = (spread(found.columns, each) for each in params.spread)
         most = len(found.columns) / params.nearly_all
         columns = [*(pool for pool in pools if len(pool) < most), found.columns]
-        programs = [SetCover(master, one, box, watts) for one in columns]
+        programs = [SetCover(master, one, box, watts, assignment) for one in columns]
         first = params.first_s * master.instance.tasks / 100
         for turn in range(1) if quick else itertools.count():
             for program in list(programs):

@@ -17,8 +17,13 @@ from optgap.models.result import Status
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder
 from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
-from optgap.solvers.consolidation.column_generation.master import FREE, RestrictedMaster
-from optgap.solvers.consolidation.column_generation.space import CountBox
+from optgap.solvers.consolidation.column_generation.master import (
+    EXCLUDED,
+    FREE,
+    RestrictedMaster,
+    servers_of,
+)
+from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.numerics import Column, Placement
 
 MIP_SAFETY = 1e-7
@@ -52,22 +57,34 @@ class SetCover:
     ----------
     columns: that may be used.
     watts: covers for this and more are not looked for.
+    assignment: of tasks to servers, none of which has more columns than GPUs.
     """
 
     def __init__(
-        self, master: RestrictedMaster, columns: Sequence[Column], box: CountBox, watts: float
+        self,
+        master: RestrictedMaster,
+        columns: Sequence[Column],
+        box: CountBox,
+        watts: float,
+        assignment: ServerAssignment | None = None,
     ) -> None:
         self.master, self.columns, self.watts = master, columns, watts
+        self.servers = np.full(len(columns), FREE)
+        if assignment is not None:
+            self.servers = servers_of(columns, assignment, master.servers)
         width, gpu_w, builder = master.instance.width, np.cumsum(master.steps), LinearBuilder()
         covering: list[list[int]] = [[] for _ in width]
         at_level: list[list[int]] = [[] for _ in gpu_w]
-        for column in columns:
+        inside: list[list[int]] = [[] for _ in range(master.servers)]
+        for column, server in zip(columns, self.servers.tolist(), strict=True):
             tasks = list(column)
             top = int(master.levels.of[tasks].max())
-            most = float(width[tasks].min())
+            most = 0.0 if server == EXCLUDED else float(width[tasks].min())
             used = builder.variable(upper=most, cost=float(gpu_w[top]), integer=True)
             for row in (*(covering[ell] for ell in tasks), *at_level[: top + 1]):
                 row.append(used)
+            if server >= 0:
+                inside[server].append(used)
         most = float(box.high[-1])
         servers = builder.variable(upper=most, cost=master.static_w, integer=True)
         known = builder.variable(upper=1.0, cost=watts, integer=True)
@@ -77,6 +94,9 @@ class SetCover:
             builder.row([*((j, 1.0) for j in row), (known, float(low))], float(low), float(high))
         seats = float(master.server_gpus)
         builder.row([*((j, 1.0) for j in at_level[0]), (servers, -seats)], upper=0.0)
+        for row in inside:
+            if row:
+                builder.row([(j, 1.0) for j in row], upper=seats)
         builder.row([(servers, 1.0), (known, float(box.low[-1]))], float(box.low[-1]), most)
         self._model = builder.build()
 
@@ -100,8 +120,9 @@ class SetCover:
         complete, placement = solved.status is Status.OPTIMAL, None
         if solved.values is not None and not solved.values[-1]:
             chosen: list[tuple[Column, int]] = []
-            for column, amount in zip(self.columns, solved.values.tolist(), strict=False):
-                chosen += [(column, FREE)] * int(amount)
+            places = zip(self.columns, self.servers.tolist(), strict=True)
+            for one, amount in zip(places, solved.values.tolist(), strict=False):
+                chosen += [one] * int(amount)
             placement = pack_columns(self.master, chosen)
             complete = complete and placement is not None
         bound = 0.0 if solved.bound is None else solved.bound * (1 - MIP_SAFETY)

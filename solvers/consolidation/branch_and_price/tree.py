@@ -188,8 +188,9 @@ class Tree:
         self._heuristic_s += working_time() - began
 
     def _push(self, node: Node, near: Counts, box: CountBox, assignment: ServerAssignment) -> None:
-        """A child of a node, unless it is too dear."""
+        """A child of a node, unless it is too dear; servers with tasks in them are awake."""
         master = self.generation.master
+        box = CountBox((*box.low[:-1], max(box.low[-1], assignment.first_empty)), box.high)
         bound = max(node.bound, master.watts(box.low))
         if bound >= self.cutoff:
             self._prune(bound)
@@ -250,7 +251,8 @@ class Tree:
         denied = not self._realise(node, counts, before_proof=True)
         denied = denied and self._denied(counts, quick=True)
         if not (denied or rest or self._realise(node, counts, before_proof=False)):
-            denied = self._denied(counts, quick=False)
+            assigned = node.assignment if node.assignment.any else None
+            denied = self._denied(counts, quick=False, assignment=assigned)
         if denied:
             refused = self.feasibility.refusing(counts) or counts
             self._push_boxes(node, counts, split_beyond(node.box, refused))
@@ -277,25 +279,29 @@ class Tree:
                 heuristic.realise(self.state(), node, counts, self.limits)
         return self.state().realised(counts)
 
-    def _denied(self, counts: Counts, *, quick: bool) -> bool:
+    def _denied(
+        self, counts: Counts, *, quick: bool, assignment: ServerAssignment | None = None
+    ) -> bool:
         """Whether counts are denied, with all that are less; asked once until more patient.
 
         Parameters
         ----------
         quick: only one turn of each program.
+        assignment: for which alone it is asked, and not only once.
         """
         if self.feasibility.refusing(counts) is not None:
             return True
         restricted = self.instance.gang or bool(self.instance.preplaced)
-        if restricted or (counts, quick) in self._undecided:
+        if assignment is None and (restricted or (counts, quick) in self._undecided):
             return False
         self._undecided.add((counts, quick))
         own = self.params.feasibility
         limits = self.limits.within(self.patience * own.seconds * self.instance.tasks / 100)
         columns = own.large_columns if self.large else own.columns
         verdict = self.feasibility.decide(
-            counts, self.cutoff, limits, most_columns=columns, effort=self.patience, quick=quick
-        )
+            counts, self.cutoff, limits, most_columns=columns, effort=self.patience, quick=quick,
+            assignment=assignment,
+        )  # fmt: skip
         self.incumbent.offer(verdict.placement)
         return verdict.denied
 

@@ -46,6 +46,7 @@ def enumerate_columns(
     limits: Limits,
     share: float = 1.0,
     effort: float = 1.0,
+    parts: bool = False,
     params: EnumerationParams = DEFAULT.enumeration,
 ) -> Enumerated:
     """Columns that placements for no more than `watts` can use, in the master's box.
@@ -56,6 +57,7 @@ def enumerate_columns(
     ----------
     share: of what lies between bound and `watts`: with less than 1 not all columns are listed.
     effort: times the nodes of the search, beyond which there are none either.
+    parts: also columns that a larger one stands for, where that may not be allowed.
     """
     master, pricer, instance = generation.master, generation.pricer, generation.instance
     level = pricer.task_levels
@@ -71,7 +73,7 @@ def enumerate_columns(
     size, beyond = np.zeros(most, dtype=np.int64), np.zeros(most)
     number, ended = all_columns(
         pricer.demand, pricer.limit, worth, pricer.coarse, pricer.room, tables, rents - gap,
-        np.searchsorted(-level, -level), instance.width[pricer.order], found, size, beyond,
+        np.full(len(level), len(level)) if parts else np.searchsorted(-level, -level), instance.width[pricer.order], found, size, beyond,
         int(min(effort * params.nodes, params.nodes_per_s * limits.remaining)),
     )  # fmt: skip
     if not ended:

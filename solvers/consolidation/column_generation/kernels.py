@@ -165,7 +165,7 @@ def all_columns(
     Parameters
     ----------
     least: (n,) what a set that begins with an item must earn.
-    same: (n,) the first item that costs no more than each. width: (n,) how many GPUs each takes. A
+    same: (n,) the first item that costs no more than each, n to leave no set out. width: (n,) how many GPUs each takes. A
         set to which an item can be added is left out where that costs no more, and it takes as
         many GPUs as one of the set does.
     found, size, worth: (most, deepest), (most,) and (most,) receive items, how many, and what the

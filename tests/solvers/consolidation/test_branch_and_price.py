@@ -125,6 +125,23 @@ def test_trees_end_at_the_optimum_with_a_bound_that_holds(
     assert tree.bound >= tree.incumbent.watts * (1 - CLOSE)
 
 
+@settings(max_examples=60)
+@given(problem=tight_problems(gangs=("server",)))
+def test_trees_end_at_the_optimum_of_gangs_without_any_heuristic(
+    problem: ConsolidationProblem,
+) -> None:
+    """What assignments to servers leave open is decided by the columns that they allow."""
+    tree, least = grown(problem), least_watts(problem)
+    if tree is None or least is None:
+        return
+    limits = Limits(20)
+    while (tree.open or tree.reopen()) and limits.stop is None:
+        tree.run(limits)
+    holds(problem, tree, least)
+    assert tree.incumbent.watts == pytest.approx(least, rel=CLOSE, abs=1e-5)
+    assert tree.bound >= tree.incumbent.watts * (1 - CLOSE)
+
+
 @pytest.mark.parametrize("most", [1, 20_000])
 @settings(max_examples=60)
 @given(problem=st.one_of(tight_problems(), consolidation_problems(even=True, lines=False)),
