@@ -1,4 +1,4 @@
-"""Integer programs over columns: the cheapest cover of the tasks with counts in a box.
+"""Integer programs over columns: covers of the tasks with counts in a box, for less than a power.
 
 A cover that costs exactly the given power is there to begin with, as a column of its own that
 covers all: a solver that may cut off what is dearer than a solution it knows denies in a fraction
@@ -26,28 +26,21 @@ from optgap.solvers.consolidation.column_generation.master import (
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.numerics import Column, Placement
 
-MIP_SAFETY = 1e-7
-"""Relative: what HiGHS's bound may be off by, and what it leaves between that and a solution."""
-
 
 @dataclass(frozen=True)
-class Cover:
-    """What is known of covers for less than was asked.
+class Verdict:
+    """What is known of placements that were asked for.
 
     Parameters
     ----------
-    placement: of the best that was found. bound: W that none of them undercuts.
-    complete: the program came to its end.
+    denied: there is none. placement: one of them; None where none was found.
     """
 
-    placement: Placement | None
-    bound: float
-    complete: bool
+    denied: bool
+    placement: Placement | None = None
 
-    @property
-    def denied(self) -> bool:
-        """Whether there is none."""
-        return self.complete and self.placement is None
+
+OPEN = Verdict(denied=False)
 
 
 class SetCover:
@@ -100,30 +93,21 @@ class SetCover:
         builder.row([(servers, 1.0), (known, float(box.low[-1]))], float(box.low[-1]), most)
         self._model = builder.build()
 
-    def solve(self, limits: Limits, *, first: bool, turn: int = 0) -> Cover:
-        """From the beginning: the cheapest cover for less than `watts`, or any.
-
-        Parameters
-        ----------
-        first: the first cover that is found will do.
-        turn: each searches in another way, as some take a hundredth of the time of others.
-        """
+    def solve(self, limits: Limits) -> Verdict:
+        """To the first cover for less than `watts`."""
         solved = solve(
             self._model,
             backend="highs",
             limits=limits.each(limits.remaining, silent),
-            seed=turn,
-            gap=0.0 if first else MIP_SAFETY,
+            seed=0,
+            gap=0.0,
             start=np.append(np.zeros(self._model.variables - 1), 1.0),
-            target=self.watts - 1e-6 if first else None,
+            target=self.watts - 1e-6,
         )
-        complete, placement = solved.status is Status.OPTIMAL, None
         if solved.values is not None and not solved.values[-1]:
             chosen: list[tuple[Column, int]] = []
             places = zip(self.columns, self.servers.tolist(), strict=True)
             for one, amount in zip(places, solved.values.tolist(), strict=False):
                 chosen += [one] * int(amount)
-            placement = pack_columns(self.master, chosen)
-            complete = complete and placement is not None
-        bound = 0.0 if solved.bound is None else solved.bound * (1 - MIP_SAFETY)
-        return Cover(placement, min(self.watts, bound), complete)
+            return Verdict(False, pack_columns(self.master, chosen))
+        return Verdict(solved.status is Status.OPTIMAL)

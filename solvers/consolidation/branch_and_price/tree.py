@@ -24,7 +24,6 @@ from optgap.solvers.consolidation.branch_and_price.branching import (
     split_servers,
     unassigned,
 )
-from optgap.solvers.consolidation.branch_and_price.cheapest_cover import CheapestCover
 from optgap.solvers.consolidation.branch_and_price.feasibility import CountFeasibility
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
 from optgap.solvers.consolidation.branch_and_price.node import Node
@@ -78,9 +77,7 @@ class Tree:
         self.heap = [self.root] if box.nonempty else []
         self.halted: list[Node] = []
         self.feasibility = CountFeasibility(self.generation, box.low, params.feasibility)
-        self.cheapest = CheapestCover(self.generation, params.cheapest_cover)
         self._pruned = math.inf if box.nonempty else floor  # nothing is searched, nothing denied
-        self._covered = -math.inf
         self._current = math.inf  # bound of the node that is looked at, which is not in the heap
         self._undecided: set[tuple[Counts, bool]] = set()
         self._seen_counts = False
@@ -119,7 +116,7 @@ class Tree:
         """What no placement undercuts, W; infinite where none is better than the incumbent."""
         least = min((node.bound for node in self.halted), default=math.inf)
         first = self.heap[0].bound if self.heap else math.inf
-        return max(self._covered, min(first, self._current, least, self._pruned))
+        return min(first, self._current, least, self._pruned)
 
     @property
     def open(self) -> bool:
@@ -148,8 +145,6 @@ class Tree:
             self._current = node.bound
             self._expand(node)
             self._current = math.inf
-            if self.many_levels:
-                self._cover_all()
             limits.progress("counts of GPUs", self.incumbent.watts, self.bound)
         return self.bound
 
@@ -304,21 +299,3 @@ class Tree:
         )  # fmt: skip
         self.incumbent.offer(verdict.placement)
         return verdict.denied
-
-    def _cover_all(self) -> None:
-        """With many levels: the cheapest cover over all columns that any open node can use."""
-        nodes = [node for node in (*self.heap, *self.halted) if node.bound < self.cutoff]
-        if self.instance.gang or self.large or not nodes or not self.cheapest.due:
-            return
-        hull = CountBox(
-            tuple(np.min([node.box.low for node in nodes], axis=0).tolist()),
-            tuple(np.max([node.box.high for node in nodes], axis=0).tolist()),
-        )
-        cover = self.cheapest.solve(hull, self.root.assignment, self.cutoff, self.limits)
-        if cover is None:
-            return
-        self.incumbent.offer(cover.placement)
-        self._covered = max(self._covered, cover.bound)
-        if cover.complete:
-            self._prune(cover.bound)
-            self.heap, self.halted = [], []

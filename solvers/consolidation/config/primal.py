@@ -129,7 +129,6 @@ class GangLayoutParams:
     moves, most_work: annealing moves for each task of several GPUs, and rows of GPUs that they may
         touch in all.
     hot_w, cold_w: first and last temperature, W.
-    warm_share, warm_w: how often the best layout is begun with, and the temperature then, W; drawn.
     beyond: times what a GPU costs beyond those wanted.
     too_full, over_at_all: times the dearest GPU: what one costs that is as much again over its
         limit; and the share of that for being over it at all.
@@ -138,8 +137,6 @@ class GangLayoutParams:
         exchange.
     gap, learn_s: how close a bound is to the value where duals are no proof; seconds per 100 tasks
         after which they are taken as they are.
-    pool, beside: columns that are handed on from one layout to the next, and beside each task.
-    same_servers: how often a layout has as many servers as the incumbent, where counts need fewer.
     """
 
     levels: int = 16
@@ -149,8 +146,6 @@ class GangLayoutParams:
     most_work: float = 5e7
     hot_w: float = 30.0
     cold_w: float = 0.03
-    warm_share: float = 0.3
-    warm_w: tuple[float, float] = (1.0, 15.0)
     beyond: float = 3.0
     too_full: float = 50.0
     over_at_all: float = 0.3
@@ -159,9 +154,6 @@ class GangLayoutParams:
     exchange_share: float = 0.3
     gap: float = 2e-3
     learn_s: float = 0.3
-    pool: int = 600
-    beside: int = 25
-    same_servers: float = 0.25
 
 
 @dataclass(frozen=True)
