@@ -39,6 +39,7 @@ from optgap.solvers.consolidation.primal.pairwise_exchange import (
     exchange_cheapest,
 )
 from optgap.solvers.consolidation.primal.portfolio import tree_heuristics
+from optgap.solvers.consolidation.primal.server_diving import ServerDiving
 
 
 def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
@@ -132,8 +133,9 @@ class Exact:
             few = self.limits.within(0.1 * self.limits.remaining)
             anneal(self.incumbent, few, self.bound.watts, self.rng)
         if not self.done and self.branches and nodes and self.incumbent.placement is not None:
-            own = replace(self.params.diving, at_counts=dives)
-            tree = self._tree([Diving(own)] if dives else [])
+            own = replace(self.params, diving=replace(self.params.diving, at_counts=dives))
+            dive = ServerDiving(own) if self.instance.gang else Diving(own)
+            tree = self._tree([dive] if dives else [])
             while not self.done and (tree.open or tree.reopen()) and tree.nodes < nodes:
                 tree.run(self.limits, nodes - tree.nodes)
                 self._raise(tree)

@@ -75,8 +75,9 @@ class CountFeasibility:
         if not columns:
             return OPEN
         master = self.generation.master
-        own = limits.within(self.params.quick_s * master.instance.tasks / 100) if quick else limits
-        verdict = SetCover(master, columns, CountBox.up_to(counts), watts, assignment).solve(own)
+        if quick:
+            limits = limits.within(effort * self.params.quick_s * master.instance.tasks / 100)
+        verdict = SetCover(master, columns, CountBox.up_to(counts), watts, assignment).solve(limits)
         if verdict.denied and assignment is None:
             self.refused.append(counts)
         return verdict
@@ -86,11 +87,11 @@ class CountFeasibility:
 
         Where its bound is more than that, there is no placement with such counts.
         """
-        master, instance = self.generation.master, self.generation.instance
+        master = self.generation.master
         # counts that are fixed would take the duals away; servers that are counted may sleep
         least = (a if a < b else 0 for a, b in zip(self.low[:-1], counts, strict=False))
         master.set_box(CountBox((*least, counts[-1]), counts))
-        master.set_servers(ServerAssignment.none(instance.tasks, master.servers))
+        master.set_servers(ServerAssignment.none(master.instance.tasks, master.servers))
         asleep = master.static_w * (counts[-1] - self.low[-1])  # counted all the same
         watts = min(cutoff + asleep, master.watts(counts)) + SLACK_W
         return self.generation.solve(limits, enough=watts + SLACK_W, certified=True), watts

@@ -125,7 +125,8 @@ class Tree:
 
     def state(self) -> SearchState:
         """What heuristics see."""
-        best = heapq.nsmallest(self.params.tree.best_shown, self.heap) or [self.root]
+        nodes = self.heap or self.halted or [self.root]
+        best = heapq.nsmallest(self.params.tree.best_shown, nodes)
         bound = min(self.bound, self.incumbent.watts)
         return SearchState(self.generation, self.incumbent, self.rng, self.root, best, bound)
 
@@ -237,17 +238,19 @@ class Tree:
             elif node.box.single and relaxed.value > master.watts(near) + 10 * SLACK_W:
                 self.halted.append(replace(node, near=node.box.low))  # not denied, and not realised
             else:
-                self._settle(node, tuple(np.round(relaxed.counts).astype(int).tolist()))
+                self._settle(node, relaxed)
 
-    def _settle(self, node: Node, counts: Counts) -> None:
+    def _settle(self, node: Node, relaxed: Relaxation) -> None:
         """Counts are whole: realise or deny them, else branch on servers."""
         self._seen_counts = True
+        counts = tuple(np.round(relaxed.counts).astype(int).tolist())
+        shares = self.generation.master.server_shares(relaxed.usage)
         rest = unassigned(self.instance, node.assignment).size
         denied = not self._realise(node, counts, before_proof=True)
         denied = denied and self._denied(counts, quick=True)
         if not (denied or rest or self._realise(node, counts, before_proof=False)):
             assigned = node.assignment if node.assignment.any else None
-            denied = self._denied(counts, quick=False, assignment=assigned)
+            denied = self._denied(counts, quick=assigned is not None, assignment=assigned)
         if denied:
             refused = self.feasibility.refusing(counts) or counts
             self._push_boxes(node, counts, split_beyond(node.box, refused))
@@ -258,7 +261,8 @@ class Tree:
             self._undecided -= {(counts, True), (counts, False)}
             heapq.heappush(self.heap, node)
         elif rest:
-            for assignment in split_servers(self.instance, node.assignment, node.box.high[-1]):
+            most = node.box.high[-1]
+            for assignment in split_servers(self.instance, node.assignment, most, shares):
                 self._push(node, counts, node.box, assignment)
         elif not node.box.single:
             self._push_boxes(node, counts, split_around(node.box, counts))
@@ -281,7 +285,7 @@ class Tree:
 
         Parameters
         ----------
-        quick: only one turn of each program.
+        quick: the program has little time, as there are other ways or many assignments.
         assignment: for which alone it is asked, and not only once.
         """
         if self.feasibility.refusing(counts) is not None:

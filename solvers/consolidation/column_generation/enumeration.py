@@ -19,7 +19,6 @@ from optgap.solvers.consolidation.column_generation.kernels import (
     fill_tables,
 )
 from optgap.solvers.consolidation.column_generation.pricing import Priced
-from optgap.solvers.consolidation.config import DEFAULT, EnumerationParams
 from optgap.solvers.consolidation.numerics import Column, IntArray
 
 
@@ -31,7 +30,6 @@ def enumerate_columns(
     limits: Limits,
     effort: float = 1.0,
     parts: bool = False,
-    params: EnumerationParams = DEFAULT.enumeration,
 ) -> list[Column] | None:
     """All columns that placements for no more than `watts` can use, in the master's box.
 
@@ -43,7 +41,7 @@ def enumerate_columns(
     parts: also columns that a larger one stands for, where that may not be allowed.
     """
     master, pricer, instance = generation.master, generation.pricer, generation.instance
-    level = pricer.task_levels
+    params, level = pricer.params, pricer.task_levels
     rents = duals.rents[level]
     bound = generation.bound(duals, Priced(rents, rents, [], True))
     slip = 2 * pricer.tolerance  # what a column may be worth beyond its rent where pricing ended
@@ -58,7 +56,7 @@ def enumerate_columns(
     number, ended = all_columns(
         pricer.demand, pricer.limit, worth, pricer.coarse, pricer.room, tables, rents - gap,
         alike, instance.width[pricer.order], found, size, beyond,
-        int(min(effort * params.nodes, params.nodes_per_s * limits.remaining)),
+        int(min(effort * params.all_nodes, params.all_nodes_per_s * limits.remaining)),
     )  # fmt: skip
     reduced = gap - beyond[:number]
     if not ended or (reduced < -slip).any():  # else the bound is none

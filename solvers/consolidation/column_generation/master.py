@@ -205,6 +205,13 @@ class RestrictedMaster:
                 self._highs.changeColBounds(column, 0.0, most)
         self.column_server[first:] = new
 
+    def server_shares(self, usage: FloatArray) -> FloatArray:
+        """(L, N) how much of a task lies beside tasks that are assigned to a server."""
+        found = np.zeros((self.instance.tasks, max(1, self.servers)))
+        for j in np.flatnonzero((self.column_server >= 0) & (usage > SURPLUS)).tolist():
+            found[list(self.columns[j]), self.column_server[j]] += usage[j]
+        return found / self.instance.width[:, None]
+
     def fix(self, index: int, least: int, most: int | None = None) -> None:
         """Let a column have at least so many GPUs; 0 takes that back."""
         limit = self._infinity if most is None else float(most)

@@ -15,6 +15,7 @@ from optgap.solvers.consolidation.config.primal import (
     ExchangeParams,
     GangLayoutParams,
     LnsParams,
+    ServerDivingParams,
     TargetParams,
 )
 
@@ -61,6 +62,7 @@ class PricingParams:
     new, new_share: columns that are added at a time: so many, or that share of the tasks.
     new_preplaced, new_each_preplaced: the same where tasks are preplaced, as those programs are
         solved once; and beside each of them.
+    all_nodes, all_nodes_per_s: of the enumeration, at most; and of each second that is left.
     """
 
     max_cells: int = 4096
@@ -75,6 +77,8 @@ class PricingParams:
     new_share: float = 0.25
     new_preplaced: int = 150
     new_each_preplaced: int = 30
+    all_nodes: int = 5_000_000
+    all_nodes_per_s: float = 1e6
 
 
 @dataclass(frozen=True)
@@ -95,19 +99,6 @@ class MasterParams:
     penalty_growth: float = 4.0
     max_penalty: float = 50.0
     target_penalty: float = 4.0
-
-
-@dataclass(frozen=True)
-class EnumerationParams:
-    """Enumeration by reduced cost.
-
-    Parameters
-    ----------
-    nodes, nodes_per_s: of the search, at most; and of each second that is left.
-    """
-
-    nodes: int = 5_000_000
-    nodes_per_s: float = 1e6
 
 
 @dataclass(frozen=True)
@@ -216,7 +207,6 @@ class Params:
     bounds: BoundParams = field(default_factory=BoundParams)
     pricing: PricingParams = field(default_factory=PricingParams)
     master: MasterParams = field(default_factory=MasterParams)
-    enumeration: EnumerationParams = field(default_factory=EnumerationParams)
     feasibility: FeasibilityParams = field(default_factory=FeasibilityParams)
     tree: TreeParams = field(default_factory=TreeParams)
     construction: ConstructionParams = field(default_factory=ConstructionParams)
@@ -224,6 +214,7 @@ class Params:
     exchange: ExchangeParams = field(default_factory=ExchangeParams)
     target: TargetParams = field(default_factory=TargetParams)
     diving: DivingParams = field(default_factory=DivingParams)
+    server_diving: ServerDivingParams = field(default_factory=ServerDivingParams)
     gang_layout: GangLayoutParams = field(default_factory=GangLayoutParams)
     lns: LnsParams = field(default_factory=LnsParams)
     large_scale: LargeScaleParams = field(default_factory=LargeScaleParams)

@@ -83,40 +83,50 @@ class DivingParams:
     Parameters
     ----------
     at_counts: dives to counts that the tree has come to.
-    clear_share, least_share: of a task in a server from which it is assigned at once, and below
-        which it is not drawn.
-    gap: between bound and value where only shares are looked at.
-    most_wrong, rise: assignments that are taken back, and by how much more than is needed what a
-        dive may cost rises then.
     most_wrong_columns: columns that are let go again.
     at_once: fractional columns for each that is fixed at a time beyond the first.
-    least_loss, assign_s: what assigning tasks may cost at first, relative to the bound, and seconds
-        per 100 tasks after which anything better than the incumbent will do.
-    from_assignment: dives from an assignment.
-    dive_s: seconds per 100 tasks of a turn between nodes.
+    lost_share: of what may be lost, that a step may lose before more columns are looked for.
     residual_share, residual_tasks: tasks of which what is left becomes a problem of its own, as a
         share; and up to which that is decided by its columns.
     residual_s, residual_columns: seconds for that, and columns at most.
-    lost_share: of what may be lost, that a step there may lose before more columns are looked for.
     """
 
     at_counts: int = 3
-    clear_share: float = 0.95
-    least_share: float = 0.05
-    gap: float = 1e-4
-    most_wrong: int = 60
-    rise: float = 3e-4
     most_wrong_columns: int = 5
     at_once: int = 25
-    least_loss: float = 1e-3
-    assign_s: float = 1.0
-    from_assignment: int = 2
-    dive_s: float = 2.5
+    lost_share: float = 0.1
     residual_share: float = 0.6
     residual_tasks: int = 45
     residual_s: float = 0.4
     residual_columns: int = 8000
-    lost_share: float = 0.1
+
+
+@dataclass(frozen=True)
+class ServerDivingParams:
+    """Diving into servers.
+
+    Parameters
+    ----------
+    dive_s: seconds per 100 tasks of a turn.
+    least_loss, assign_s: what assigning tasks may cost at first, relative to the bound, and seconds
+        per 100 tasks after which anything better than the incumbent will do.
+    gap: between bound and value where only shares are looked at.
+    clear_share, least_share: of a task in a server from which it is assigned at once, and below
+        which it is not drawn.
+    most_wrong, rise: assignments that are taken back, and by how much more than is needed what a
+        dive may cost rises then.
+    from_assignment: dives from an assignment.
+    """
+
+    dive_s: float = 2.5
+    least_loss: float = 1e-3
+    assign_s: float = 1.0
+    gap: float = 1e-4
+    clear_share: float = 0.95
+    least_share: float = 0.05
+    most_wrong: int = 60
+    rise: float = 3e-4
+    from_assignment: int = 2
 
 
 @dataclass(frozen=True)
@@ -137,6 +147,7 @@ class GangLayoutParams:
         exchange.
     gap, learn_s: how close a bound is to the value where duals are no proof; seconds per 100 tasks
         after which they are taken as they are.
+    same_servers: how often a layout has as many servers as the incumbent, where counts need fewer.
     """
 
     levels: int = 16
@@ -154,6 +165,7 @@ class GangLayoutParams:
     exchange_share: float = 0.3
     gap: float = 2e-3
     learn_s: float = 0.3
+    same_servers: float = 0.25
 
 
 @dataclass(frozen=True)

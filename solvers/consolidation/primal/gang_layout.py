@@ -149,12 +149,15 @@ class GangLayout:
         """Not by this: layouts are made between nodes."""
 
     def improve(self, state: SearchState, limits: Limits) -> None:
-        """A layout for the counts of one of the best nodes."""
+        """A layout for the counts of one of the best nodes, or for more servers."""
         if not self.prices.learnt:
             state.generation.master.set_servers(state.root.assignment)
             self._learn(state.generation, state.best[0].near, self.prices.narrow, limits)
         nodes = list(dict.fromkeys(node.near for node in state.best if node.near))
         wanted = nodes[min(len(nodes), int(self.rng.geometric(0.5))) - 1]
+        awake = state.incumbent.awake_servers
+        if wanted[-1] < awake and self.rng.random() < self.params.same_servers:
+            wanted = (*wanted[:-1], awake)
         known = state.incumbent.watts
         self.attempt(state.incumbent, wanted, self.target.watts(state), limits)
         self.target.learn(state.incumbent.watts < known)

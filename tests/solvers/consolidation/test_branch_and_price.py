@@ -98,12 +98,15 @@ def test_a_task_goes_into_each_server_in_use_and_one_that_is_empty() -> None:
     )
     none = ServerAssignment.none(3, 8)
     assert unassigned(instance, none).tolist() == [1, 2]
-    (first,) = split_servers(instance, none, 8)
+    even = np.zeros((3, 8))
+    (first,) = split_servers(instance, none, 8, even)
     assert first.server.tolist() == [-1, -1, 0]  # the larger
-    assert [one.server.tolist() for one in split_servers(instance, first, 8)] == [
+    assert [one.server.tolist() for one in split_servers(instance, first, 8, even)] == [
         [-1, 0, 0], [-1, 1, 0],
     ]  # fmt: skip
-    assert len(list(split_servers(instance, first, 1))) == 1
+    assert len(list(split_servers(instance, first, 1, even))) == 1
+    even[1, 1] = 0.5  # where most of it lies comes first
+    assert [int(one.server[1]) for one in split_servers(instance, first, 8, even)] == [1, 0]
 
 
 @pytest.mark.parametrize("heuristics", [False, True])
