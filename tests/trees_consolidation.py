@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
-from optgap.models.consolidation.problem import Rules
+from optgap.models.consolidation.problem import Gang, Rules
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounds.level_counts import (
     CostLevels,
@@ -111,7 +111,9 @@ def all_counts(instance: Instance, levels: CostLevels, gang: bool) -> list[IntAr
 
 
 @st.composite
-def tight_problems(draw: st.DrawFn) -> ConsolidationProblem:
+def tight_problems(
+    draw: st.DrawFn, gangs: tuple[Gang, ...] = ("server", "server", "free")
+) -> ConsolidationProblem:
     """Two servers or three, about full, of tasks of which several have several GPUs."""
     span = draw(st.integers(2, 3))
     tasks = [
@@ -123,7 +125,7 @@ def tight_problems(draw: st.DrawFn) -> ConsolidationProblem:
         )
         for k in range(draw(st.integers(3, 6)))
     ]
-    gang = draw(st.sampled_from(("server", "server", "free")))
+    gang = draw(st.sampled_from(gangs))
     servers = [Server((0,) * span, draw(st.sampled_from((0.0, 150.0))))] * draw(st.integers(2, 3))
     kinds = [GpuKind(memory_gb=16.0)]
     return ConsolidationProblem.of(kinds, servers, tasks, rules=Rules("none", gang=gang))

@@ -47,7 +47,7 @@ METHODS = entries(
     ),
     Entry(
         "columns",
-        f"{HERE}.columns:columns",
+        f"{HERE}.exact:columns",
         "set covering: column generation with exact pricing, dives, branch-and-price",
         kind="exact",
         params={"dives": 20, "nodes": 3000},

@@ -1,13 +1,19 @@
-"""The placement of least power: heuristics, branch-and-price, and the compact model."""
+"""The placement of least power: heuristics, branch-and-price, and the compact model.
+
+`exact` takes all of them, `columns` only what column generation gives.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from optgap.models.clock import working_time
 from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.consolidation.bounding import column_bounds
@@ -17,7 +23,7 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     counts_fix_power,
     level_counts,
 )
-from optgap.solvers.consolidation.bounds.server_assignment import server_assignment_bound
+from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic
 from optgap.solvers.consolidation.branch_and_price.tree import BY_TREE, Tree
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.formulations.compact import solve_compact
@@ -27,11 +33,13 @@ from optgap.solvers.consolidation.large_scale.filling import fill_gpus
 from optgap.solvers.consolidation.outcome import Bound, closed, outcome
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
+from optgap.solvers.consolidation.primal.diving import Diving
 from optgap.solvers.consolidation.primal.pairwise_exchange import (
     PairwiseExchange,
     exchange_cheapest,
 )
 from optgap.solvers.consolidation.primal.portfolio import tree_heuristics
+from optgap.solvers.consolidation.primal.server_diving import ServerDiving
 
 
 def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
@@ -43,6 +51,34 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
         different ways.
     """
     return Exact(instance_of(problem), limits, seed, workers).run()
+
+
+def columns(
+    problem: ConsolidationProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    dives: int = 20,
+    nodes: int = 3000,
+) -> Outcome:
+    """Columns give the bound, dives the placement, and branch-and-price closes what is between.
+
+    The tree is grown where GPUs and servers are equal and tasks have one power line; elsewhere the
+    bounds of the root are all there is.
+
+    Parameters
+    ----------
+    dives: tried at each vector of counts that the tree comes to, each with other choices.
+    nodes: of branch-and-price at most; 0 for none.
+
+    Raises
+    ------
+    InputError: for a negative number of either.
+    """
+    for name, value in (("dives", dives), ("nodes", nodes)):
+        if value < 0:
+            raise InputError("columns", name, value, "a number of at least 0")
+    return Exact(instance_of(problem), limits, seed).run_columns(dives, nodes)
 
 
 class Exact:
@@ -82,11 +118,37 @@ class Exact:
         if not self.done and self.branches:
             self._branch()
         elif not self.done:
-            self._without_tree()
+            anneal(self.incumbent, self._share(), self.bound.watts, self.rng)
+            self._progress("search")
+            if not self.done and self.instance.tasks <= self.params.bounds.column_tasks:
+                self._bound_by_columns(self.limits.within(0.4 * self.limits.remaining))
         if not self.done and self._compact(self.limits):
             return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
-        termination = self.limits.stop or self.termination or Termination.COMPLETED
-        return outcome(self.incumbent, self.bound, termination)
+        return self._outcome()
+
+    def run_columns(self, dives: int, nodes: int) -> Outcome:
+        """Columns for the bound, dives for placements, and so many nodes of branch-and-price."""
+        construct(self.incumbent, self.limits, self.rng, params=self.params.construction)
+        if not self.done:
+            few = self.limits.within(0.1 * self.limits.remaining)
+            anneal(self.incumbent, few, self.bound.watts, self.rng)
+        if not self.done and self.branches and nodes and self.incumbent.placement is not None:
+            own = replace(self.params, diving=replace(self.params.diving, at_counts=dives))
+            dive = ServerDiving(own) if self.instance.gang else Diving(own)
+            tree = self._tree([dive] if dives else [])
+            while not self.done and (tree.open or tree.reopen()) and tree.nodes < nodes:
+                tree.run(self.limits, nodes - tree.nodes)
+                self._raise(tree)
+        if not self.done:
+            self._bound_by_columns(self.limits)
+        return self._outcome()
+
+    def _outcome(self) -> Outcome:
+        ended = self.limits.stop or self.termination or Termination.COMPLETED
+        found = outcome(self.incumbent, self.bound, ended)
+        if self.too_large and found.status is not Status.OPTIMAL:
+            found = replace(found, message="not proven: too large for the compact model")
+        return found
 
     def _progress(self, phase: str) -> None:
         self.limits.progress(phase, self.incumbent.watts, self.bound.watts)
@@ -117,14 +179,9 @@ class Exact:
         """Branch-and-price, and the compact model where nodes are left that were not decided.
 
         It has as long as the tree had, or twice as long as before; then the tree goes back to those
-        nodes with more patience. Without a time limit and a model that is small enough
-        nothing would end that where a task's GPUs are in one server.
+        nodes with more patience.
         """
-        tree = Tree(
-            self.instance, self.levels, self.bound.counts, self.incumbent,
-            tree_heuristics(self.instance, self.levels, self.rng, self.params), self.seed,
-            self.params,
-        )  # fmt: skip
+        tree = self._tree(tree_heuristics(self.instance, self.levels, self.rng, self.params))
         seconds = 0.0
         while not self.done and (tree.open or tree.reopen()):
             began = working_time()
@@ -133,36 +190,25 @@ class Exact:
             if not self.done:
                 seconds = max(2 * seconds, working_time() - began)
                 self._compact(self.limits.within(seconds))
-            if self.too_large and self.instance.gang and math.isinf(self.limits.remaining):
-                break
         self._raise(tree)
+
+    def _tree(self, heuristics: Sequence[PrimalHeuristic]) -> Tree:
+        return Tree(
+            self.instance, self.levels, self.bound.counts, self.incumbent, heuristics, self.seed,
+            self.params,
+        )  # fmt: skip
 
     def _raise(self, tree: Tree) -> None:
         self.bound = self.bound.raised(min(tree.bound, self.incumbent.watts), BY_TREE)
 
-    def _without_tree(self) -> None:
-        """Servers by level, annealing and columns: where counts do not fix the power."""
+    def _bound_by_columns(self, limits: Limits) -> None:
+        """`column_bounds` of fewer levels, which are told apart one by one."""
         bounds = self.params.bounds
         levels = cost_levels(self.instance, bounds.levels)
         counts = level_counts(self.instance, levels, bounds)
-        share = self.limits.within(bounds.server_share * self.limits.remaining)
-        found = server_assignment_bound(
-            self.instance, levels, counts, share, watts=self.incumbent.watts, seed=self.seed
-        )
-        if found.watts > self.bound.watts:
-            self.bound = found
-        self._progress("servers by level")
-        if not self.done:
-            anneal(self.incumbent, self._share(), self.bound.watts, self.rng)
-            self._progress("search")
-        if not self.done and self.instance.tasks <= bounds.column_tasks:
-            limits = self.limits.within(0.4 * self.limits.remaining)
-            known = closed_form_bound(self.instance, levels, counts).raised(
-                self.bound.watts, self.bound.by
-            )
-            self.bound = column_bounds(
-                self.incumbent, levels, known, limits, self.seed, self.params
-            )
+        known = closed_form_bound(self.instance, levels, counts)
+        known = known.raised(self.bound.watts, self.bound.by)
+        self.bound = column_bounds(self.incumbent, levels, known, limits, self.seed, self.params)
 
     def _compact(self, limits: Limits) -> bool:
         """The compact model, or annealing where it is too large; whether nothing is feasible."""

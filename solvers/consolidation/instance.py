@@ -86,8 +86,9 @@ class Instance:
 
     @property
     def gang(self) -> bool:
-        """Whether a task's GPUs are in one server."""
-        return not self.preplaced and self.problem.rules.gang == "server"
+        """Whether there are tasks of several GPUs, each of which is in one server."""
+        ruled = not self.preplaced and self.problem.rules.gang == "server"
+        return ruled and bool((self.width > 1).any())
 
     @cached_property
     def entry_start(self) -> IntArray:

@@ -53,7 +53,7 @@ def server_assignment_bound(
     if not instance.identical_servers or limits.stop is not None:
         return closed
     servers = server_limit(instance, closed.watts, watts, counts[0])
-    model, _ = server_model(instance, levels, counts, servers, params)
+    model = server_model(instance, levels, counts, servers, params)
     answer = cpsat.run(
         model, limits, workers=workers, seed=seed, phase="servers by level",
         scale=lambda quanta: quanta * QUANTUM_W,
@@ -65,13 +65,9 @@ def server_assignment_bound(
 
 
 def server_model(
-    instance: Instance,
-    levels: CostLevels,
-    counts: Counts,
-    servers: int,
-    params: BoundParams = DEFAULT.bounds,
-) -> tuple[Any, list[list[Any]]]:
-    """The CP-SAT model, and its n_iq."""
+    instance: Instance, levels: CostLevels, counts: Counts, servers: int, params: BoundParams
+) -> Any:
+    """The CP-SAT model."""
     from ortools.sat.python import cp_model
 
     model = cp_model.CpModel()
@@ -99,7 +95,7 @@ def server_model(
     model.minimize(
         sum(steps[q] * row[q] for row in n for q in top) + sum(static * z for z in awake)
     )
-    return model, n
+    return model
 
 
 def _gangs(

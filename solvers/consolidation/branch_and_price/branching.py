@@ -64,7 +64,7 @@ def unassigned(instance: Instance, assignment: ServerAssignment) -> IntArray:
 
 
 def split_servers(
-    instance: Instance, assignment: ServerAssignment, servers: int
+    instance: Instance, assignment: ServerAssignment, servers: int, shares: FloatArray
 ) -> Iterator[ServerAssignment]:
     """The widest unassigned task in each server in use, and in the first that is empty.
 
@@ -73,9 +73,11 @@ def split_servers(
     Parameters
     ----------
     servers: most that may be awake.
+    shares: (L, N) how much of a task lies in each server; the largest comes first.
     """
     tasks = unassigned(instance, assignment)
     order = np.lexsort((-instance.largest_share[tasks], -instance.width[tasks]))
     task = int(tasks[order[0]])
-    for server in range(min(assignment.first_empty + 1, servers)):
+    candidates = min(assignment.first_empty + 1, servers)
+    for server in np.argsort(-shares[task, :candidates], kind="stable").tolist():
         yield assignment.assign([(task, server)])

@@ -43,8 +43,5 @@ def pack_columns(
 
 def pack_usage(master: RestrictedMaster, usage: IntArray) -> Placement | None:
     """The same for whole numbers of GPUs of the master's columns."""
-    columns: list[tuple[Column, int]] = []
-    for index in np.flatnonzero(usage).tolist():
-        one = (master.columns[index], int(master.column_server[index]))
-        columns += [one] * int(usage[index])
-    return pack_columns(master, columns)
+    used = np.repeat(np.arange(len(usage)), usage).tolist()
+    return pack_columns(master, [(master.columns[j], int(master.column_server[j])) for j in used])

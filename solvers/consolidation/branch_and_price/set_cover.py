@@ -1,4 +1,4 @@
-"""Integer programs over columns: the cheapest cover of the tasks with counts in a box.
+"""Integer programs over columns: covers of the tasks with counts in a box, for less than a power.
 
 A cover that costs exactly the given power is there to begin with, as a column of its own that
 covers all: a solver that may cut off what is dearer than a solution it knows denies in a fraction
@@ -17,32 +17,30 @@ from optgap.models.result import Status
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder
 from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
-from optgap.solvers.consolidation.column_generation.master import FREE, RestrictedMaster
-from optgap.solvers.consolidation.column_generation.space import CountBox
+from optgap.solvers.consolidation.column_generation.master import (
+    EXCLUDED,
+    FREE,
+    RestrictedMaster,
+    servers_of,
+)
+from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.numerics import Column, Placement
-
-MIP_SAFETY = 1e-7
-"""Relative: what HiGHS's bound may be off by, and what it leaves between that and a solution."""
 
 
 @dataclass(frozen=True)
-class Cover:
-    """What is known of covers for less than was asked.
+class Verdict:
+    """What is known of placements that were asked for.
 
     Parameters
     ----------
-    placement: of the best that was found. bound: W that none of them undercuts.
-    complete: the program came to its end.
+    denied: there is none. placement: one of them; None where none was found.
     """
 
-    placement: Placement | None
-    bound: float
-    complete: bool
+    denied: bool
+    placement: Placement | None = None
 
-    @property
-    def denied(self) -> bool:
-        """Whether there is none."""
-        return self.complete and self.placement is None
+
+OPEN = Verdict(denied=False)
 
 
 class SetCover:
@@ -52,22 +50,34 @@ class SetCover:
     ----------
     columns: that may be used.
     watts: covers for this and more are not looked for.
+    assignment: of tasks to servers, none of which has more columns than GPUs.
     """
 
     def __init__(
-        self, master: RestrictedMaster, columns: Sequence[Column], box: CountBox, watts: float
+        self,
+        master: RestrictedMaster,
+        columns: Sequence[Column],
+        box: CountBox,
+        watts: float,
+        assignment: ServerAssignment | None = None,
     ) -> None:
         self.master, self.columns, self.watts = master, columns, watts
+        self.servers = np.full(len(columns), FREE)
+        if assignment is not None:
+            self.servers = servers_of(columns, assignment, master.servers)
         width, gpu_w, builder = master.instance.width, np.cumsum(master.steps), LinearBuilder()
         covering: list[list[int]] = [[] for _ in width]
         at_level: list[list[int]] = [[] for _ in gpu_w]
-        for column in columns:
+        inside: list[list[int]] = [[] for _ in range(master.servers)]
+        for column, server in zip(columns, self.servers.tolist(), strict=True):
             tasks = list(column)
             top = int(master.levels.of[tasks].max())
-            most = float(width[tasks].min())
+            most = 0.0 if server == EXCLUDED else float(width[tasks].min())
             used = builder.variable(upper=most, cost=float(gpu_w[top]), integer=True)
             for row in (*(covering[ell] for ell in tasks), *at_level[: top + 1]):
                 row.append(used)
+            if server >= 0:
+                inside[server].append(used)
         most = float(box.high[-1])
         servers = builder.variable(upper=most, cost=master.static_w, integer=True)
         known = builder.variable(upper=1.0, cost=watts, integer=True)
@@ -77,32 +87,27 @@ class SetCover:
             builder.row([*((j, 1.0) for j in row), (known, float(low))], float(low), float(high))
         seats = float(master.server_gpus)
         builder.row([*((j, 1.0) for j in at_level[0]), (servers, -seats)], upper=0.0)
+        for row in inside:
+            if row:
+                builder.row([(j, 1.0) for j in row], upper=seats)
         builder.row([(servers, 1.0), (known, float(box.low[-1]))], float(box.low[-1]), most)
         self._model = builder.build()
 
-    def solve(self, limits: Limits, *, first: bool, turn: int = 0) -> Cover:
-        """From the beginning: the cheapest cover for less than `watts`, or any.
-
-        Parameters
-        ----------
-        first: the first cover that is found will do.
-        turn: each searches in another way, as some take a hundredth of the time of others.
-        """
+    def solve(self, limits: Limits) -> Verdict:
+        """To the first cover for less than `watts`."""
         solved = solve(
             self._model,
             backend="highs",
             limits=limits.each(limits.remaining, silent),
-            seed=turn,
-            gap=0.0 if first else MIP_SAFETY,
+            seed=0,
+            gap=0.0,
             start=np.append(np.zeros(self._model.variables - 1), 1.0),
-            target=self.watts - 1e-6 if first else None,
+            target=self.watts - 1e-6,
         )
-        complete, placement = solved.status is Status.OPTIMAL, None
         if solved.values is not None and not solved.values[-1]:
             chosen: list[tuple[Column, int]] = []
-            for column, amount in zip(self.columns, solved.values.tolist(), strict=False):
-                chosen += [(column, FREE)] * int(amount)
-            placement = pack_columns(self.master, chosen)
-            complete = complete and placement is not None
-        bound = 0.0 if solved.bound is None else solved.bound * (1 - MIP_SAFETY)
-        return Cover(placement, min(self.watts, bound), complete)
+            places = zip(self.columns, self.servers.tolist(), strict=True)
+            for one, amount in zip(places, solved.values.tolist(), strict=False):
+                chosen += [one] * int(amount)
+            return Verdict(False, pack_columns(self.master, chosen))
+        return Verdict(solved.status is Status.OPTIMAL)

@@ -24,7 +24,6 @@ from optgap.solvers.consolidation.branch_and_price.branching import (
     split_servers,
     unassigned,
 )
-from optgap.solvers.consolidation.branch_and_price.cheapest_cover import CheapestCover
 from optgap.solvers.consolidation.branch_and_price.feasibility import CountFeasibility
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
 from optgap.solvers.consolidation.branch_and_price.node import Node
@@ -78,9 +77,7 @@ class Tree:
         self.heap = [self.root] if box.nonempty else []
         self.halted: list[Node] = []
         self.feasibility = CountFeasibility(self.generation, box.low, params.feasibility)
-        self.cheapest = CheapestCover(self.generation, params.cheapest_cover)
         self._pruned = math.inf if box.nonempty else floor  # nothing is searched, nothing denied
-        self._covered = -math.inf
         self._current = math.inf  # bound of the node that is looked at, which is not in the heap
         self._undecided: set[tuple[Counts, bool]] = set()
         self._seen_counts = False
@@ -119,7 +116,7 @@ class Tree:
         """What no placement undercuts, W; infinite where none is better than the incumbent."""
         least = min((node.bound for node in self.halted), default=math.inf)
         first = self.heap[0].bound if self.heap else math.inf
-        return max(self._covered, min(first, self._current, least, self._pruned))
+        return min(first, self._current, least, self._pruned)
 
     @property
     def open(self) -> bool:
@@ -128,7 +125,8 @@ class Tree:
 
     def state(self) -> SearchState:
         """What heuristics see."""
-        best = heapq.nsmallest(self.params.tree.best_shown, self.heap) or [self.root]
+        nodes = self.heap or self.halted or [self.root]
+        best = heapq.nsmallest(self.params.tree.best_shown, nodes)
         bound = min(self.bound, self.incumbent.watts)
         return SearchState(self.generation, self.incumbent, self.rng, self.root, best, bound)
 
@@ -148,8 +146,6 @@ class Tree:
             self._current = node.bound
             self._expand(node)
             self._current = math.inf
-            if self.many_levels:
-                self._cover_all()
             limits.progress("counts of GPUs", self.incumbent.watts, self.bound)
         return self.bound
 
@@ -188,8 +184,9 @@ class Tree:
         self._heuristic_s += working_time() - began
 
     def _push(self, node: Node, near: Counts, box: CountBox, assignment: ServerAssignment) -> None:
-        """A child of a node, unless it is too dear."""
+        """A child of a node, unless it is too dear; servers with tasks in them are awake."""
         master = self.generation.master
+        box = CountBox((*box.low[:-1], max(box.low[-1], assignment.first_empty)), box.high)
         bound = max(node.bound, master.watts(box.low))
         if bound >= self.cutoff:
             self._prune(bound)
@@ -241,16 +238,19 @@ class Tree:
             elif node.box.single and relaxed.value > master.watts(near) + 10 * SLACK_W:
                 self.halted.append(replace(node, near=node.box.low))  # not denied, and not realised
             else:
-                self._settle(node, tuple(np.round(relaxed.counts).astype(int).tolist()))
+                self._settle(node, relaxed)
 
-    def _settle(self, node: Node, counts: Counts) -> None:
+    def _settle(self, node: Node, relaxed: Relaxation) -> None:
         """Counts are whole: realise or deny them, else branch on servers."""
         self._seen_counts = True
+        counts = tuple(np.round(relaxed.counts).astype(int).tolist())
+        shares = self.generation.master.server_shares(relaxed.usage)
         rest = unassigned(self.instance, node.assignment).size
         denied = not self._realise(node, counts, before_proof=True)
         denied = denied and self._denied(counts, quick=True)
         if not (denied or rest or self._realise(node, counts, before_proof=False)):
-            denied = self._denied(counts, quick=False)
+            assigned = node.assignment if node.assignment.any else None
+            denied = self._denied(counts, quick=assigned is not None, assignment=assigned)
         if denied:
             refused = self.feasibility.refusing(counts) or counts
             self._push_boxes(node, counts, split_beyond(node.box, refused))
@@ -261,7 +261,8 @@ class Tree:
             self._undecided -= {(counts, True), (counts, False)}
             heapq.heappush(self.heap, node)
         elif rest:
-            for assignment in split_servers(self.instance, node.assignment, node.box.high[-1]):
+            most = node.box.high[-1]
+            for assignment in split_servers(self.instance, node.assignment, most, shares):
                 self._push(node, counts, node.box, assignment)
         elif not node.box.single:
             self._push_boxes(node, counts, split_around(node.box, counts))
@@ -277,42 +278,28 @@ class Tree:
                 heuristic.realise(self.state(), node, counts, self.limits)
         return self.state().realised(counts)
 
-    def _denied(self, counts: Counts, *, quick: bool) -> bool:
+    def _denied(
+        self, counts: Counts, *, quick: bool, assignment: ServerAssignment | None = None
+    ) -> bool:
         """Whether counts are denied, with all that are less; asked once until more patient.
 
         Parameters
         ----------
-        quick: only one turn of each program.
+        quick: the program has little time, as there are other ways or many assignments.
+        assignment: for which alone it is asked, and not only once.
         """
         if self.feasibility.refusing(counts) is not None:
             return True
         restricted = self.instance.gang or bool(self.instance.preplaced)
-        if restricted or (counts, quick) in self._undecided:
+        if assignment is None and (restricted or (counts, quick) in self._undecided):
             return False
         self._undecided.add((counts, quick))
         own = self.params.feasibility
         limits = self.limits.within(self.patience * own.seconds * self.instance.tasks / 100)
         columns = own.large_columns if self.large else own.columns
         verdict = self.feasibility.decide(
-            counts, self.cutoff, limits, most_columns=columns, effort=self.patience, quick=quick
-        )
+            counts, self.cutoff, limits, most_columns=columns, effort=self.patience, quick=quick,
+            assignment=assignment,
+        )  # fmt: skip
         self.incumbent.offer(verdict.placement)
         return verdict.denied
-
-    def _cover_all(self) -> None:
-        """With many levels: the cheapest cover over all columns that any open node can use."""
-        nodes = [node for node in (*self.heap, *self.halted) if node.bound < self.cutoff]
-        if self.instance.gang or self.large or not nodes or not self.cheapest.due:
-            return
-        hull = CountBox(
-            tuple(np.min([node.box.low for node in nodes], axis=0).tolist()),
-            tuple(np.max([node.box.high for node in nodes], axis=0).tolist()),
-        )
-        cover = self.cheapest.solve(hull, self.root.assignment, self.cutoff, self.limits)
-        if cover is None:
-            return
-        self.incumbent.offer(cover.placement)
-        self._covered = max(self._covered, cover.bound)
-        if cover.complete:
-            self._prune(cover.bound)
-            self.heap, self.halted = [], []

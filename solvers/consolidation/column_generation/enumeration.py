@@ -8,8 +8,6 @@ that task takes as many GPUs as one of the column's: the larger one stands for i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from optgap.models.limits import Limits
@@ -21,21 +19,7 @@ from optgap.solvers.consolidation.column_generation.kernels import (
     fill_tables,
 )
 from optgap.solvers.consolidation.column_generation.pricing import Priced
-from optgap.solvers.consolidation.config import DEFAULT, EnumerationParams
 from optgap.solvers.consolidation.numerics import Column, IntArray
-
-
-@dataclass(frozen=True)
-class Enumerated:
-    """Columns by rising reduced cost.
-
-    Parameters
-    ----------
-    complete: no column is missing, so that what they cannot cover no placement can.
-    """
-
-    columns: list[Column]
-    complete: bool
 
 
 def enumerate_columns(
@@ -44,44 +28,43 @@ def enumerate_columns(
     watts: float,
     most: int,
     limits: Limits,
-    share: float = 1.0,
     effort: float = 1.0,
-    params: EnumerationParams = DEFAULT.enumeration,
-) -> Enumerated:
-    """Columns that placements for no more than `watts` can use, in the master's box.
+    parts: bool = False,
+) -> list[Column] | None:
+    """All columns that placements for no more than `watts` can use, in the master's box.
 
-    No task is assigned to a server. There are none, and not all, where there are more than `most`.
+    None where there are more than `most`. No task is assigned to a server.
 
     Parameters
     ----------
-    share: of what lies between bound and `watts`: with less than 1 not all columns are listed.
-    effort: times the nodes of the search, beyond which there are none either.
+    effort: times the nodes of the search, beyond which it is given up.
+    parts: also columns that a larger one stands for, where that may not be allowed.
     """
     master, pricer, instance = generation.master, generation.pricer, generation.instance
-    level = pricer.task_levels
+    params, level = pricer.params, pricer.task_levels
     rents = duals.rents[level]
     bound = generation.bound(duals, Priced(rents, rents, [], True))
     slip = 2 * pricer.tolerance  # what a column may be worth beyond its rent where pricing ended
-    gap = share * (watts - bound) + slip * master.box.high[0]
+    gap = watts - bound + slip * master.box.high[0]
     worth, tables = duals.tasks[pricer.order], pricer.tables(pricer.coarse)
     fill_tables(pricer.coarse, pricer.room, worth, tables)
     found: IntArray = np.zeros(
         (most, min(DEEPEST, _most_tasks(pricer.demand, pricer.limit))), np.int64
     )
     size, beyond = np.zeros(most, dtype=np.int64), np.zeros(most)
+    alike = np.full(len(level), len(level)) if parts else np.searchsorted(-level, -level)
     number, ended = all_columns(
         pricer.demand, pricer.limit, worth, pricer.coarse, pricer.room, tables, rents - gap,
-        np.searchsorted(-level, -level), instance.width[pricer.order], found, size, beyond,
-        int(min(effort * params.nodes, params.nodes_per_s * limits.remaining)),
+        alike, instance.width[pricer.order], found, size, beyond,
+        int(min(effort * params.all_nodes, params.all_nodes_per_s * limits.remaining)),
     )  # fmt: skip
-    if not ended:
-        return Enumerated([], False)
     reduced = gap - beyond[:number]
-    columns = [
+    if not ended or (reduced < -slip).any():  # else the bound is none
+        return None
+    return [
         tuple(sorted(pricer.order[found[k, : size[k]]].tolist()))
         for k in np.argsort(reduced, kind="stable").tolist()
     ]
-    return Enumerated(columns, share >= 1.0 and bool((reduced >= -slip).all()))
 
 
 def _most_tasks(demand: IntArray, limit: IntArray) -> int:

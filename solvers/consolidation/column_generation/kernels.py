@@ -167,7 +167,7 @@ def all_columns(
     least: (n,) what a set that begins with an item must earn.
     same: (n,) the first item that costs no more than each. width: (n,) how many GPUs each takes. A
         set to which an item can be added is left out where that costs no more, and it takes as
-        many GPUs as one of the set does.
+        many GPUs as one of the set does; none is where `same` is n.
     found, size, worth: (most, deepest), (most,) and (most,) receive items, how many, and what the
         set earns beyond what is asked.
 

@@ -18,7 +18,7 @@ around, and far fewer columns are worth anything.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +96,6 @@ class RestrictedMaster:
         self.columns: list[Column] = []
         self._known: set[Column] = set()
         self._sizes: IntArray = np.zeros(0, dtype=np.int64)
-        self._members: IntArray = np.zeros(0, dtype=np.int64)  # of all columns, one after another
         self.column_server: IntArray = np.zeros(0, dtype=np.int64)
         self.assignment = ServerAssignment.none(instance.tasks, servers)
         self._highs = quiet_highs(
@@ -183,7 +182,6 @@ class RestrictedMaster:
             self._highs.addCol(0.0, 0.0, self._infinity, len(rows), rows, values)
         self.columns += fresh
         self._sizes = np.append(self._sizes, [len(column) for column in fresh])
-        self._members = np.append(self._members, [ell for column in fresh for ell in column])
         self.column_server = np.append(self.column_server, np.full(len(fresh), FREE))
         self._set_column_servers(first)
         self._primal = True
@@ -197,7 +195,7 @@ class RestrictedMaster:
     def _set_column_servers(self, first: int) -> None:
         """Give the columns from `first` on the server that the assignment gives them."""
         old = self.column_server[first:]
-        new = self._servers_of(first)
+        new = servers_of(self.columns[first:], self.assignment, self.servers)
         rows = self._server_rows()
         for k in np.flatnonzero(new != old).tolist():
             column = self._first + first + k
@@ -210,22 +208,12 @@ class RestrictedMaster:
                 self._highs.changeColBounds(column, 0.0, most)
         self.column_server[first:] = new
 
-    def _servers_of(self, first: int) -> IntArray:
-        """The server of the columns from `first` on, `FREE` or `EXCLUDED`."""
-        sizes = self._sizes[first:]
-        if not (self.assignment.any and len(sizes)):
-            return np.full(len(sizes), FREE, dtype=np.int64)
-        starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        members = self._members[len(self._members) - int(sizes.sum()) :]
-        own = self.assignment.server[members]
-        most = np.maximum.reduceat(own, starts)
-        least = np.minimum.reduceat(np.where(own < 0, self.servers, own), starts)
-        found: IntArray = np.where((most >= 0) & (least != most), EXCLUDED, most)
-        settled = np.repeat(found, sizes)
-        out = self.assignment.forbidden[members, np.maximum(settled, 0)]
-        barred = np.logical_or.reduceat(out & (settled >= 0) & (own < 0), starts)
-        found[barred] = EXCLUDED
-        return found
+    def server_shares(self, usage: FloatArray) -> FloatArray:
+        """(L, N) how much of a task lies beside tasks that are assigned to a server."""
+        found = np.zeros((self.instance.tasks, max(1, self.servers)))
+        for j in np.flatnonzero((self.column_server >= 0) & (usage > SURPLUS)).tolist():
+            found[list(self.columns[j]), self.column_server[j]] += usage[j]
+        return found / self.instance.width[:, None]
 
     def fix(self, index: int, least: int, most: int | None = None) -> None:
         """Let a column have at least so many GPUs; 0 takes that back."""
@@ -279,5 +267,22 @@ class RestrictedMaster:
         self._highs.deleteCols(len(gone), (gone + self._first).astype(np.int32))
         self.columns = [one for one, keep in zip(self.columns, kept.tolist(), strict=True) if keep]
         self._known = set(self.columns)
-        self._members = self._members[np.repeat(kept, self._sizes)]
         self._sizes, self.column_server = self._sizes[kept], self.column_server[kept]
+
+
+def servers_of(columns: Sequence[Column], assignment: ServerAssignment, servers: int) -> IntArray:
+    """The server that an assignment gives each column, `FREE` or `EXCLUDED`."""
+    if not (assignment.any and columns):
+        return np.full(len(columns), FREE, dtype=np.int64)
+    sizes = [len(column) for column in columns]
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    members = np.array([ell for column in columns for ell in column])
+    own = assignment.server[members]
+    most = np.maximum.reduceat(own, starts)
+    least = np.minimum.reduceat(np.where(own < 0, servers, own), starts)
+    found: IntArray = np.where((most >= 0) & (least != most), EXCLUDED, most)
+    settled = np.repeat(found, sizes)
+    out = assignment.forbidden[members, np.maximum(settled, 0)]
+    barred = np.logical_or.reduceat(out & (settled >= 0) & (own < 0), starts)
+    found[barred] = EXCLUDED
+    return found

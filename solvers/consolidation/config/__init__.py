@@ -15,6 +15,7 @@ from optgap.solvers.consolidation.config.primal import (
     ExchangeParams,
     GangLayoutParams,
     LnsParams,
+    ServerDivingParams,
     TargetParams,
 )
 
@@ -61,6 +62,7 @@ class PricingParams:
     new, new_share: columns that are added at a time: so many, or that share of the tasks.
     new_preplaced, new_each_preplaced: the same where tasks are preplaced, as those programs are
         solved once; and beside each of them.
+    all_nodes, all_nodes_per_s: of the enumeration, at most; and of each second that is left.
     """
 
     max_cells: int = 4096
@@ -75,6 +77,8 @@ class PricingParams:
     new_share: float = 0.25
     new_preplaced: int = 150
     new_each_preplaced: int = 30
+    all_nodes: int = 5_000_000
+    all_nodes_per_s: float = 1e6
 
 
 @dataclass(frozen=True)
@@ -98,59 +102,22 @@ class MasterParams:
 
 
 @dataclass(frozen=True)
-class EnumerationParams:
-    """Enumeration by reduced cost.
-
-    Parameters
-    ----------
-    nodes, nodes_per_s: of the search, at most; and of each second that is left.
-    """
-
-    nodes: int = 5_000_000
-    nodes_per_s: float = 1e6
-
-
-@dataclass(frozen=True)
 class FeasibilityParams:
     """Whether counts can be realised.
 
     Parameters
     ----------
     seconds: per 100 tasks, for one vector of counts; more after each round of patience.
-    first_s, turn_growth: seconds per 100 tasks for each program at first; how much longer later.
+    quick_s: seconds per 100 tasks of a program before other ways are tried.
     columns, large_columns: of a program at first; where tasks are many. max_columns: at most, which
         is for memory.
-    spread: columns that leave no task in fewer, of programs that come first.
-    nearly_all: times a pool up to which all columns are taken at once.
-    least_share: of what lies between bound and cost, where there are too many columns: it is halved
-        down to this, which proves nothing, but may find a placement.
     """
 
     seconds: float = 8.0
-    first_s: float = 0.4
-    turn_growth: float = 2.0
+    quick_s: float = 0.4
     columns: int = 20_000
     large_columns: int = 4000
     max_columns: int = 500_000
-    spread: tuple[int, ...] = (12, 24)
-    nearly_all: float = 1.5
-    least_share: float = 0.02
-
-
-@dataclass(frozen=True)
-class CheapestCoverParams:
-    """With many levels: the cheapest cover by all columns of use.
-
-    Parameters
-    ----------
-    columns: of the program at most.
-    first_s: seconds of the first one; the next has twice as long.
-    wait: times what it took until it is tried again.
-    """
-
-    columns: int = 15_000
-    first_s: float = 0.5
-    wait: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -240,15 +207,14 @@ class Params:
     bounds: BoundParams = field(default_factory=BoundParams)
     pricing: PricingParams = field(default_factory=PricingParams)
     master: MasterParams = field(default_factory=MasterParams)
-    enumeration: EnumerationParams = field(default_factory=EnumerationParams)
     feasibility: FeasibilityParams = field(default_factory=FeasibilityParams)
-    cheapest_cover: CheapestCoverParams = field(default_factory=CheapestCoverParams)
     tree: TreeParams = field(default_factory=TreeParams)
     construction: ConstructionParams = field(default_factory=ConstructionParams)
     annealing: AnnealingParams = field(default_factory=AnnealingParams)
     exchange: ExchangeParams = field(default_factory=ExchangeParams)
     target: TargetParams = field(default_factory=TargetParams)
     diving: DivingParams = field(default_factory=DivingParams)
+    server_diving: ServerDivingParams = field(default_factory=ServerDivingParams)
     gang_layout: GangLayoutParams = field(default_factory=GangLayoutParams)
     lns: LnsParams = field(default_factory=LnsParams)
     large_scale: LargeScaleParams = field(default_factory=LargeScaleParams)

@@ -83,40 +83,50 @@ class DivingParams:
     Parameters
     ----------
     at_counts: dives to counts that the tree has come to.
-    clear_share, least_share: of a task in a server from which it is assigned at once, and below
-        which it is not drawn.
-    gap: between bound and value where only shares are looked at.
-    most_wrong, rise: assignments that are taken back, and by how much more than is needed what a
-        dive may cost rises then.
     most_wrong_columns: columns that are let go again.
     at_once: fractional columns for each that is fixed at a time beyond the first.
-    least_loss, assign_s: what assigning tasks may cost at first, relative to the bound, and seconds
-        per 100 tasks after which anything better than the incumbent will do.
-    from_assignment: dives from an assignment.
-    dive_s: seconds per 100 tasks of a turn between nodes.
+    lost_share: of what may be lost, that a step may lose before more columns are looked for.
     residual_share, residual_tasks: tasks of which what is left becomes a problem of its own, as a
         share; and up to which that is decided by its columns.
     residual_s, residual_columns: seconds for that, and columns at most.
-    lost_share: of what may be lost, that a step there may lose before more columns are looked for.
     """
 
     at_counts: int = 3
-    clear_share: float = 0.95
-    least_share: float = 0.05
-    gap: float = 1e-4
-    most_wrong: int = 60
-    rise: float = 3e-4
     most_wrong_columns: int = 5
     at_once: int = 25
-    least_loss: float = 1e-3
-    assign_s: float = 1.0
-    from_assignment: int = 2
-    dive_s: float = 2.5
+    lost_share: float = 0.1
     residual_share: float = 0.6
     residual_tasks: int = 45
     residual_s: float = 0.4
     residual_columns: int = 8000
-    lost_share: float = 0.1
+
+
+@dataclass(frozen=True)
+class ServerDivingParams:
+    """Diving into servers.
+
+    Parameters
+    ----------
+    dive_s: seconds per 100 tasks of a turn.
+    least_loss, assign_s: what assigning tasks may cost at first, relative to the bound, and seconds
+        per 100 tasks after which anything better than the incumbent will do.
+    gap: between bound and value where only shares are looked at.
+    clear_share, least_share: of a task in a server from which it is assigned at once, and below
+        which it is not drawn.
+    most_wrong, rise: assignments that are taken back, and by how much more than is needed what a
+        dive may cost rises then.
+    from_assignment: dives from an assignment.
+    """
+
+    dive_s: float = 2.5
+    least_loss: float = 1e-3
+    assign_s: float = 1.0
+    gap: float = 1e-4
+    clear_share: float = 0.95
+    least_share: float = 0.05
+    most_wrong: int = 60
+    rise: float = 3e-4
+    from_assignment: int = 2
 
 
 @dataclass(frozen=True)
@@ -129,7 +139,6 @@ class GangLayoutParams:
     moves, most_work: annealing moves for each task of several GPUs, and rows of GPUs that they may
         touch in all.
     hot_w, cold_w: first and last temperature, W.
-    warm_share, warm_w: how often the best layout is begun with, and the temperature then, W; drawn.
     beyond: times what a GPU costs beyond those wanted.
     too_full, over_at_all: times the dearest GPU: what one costs that is as much again over its
         limit; and the share of that for being over it at all.
@@ -138,7 +147,6 @@ class GangLayoutParams:
         exchange.
     gap, learn_s: how close a bound is to the value where duals are no proof; seconds per 100 tasks
         after which they are taken as they are.
-    pool, beside: columns that are handed on from one layout to the next, and beside each task.
     same_servers: how often a layout has as many servers as the incumbent, where counts need fewer.
     """
 
@@ -149,8 +157,6 @@ class GangLayoutParams:
     most_work: float = 5e7
     hot_w: float = 30.0
     cold_w: float = 0.03
-    warm_share: float = 0.3
-    warm_w: tuple[float, float] = (1.0, 15.0)
     beyond: float = 3.0
     too_full: float = 50.0
     over_at_all: float = 0.3
@@ -159,8 +165,6 @@ class GangLayoutParams:
     exchange_share: float = 0.3
     gap: float = 2e-3
     learn_s: float = 0.3
-    pool: int = 600
-    beside: int = 25
     same_servers: float = 0.25
 
 

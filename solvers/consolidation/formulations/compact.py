@@ -7,7 +7,6 @@ Boolean h_gq says that GPU g costs level q or more. Beside (7)-(11) and the capa
     o_li ⇒ the v_l-th GPU of server i costs level q(l) or more    GPUs of a server in order
     Σ_g h_gq ≥ what the tasks of level q and above need
     equal servers are numbered by the first of their tasks, widest first       (gang = server)
-    the counts of each server keep what `bounds.server_assignment` states
 """
 
 from __future__ import annotations

@@ -1,35 +1,84 @@
-"""Diving: columns are fixed one after another, and generated again for the rest.
+"""Diving: columns are fixed one after another, in smaller and smaller residual problems.
 
-With `gang=server` the tasks of several GPUs are assigned to servers first, by their shares beside
-tasks that are assigned already.
+A dive to given counts loses little while many columns are open, and a GPU or two with the last of
+them; and its linear programs take long while all tasks are in them. So what no fixed column covers
+yet, with the counts that are left, is made a smaller problem again and again, until it is small
+enough to be decided by all columns that its placements could use.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.branch_and_price.branching import unassigned
+from optgap.solvers.consolidation.branch_and_price.feasibility import CountFeasibility
 from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
 from optgap.solvers.consolidation.branch_and_price.node import Node
-from optgap.solvers.consolidation.branch_and_price.packing import pack_usage
-from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration, Relaxation
-from optgap.solvers.consolidation.column_generation.master import RestrictedMaster
+from optgap.solvers.consolidation.branch_and_price.packing import pack_columns, pack_usage
+from optgap.solvers.consolidation.branch_and_price.set_cover import Verdict
+from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
+from optgap.solvers.consolidation.column_generation.master import FREE, RestrictedMaster
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
-from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.config.primal import DivingParams
-from optgap.solvers.consolidation.numerics import (
-    SLACK_W,
-    Counts,
-    FloatArray,
-    IntArray,
-    Placement,
-)
+from optgap.solvers.consolidation.config import DEFAULT, Params
+from optgap.solvers.consolidation.numerics import SLACK_W, Column, Counts, FloatArray, IntArray
+from optgap.solvers.consolidation.primal.counts import TargetPower, richer_counts
 
 WHOLE = 1e-5
 """How far from an integer a λ counts as one."""
+
+
+class Diving:
+    """Dives to counts, and to counts that cost a share of the gap more.
+
+    A task's GPUs may be anywhere.
+    """
+
+    before_proof = False
+
+    def __init__(self, params: Params = DEFAULT) -> None:
+        self.params = params
+        self.dives = 0
+        self.target = TargetPower()
+
+    def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
+        """Dives to counts that a node has."""
+        for _ in range(self.params.diving.at_counts):
+            if not state.realised(counts) and limits.stop is None:
+                self._dive(state, counts, limits)
+
+    def improve(self, state: SearchState, limits: Limits) -> None:
+        """One dive to richer counts; where tasks are preplaced, to any that are cheap enough."""
+        if state.generation.instance.preplaced:
+            dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.params)
+            self.dives += 1
+            usage = dive.usage(near_best(state), state.cutoff)
+            if usage is not None:
+                state.incumbent.offer(pack_usage(state.generation.master, usage))
+            return
+        generation, known = state.generation, state.incumbent.watts
+        most, near = self.target.watts(state), state.best[0].near
+        drawn = richer_counts(generation.instance, generation.levels, near[:-1], most, state.rng)
+        servers = max(generation.instance.servers_for(drawn[0]), near[-1])
+        self._dive(state, (*drawn, servers), limits)
+        self.target.learn(state.incumbent.watts < known)
+
+    def _dive(self, state: SearchState, counts: Counts, limits: Limits) -> None:
+        noise = float(self.dives > 0)
+        self.dives += 1
+        columns = Dive(state.generation, limits, state.rng, noise, self.params).columns(counts)
+        if columns is not None:
+            free = [(column, FREE) for column in columns]
+            state.incumbent.offer(pack_columns(state.generation.master, free))
+
+
+def near_best(state: SearchState) -> CountBox:
+    """The root's box with as many GPUs and servers as the best node has at least."""
+    root, best = state.root.box, state.best[0].box
+    most = best.low[-1] if state.generation.instance.gang else root.high[-1]
+    return CountBox((best.low[0], *root.low[1:-1], best.low[-1]), (*root.high[:-1], most))
 
 
 class Dive:
@@ -46,95 +95,58 @@ class Dive:
         limits: Limits,
         rng: np.random.Generator,
         noise: float,
-        params: DivingParams = DEFAULT.diving,
+        params: Params = DEFAULT,
     ) -> None:
         self.generation, self.master = generation, generation.master
         self.limits, self.rng, self.noise, self.params = limits, rng, noise, params
 
-    def assign_servers(
-        self,
-        box: CountBox,
-        assignment: ServerAssignment,
-        most: float,
-        *,
-        dearest: float,
-        seconds: float = math.inf,
-    ) -> ServerAssignment | None:
-        """All tasks of several GPUs in servers so that `most` W may do; None where this cannot be.
+    def columns(self, counts: Counts) -> list[Column] | None:
+        """Columns that cover all tasks with no more than counts; None where this dive has none.
 
-        A choice that takes more is taken back, and its opposite holds from then on. Where neither
-        does, `most` rises to a little more than the cheaper of them takes, up to `dearest`; after
-        so many seconds it rises to that at once.
+        It goes on to the end where tasks are preplaced, which nothing else keeps apart, and where
+        tasks are few, but the columns too many to decide.
         """
-        master, params = self.master, self.params
-        master.set_box(box)
-        master.set_servers(assignment)
-        before: tuple[ServerAssignment, list[tuple[int, int]]] | None = None
-        other: tuple[float, ServerAssignment] | None = None
-        wrong, patience = 0, self.limits.within(seconds)
-        while self.limits.stop is None and wrong <= params.most_wrong:
-            if patience.stop is not None:
-                most = dearest
-            relaxed = self._relax(dearest)
-            if relaxed.value > most and before is not None:
-                wrong += 1
-                other = (relaxed.value, master.assignment)
-                master.set_servers(before[0].forbid(before[1]))
-                before = None
-                continue
-            if relaxed.value > most:
-                if min(relaxed.value, other[0] if other else math.inf) > dearest:
-                    return None
-                if other is not None and other[0] < relaxed.value:
-                    master.set_servers(other[1])
-                    relaxed = self._relax(dearest)
-                most, wrong = relaxed.value * (1 + params.rise), 0
-            other = None
-            rest = unassigned(self.generation.instance, master.assignment)
-            if not rest.size:
-                return master.assignment
-            choice = self._servers(relaxed, rest)
-            if not choice:
+        instance, own = self.generation.instance, self.params.diving
+        until = max(own.residual_tasks, int(own.residual_share * instance.tasks))
+        if instance.preplaced:
+            until = 0
+        elif instance.tasks <= own.residual_tasks:
+            until, verdict = 0, self._decided(counts)
+            if verdict.placement is not None:
+                return [tuple(one) for one in instance.residents(verdict.placement).values()]
+            if verdict.denied:
                 return None
-            before = (master.assignment, choice)
-            master.set_servers(before[0].assign(choice))
-        return None
+        usage = self.usage(CountBox.up_to(counts), self.master.watts(counts) + SLACK_W, until)
+        if usage is None:
+            return None
+        used = np.repeat(np.arange(len(usage)), usage).tolist()
+        fixed = [self.master.columns[j] for j in used]
+        left = tasks_left(self.master, usage, instance.width)
+        rest: IntArray = np.flatnonzero(left)
+        if not rest.size:
+            return fixed
+        residual, below = _residual(self.generation, counts, fixed, rest, left)
+        dive = Dive(residual, self.limits, self.rng, self.noise, self.params)
+        further = dive.columns(below)
+        if further is None:
+            return None
+        return fixed + [tuple(int(rest[k]) for k in column) for column in further]
 
-    def _relax(self, enough: float) -> Relaxation:
-        """The linear program, roughly: only shares are looked at."""
-        return self.generation.solve(self.limits, enough=enough, gap=self.params.gap, quick=True)
-
-    def _servers(self, relaxed: Relaxation, rest: IntArray) -> list[tuple[int, int]]:
-        """Tasks and the servers they are assigned to next."""
-        master, width, params = self.master, self.generation.instance.width, self.params
-        share = server_shares(master, relaxed.usage)[rest]
-        share[master.assignment.forbidden[rest]] = 0.0
-        clear = np.flatnonzero(share.max(axis=1, initial=0.0) >= params.clear_share)
-        if clear.size:
-            return [(int(rest[k]), int(share[k].argmax())) for k in clear.tolist()]
-        if share.size and share.max() >= params.least_share:
-            k, server = divmod(int((share * self._draw(share.shape)).argmax()), share.shape[1])
-            return [(int(rest[k]), server)]
-        task = int(rest[int(np.argmax(width[rest] * self._draw(rest.shape)))])
-        server, most = master.assignment.first_empty, master.box.high[-1]
-        if server < most and not master.assignment.forbidden[task, server]:
-            return [(task, server)]
-        room = master.server_gpus - gpus_used(master, relaxed.usage)[:most]
-        room[master.assignment.forbidden[task, : len(room)]] = -np.inf
-        return [(task, int(room.argmax()))] if room.max() > -np.inf else []
-
-    def _draw(self, shape: tuple[int, ...]) -> FloatArray:
-        return self.rng.uniform(1 - 0.5 * self.noise, 1, shape)
-
-    def placement(
-        self, box: CountBox, assignment: ServerAssignment, most: float
-    ) -> Placement | None:
-        """A placement for no more than `most` W, by columns fixed until none is fractional."""
-        usage = self.usage(box, assignment, most)
-        return None if usage is None else pack_usage(self.master, usage)
+    def _decided(self, counts: Counts) -> Verdict:
+        """Whether there is a placement, by all columns that one with such counts can use."""
+        own = self.params.diving
+        decision = CountFeasibility(self.generation, (0,) * len(counts), self.params.feasibility)
+        limits = self.limits.within(own.residual_s)
+        return decision.decide(
+            counts, math.inf, limits, most_columns=own.residual_columns, quick=True
+        )
 
     def usage(
-        self, box: CountBox, assignment: ServerAssignment, most: float, until: int = 0
+        self,
+        box: CountBox,
+        most: float,
+        until: int = 0,
+        assignment: ServerAssignment | None = None,
     ) -> IntArray | None:
         """Whole numbers of GPUs for columns; None where `most` W does not suffice.
 
@@ -144,10 +156,11 @@ class Dive:
         Parameters
         ----------
         until: it is enough if no more tasks than these want GPUs still.
+        assignment: of tasks to servers, if there is one.
         """
-        master, width = self.master, self.generation.instance.width
+        master, width, params = self.master, self.generation.instance.width, self.params.diving
         master.set_box(box)
-        master.set_servers(assignment)
+        master.set_servers(assignment or ServerAssignment.none(len(width), master.servers))
         last: list[int] = []
         wrong, hopeless = 0, -math.inf
         with _Fixed(master) as fixed:
@@ -155,8 +168,9 @@ class Dive:
                 relaxed = self.generation.solve(
                     self.limits, enough=most, hopeless=hopeless, quick=True
                 )
-                hopeless = relaxed.value + self.params.lost_share * (most - relaxed.value)
-                whole, rest = _split(relaxed.usage)
+                hopeless = relaxed.value + params.lost_share * (most - relaxed.value)
+                whole: IntArray = np.floor(relaxed.usage + WHOLE).astype(np.int64)
+                rest = relaxed.usage - whole
                 if self.limits.stop is not None:
                     return None
                 if relaxed.value > most:
@@ -164,8 +178,8 @@ class Dive:
                         for index in last[1:]:
                             fixed.fewer(index)
                         last = last[:1]
-                    elif last and wrong < self.params.most_wrong_columns:
-                        fixed.at_most_fewer(last[0])
+                    elif last and wrong < params.most_wrong_columns:
+                        fixed.fewer(last[0], at_most=True)
                         last, wrong = [], wrong + 1
                     else:
                         return None
@@ -179,8 +193,9 @@ class Dive:
     def _fix(self, fixed: _Fixed, whole: IntArray, rest: FloatArray) -> list[int]:
         """What is whole, and one more GPU for the largest of the others, which are returned."""
         fractional = np.flatnonzero(rest > WHOLE)
-        order = np.argsort(-rest[fractional] * self._draw(fractional.shape), kind="stable")
-        first = order[: 1 + len(fractional) // self.params.at_once]
+        drawn = self.rng.uniform(1 - 0.5 * self.noise, 1, fractional.shape)
+        order = np.argsort(-rest[fractional] * drawn, kind="stable")
+        first = order[: 1 + len(fractional) // self.params.diving.at_once]
         for j in np.flatnonzero(whole).tolist():
             fixed.at_least(j, int(whole[j]))
         last: list[int] = fractional[first].tolist()
@@ -208,67 +223,10 @@ class _Fixed:
             self.amounts[index] = amount
             self.master.fix(index, amount)
 
-    def fewer(self, index: int) -> None:
-        """One less."""
+    def fewer(self, index: int, *, at_most: bool = False) -> None:
+        """One less, and no more than that where `at_most` is said."""
         self.amounts[index] -= 1
-        self.master.fix(index, self.amounts[index])
-
-    def at_most_fewer(self, index: int) -> None:
-        """One less, and no more than that."""
-        self.amounts[index] -= 1
-        self.master.fix(index, self.amounts[index], self.amounts[index])
-
-
-class Diving:
-    """Dives from counts, from the best node and from the root, by turns."""
-
-    before_proof = False
-
-    def __init__(self, params: DivingParams = DEFAULT.diving) -> None:
-        self.params = params
-        self.dives = 0
-
-    def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
-        """Dives to counts, from the assignment that the node has."""
-        most = state.generation.master.watts(counts) + SLACK_W
-        for _ in range(self.params.at_counts):
-            if state.realised(counts) or limits.stop is not None:
-                return
-            dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.params)
-            self.dives += 1
-            box = CountBox.up_to(counts)
-            state.incumbent.offer(dive.placement(box, node.assignment, most))
-
-    def improve(self, state: SearchState, limits: Limits) -> None:
-        """Tasks assigned at the least loss, then columns fixed; by turns from the best node."""
-        best, noise = state.best[0], float(self.dives > 0)
-        start = best if self.dives % 2 else state.root
-        self.dives += 1
-        limits = limits.within(self.params.dive_s * state.generation.instance.tasks / 100)
-        dive = Dive(state.generation, limits, state.rng, noise, self.params)
-        box, assignment = near_best(state), start.assignment
-        if self.dives % 4 == 1:  # no more GPUs than the best node's linear program has
-            gpus = max(box.low[0], best.near[0])
-            box = CountBox(box.low, (gpus, *box.high[1:]))
-        if unassigned(state.generation.instance, assignment).size:
-            seconds = self.params.assign_s * state.generation.instance.tasks / 100
-            most = best.bound * (1 + self.params.least_loss)
-            found = dive.assign_servers(
-                box, assignment, most, dearest=state.cutoff, seconds=seconds
-            )
-            if found is None:
-                return
-            assignment = found
-        for _ in range(self.params.from_assignment):
-            if limits.stop is None:
-                state.incumbent.offer(dive.placement(box, assignment, state.cutoff))
-
-
-def near_best(state: SearchState) -> CountBox:
-    """The root's box with as many GPUs and servers as the best node has."""
-    root, best = state.root.box, state.best[0].box
-    most = best.low[-1] if state.generation.instance.gang else root.high[-1]
-    return CountBox((best.low[0], *root.low[1:-1], best.low[-1]), (*root.high[:-1], most))
+        self.master.fix(index, self.amounts[index], self.amounts[index] if at_most else None)
 
 
 def tasks_left(master: RestrictedMaster, usage: IntArray, width: IntArray) -> IntArray:
@@ -279,24 +237,27 @@ def tasks_left(master: RestrictedMaster, usage: IntArray, width: IntArray) -> In
     return np.maximum(left, 0)
 
 
-def gpus_used(master: RestrictedMaster, usage: FloatArray) -> FloatArray:
-    """(N,) GPUs of each server that hold a task assigned to it."""
-    server = master.column_server
-    inside = server >= 0
-    found = np.bincount(server[inside], usage[inside], minlength=master.servers)
-    return found.astype(np.float64)
-
-
-def server_shares(master: RestrictedMaster, usage: FloatArray) -> FloatArray:
-    """(L, N) how much of a task lies beside tasks that are assigned to a server."""
-    server = master.column_server
-    found = np.zeros((master.instance.tasks, max(1, master.servers)))
-    for j in np.flatnonzero((server >= 0) & (usage > 1e-7)).tolist():
-        found[list(master.columns[j]), server[j]] += usage[j]
-    return found / master.instance.width[:, None]
-
-
-def _split(usage: FloatArray) -> tuple[IntArray, FloatArray]:
-    """GPUs that hold each column for certain, and what is fractional."""
-    whole = np.floor(usage + WHOLE).astype(np.int64)
-    return whole, usage - whole
+def _residual(
+    generation: ColumnGeneration,
+    counts: Counts,
+    fixed: list[Column],
+    rest: IntArray,
+    left: IntArray,
+) -> tuple[ColumnGeneration, Counts]:
+    """The problem of the tasks that want GPUs still, and the counts that are left for it."""
+    of, gpus = generation.levels.of, list(counts[:-1])
+    for column in fixed:
+        for q in range(int(of[list(column)].max()) + 1):
+            gpus[q] -= 1
+    whole = generation.instance
+    part = replace(whole.part(rest, len(whole.server_w)), width=left[rest])
+    below = (*gpus, part.servers_for(gpus[0]))
+    levels = replace(generation.levels, of=of[rest])
+    box = CountBox(below, below)
+    residual = ColumnGeneration(part, levels, box, 0, params=generation.params)
+    number = {int(ell): k for k, ell in enumerate(rest)}
+    for column in generation.master.columns:  # with at most one task that is no longer there
+        inside = tuple(number[ell] for ell in column if ell in number)
+        if len(inside) >= max(1, len(column) - 1):
+            residual.master.add([inside])
+    return residual, below

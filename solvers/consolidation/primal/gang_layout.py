@@ -138,10 +138,6 @@ class GangLayout:
         wide = self.prices.wide
         work = 4.0 * float(instance.width[wide].mean()) * len(instance.demand) if wide.size else 1.0
         self.moves = min(params.moves * len(wide), int(params.most_work / work))
-        self.best: IntArray | None = None
-        """The layout that the last improvement came from."""
-        self.pool: dict[Column, None] = {}
-        """Columns of tasks of one GPU that were used, the last ones last."""
         self.target = TargetPower()
 
     @property
@@ -156,8 +152,7 @@ class GangLayout:
         """A layout for the counts of one of the best nodes, or for more servers."""
         if not self.prices.learnt:
             state.generation.master.set_servers(state.root.assignment)
-            everyone = np.arange(self.instance.tasks)
-            self._learn(state.generation, state.best[0].near, self.prices.narrow, everyone, limits)
+            self._learn(state.generation, state.best[0].near, self.prices.narrow, limits)
         nodes = list(dict.fromkeys(node.near for node in state.best if node.near))
         wanted = nodes[min(len(nodes), int(self.rng.geometric(0.5))) - 1]
         awake = state.incumbent.awake_servers
@@ -185,9 +180,8 @@ class GangLayout:
         heuristics = self.heuristics(rest.instance, levels)
         seed = int(self.rng.integers(2**31))
         tree = Tree(rest.instance, levels, counts, found, heuristics, seed)
-        tree.generation.master.add(self._known(rest))
         narrow = np.arange(rest.instance.preplaced, rest.instance.tasks)
-        self._learn(tree.generation, wanted, narrow, rest.stands_for, limits)
+        self._learn(tree.generation, wanted, narrow, limits)
         if tree.open and limits.stop is None:
             tree.generation.master.set_box(tree.root.box)
             relaxed = tree.generation.solve(
@@ -205,25 +199,18 @@ class GangLayout:
             tree.run(own)
         if found.placement is not None:
             incumbent.offer(rest.whole(found.placement))
-            self.best = first
 
     def lay(self, wanted: Counts) -> IntArray:
-        """(wide,) first GPUs for counts by level and servers: from scratch, or near the best."""
+        """(wide,) first GPUs for counts by level and servers."""
         instance, params, prices, servers = self.instance, self.params, self.prices, wanted[-1]
         wide = prices.wide
-        first, hot = (
-            self.server_gpus * (np.arange(len(wide), dtype=np.int64) % servers),
-            params.hot_w,
-        )
-        best, inside = self.best, self.server_gpus * servers
-        if best is not None and best.max() < inside and self.rng.random() < params.warm_share:
-            first, hot = best.copy(), float(np.exp(self.rng.uniform(*np.log(params.warm_w))))
+        first: IntArray = self.server_gpus * (np.arange(len(wide), dtype=np.int64) % servers)
         lay_out(
             prices.worth(), np.ascontiguousarray(instance.demand[:, wide]), instance.max_capacity,
             instance.width[wide], prices.group[wide], prices.share, prices.others,
             np.array(wanted[:-1], dtype=np.int64)[prices.heads], prices.steps, params.beyond,
-            params.too_full, params.over_at_all, self.server_gpus, servers, first, self.moves, hot,
-            params.cold_w, self.rng,
+            params.too_full, params.over_at_all, self.server_gpus, servers, first, self.moves,
+            params.hot_w, params.cold_w, self.rng,
         )  # fmt: skip
         return first
 
@@ -293,50 +280,18 @@ class GangLayout:
             whole[ell] = (means[gpu],)
         return whole
 
-    def _known(self, rest: Rest) -> list[Column]:
-        """Columns of earlier layouts, alone and beside preplaced tasks that leave room for them."""
-        preplaced = rest.instance.preplaced
-        local = {ell: preplaced + k for k, ell in enumerate(self.prices.narrow.tolist())}
-        columns = [tuple(local[ell] for ell in one) for one in list(self.pool)[-self.params.pool :]]
-        if not columns:
-            return []
-        demand, most = rest.instance.demand[:-1], rest.instance.max_capacity[:-1]
-        used = np.array([demand[:, list(one)].sum(axis=1) for one in columns]).T
-        fill = (used / np.maximum(most[:, None], 1)).max(axis=0)
-        known = list(columns)
-        for k in range(preplaced):
-            fits = np.all(used <= (most - demand[:, k])[:, None], axis=0)
-            fullest = np.argsort(np.where(fits, -fill, np.inf), kind="stable")
-            known += [(k, *columns[j]) for j in fullest[: self.params.beside].tolist() if fits[j]]
-        return known
-
     def _learn(
-        self,
-        generation: ColumnGeneration,
-        wanted: Counts,
-        narrow: IntArray,
-        means: IntArray,
-        limits: Limits,
+        self, generation: ColumnGeneration, wanted: Counts, narrow: IntArray, limits: Limits
     ) -> None:
-        """Duals a little below the counts wanted, and the columns that are used there.
+        """Duals a little below the counts wanted.
 
         Parameters
         ----------
-        narrow: tasks of the program that are those of one GPU, in the order of `self.narrow`.
-        means: the task that each of the program's stands for.
+        narrow: tasks of the program that are those of one GPU, in the order of `prices.narrow`.
         """
         target = self.params.tight * np.array(wanted[:-1], dtype=np.float64)
         generation.master.set_target(target, wanted[-1])
         own = limits.within(self.params.learn_s * self.instance.tasks / 100)
         relaxed = generation.solve(own, gap=self.params.gap, quick=True)
-        if relaxed.duals is None:
-            return
-        self.prices.learn(relaxed.duals.tasks[narrow], relaxed.duals.rents)
-        single = np.zeros(len(means), dtype=bool)
-        single[narrow] = True
-        for k in np.flatnonzero(relaxed.usage > 1e-7).tolist():
-            column = generation.master.columns[k]
-            inside = tuple(int(means[ell]) for ell in column if single[ell])
-            if inside:
-                self.pool.pop(inside, None)
-                self.pool[inside] = None
+        if relaxed.duals is not None:
+            self.prices.learn(relaxed.duals.tasks[narrow], relaxed.duals.rents)

@@ -7,7 +7,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from optgap.models.limits import Limits, silent
-from optgap.solvers.consolidation.bounds.level_counts import cost_levels, level_counts
+from optgap.solvers.consolidation.bounds.level_counts import (
+    CostLevels,
+    cost_levels,
+    level_counts,
+)
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
 from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
@@ -30,7 +34,7 @@ class ServerNeighbourhoods:
 
     def __init__(
         self,
-        heuristics: Callable[[Instance], Sequence[PrimalHeuristic]],
+        heuristics: Callable[[Instance, CostLevels], Sequence[PrimalHeuristic]],
         seed: int,
         params: LnsParams = DEFAULT.lns,
     ) -> None:
@@ -83,7 +87,7 @@ class ServerNeighbourhoods:
         found.offer([tuple(local[g] for g in placement[ell]) for ell in tasks.tolist()])
         before, levels = found.watts, cost_levels(part)
         counts, seed = level_counts(part, levels), int(self.rng.integers(2**31))
-        tree = Tree(part, levels, counts, found, self.heuristics(part), seed)
+        tree = Tree(part, levels, counts, found, self.heuristics(part, levels), seed)
         tree.run(limits.each(min(self.params.each_s, limits.remaining), silent))
         if found.watts < before - 1e-9 and found.placement is not None:
             better = list(placement)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from optgap.solvers.consolidation.bounds.level_counts import CostLevels, cost_levels
+from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.instance import Instance
@@ -14,7 +14,7 @@ from optgap.solvers.consolidation.primal.diving import Diving
 from optgap.solvers.consolidation.primal.gang_layout import GangLayout
 from optgap.solvers.consolidation.primal.lns import ServerNeighbourhoods
 from optgap.solvers.consolidation.primal.pairwise_exchange import PairwiseExchange
-from optgap.solvers.consolidation.primal.residual_diving import ResidualDiving
+from optgap.solvers.consolidation.primal.server_diving import ServerDiving
 
 
 def tree_heuristics(
@@ -23,22 +23,19 @@ def tree_heuristics(
     """For a whole problem."""
     seed = int(rng.integers(2**31))
 
-    def sub_problem(part: Instance, own: CostLevels) -> Sequence[PrimalHeuristic]:
+    def anywhere(part: Instance, own: CostLevels) -> Sequence[PrimalHeuristic]:
+        """Where a task's GPUs may be anywhere."""
         exchange = PairwiseExchange(part, own, np.random.default_rng(seed), params.exchange)
-        return (*((exchange,) if exchange.applies else ()), Diving(params.diving))
+        return (*((exchange,) if exchange.applies else ()), Diving(params))
 
-    many_levels = len(levels.quanta) > params.tree.decided_levels
     if not instance.gang:
-        if instance.tasks > params.tree.decided_tasks and not many_levels:
-            return (*sub_problem(instance, levels)[:-1], ResidualDiving(params))
-        return sub_problem(instance, levels)
+        return anywhere(instance, levels)
+    made = GangLayout(instance, levels, anywhere, seed, params.gang_layout)
+    layout = (made,) if made.applies else ()
+    diving = ServerDiving(params)
     servers = ServerNeighbourhoods(
-        lambda part: sub_problem(part, cost_levels(part)), seed, params.lns
+        lambda part, own: (diving,) if part.gang else anywhere(part, own), seed, params.lns
     )
-    layout = GangLayout(instance, levels, sub_problem, seed, params.gang_layout)
-    diving = Diving(params.diving)
-    if not layout.applies:
-        return (diving, servers)
     if instance.tasks <= params.tree.small_gangs:
-        return (layout, layout, layout, diving, servers)
-    return (*4 * [layout], servers, *4 * [layout], diving)
+        return (*3 * layout, diving, servers)
+    return (*4 * layout, servers, *4 * layout, diving)

@@ -36,7 +36,7 @@ from optgap.solvers.consolidation.branch_and_price.branching import (
     unassigned,
 )
 from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
-from optgap.solvers.consolidation.branch_and_price.set_cover import SetCover
+from optgap.solvers.consolidation.branch_and_price.set_cover import OPEN, SetCover
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
@@ -98,12 +98,15 @@ def test_a_task_goes_into_each_server_in_use_and_one_that_is_empty() -> None:
     )
     none = ServerAssignment.none(3, 8)
     assert unassigned(instance, none).tolist() == [1, 2]
-    (first,) = split_servers(instance, none, 8)
+    even = np.zeros((3, 8))
+    (first,) = split_servers(instance, none, 8, even)
     assert first.server.tolist() == [-1, -1, 0]  # the larger
-    assert [one.server.tolist() for one in split_servers(instance, first, 8)] == [
+    assert [one.server.tolist() for one in split_servers(instance, first, 8, even)] == [
         [-1, 0, 0], [-1, 1, 0],
     ]  # fmt: skip
-    assert len(list(split_servers(instance, first, 1))) == 1
+    assert len(list(split_servers(instance, first, 1, even))) == 1
+    even[1, 1] = 0.5  # where most of it lies comes first
+    assert [int(one.server[1]) for one in split_servers(instance, first, 8, even)] == [1, 0]
 
 
 @pytest.mark.parametrize("heuristics", [False, True])
@@ -116,6 +119,23 @@ def test_trees_end_at_the_optimum_with_a_bound_that_holds(
     least = least_watts(problem)
     tree = grown(problem, heuristics=heuristics, params=params)
     if least is None or tree is None:
+        return
+    limits = Limits(20)
+    while (tree.open or tree.reopen()) and limits.stop is None:
+        tree.run(limits)
+    holds(problem, tree, least)
+    assert tree.incumbent.watts == pytest.approx(least, rel=CLOSE, abs=1e-5)
+    assert tree.bound >= tree.incumbent.watts * (1 - CLOSE)
+
+
+@settings(max_examples=60)
+@given(problem=tight_problems(gangs=("server",)))
+def test_trees_end_at_the_optimum_of_gangs_without_any_heuristic(
+    problem: ConsolidationProblem,
+) -> None:
+    """What assignments to servers leave open is decided by the columns that they allow."""
+    tree, least = grown(problem), least_watts(problem)
+    if tree is None or least is None:
         return
     limits = Limits(20)
     while (tree.open or tree.reopen()) and limits.stop is None:
@@ -179,13 +199,11 @@ def test_a_cover_is_found_that_costs_less_than_it_may_and_no_other() -> None:
     columns: list[Column] = [one for n in (1, 2, 3) for one in itertools.combinations(range(4), n)]
     least = master.watts((3, 2, 1))  # seven in threes; a task of two GPUs is on two
     for watts, found in ((least + 1e-4, True), (least - 1e-2, False)):
-        for first in (True, False):
-            cover = SetCover(master, columns, box, watts).solve(Limits(60), first=first)
-            assert (cover.placement is not None, cover.denied) == (found, not found)
-            if cover.placement is not None:
-                counts = counts_of_placement(instance, levels, cover.placement)
-                assert master.watts(counts.tolist()) <= watts
-            assert first or cover.bound <= least * (1 + 1e-9)
+        cover = SetCover(master, columns, box, watts).solve(Limits(60))
+        assert (cover.placement is not None, cover.denied) == (found, not found)
+        if cover.placement is not None:
+            counts = counts_of_placement(instance, levels, cover.placement)
+            assert master.watts(counts.tolist()) <= watts
 
 
 def test_a_program_that_is_interrupted_proves_nothing() -> None:
@@ -196,9 +214,7 @@ def test_a_program_that_is_interrupted_proves_nothing() -> None:
     demand, limit = tree.instance.demand, tree.instance.max_capacity
     fit: list[Column] = [p for p in pairs if (demand[:, p].sum(axis=1) <= limit).all()]
     program = SetCover(tree.generation.master, fit, tree.root.box, 2 * tree.incumbent.watts)
-    cover = program.solve(gone, first=False)
-    assert not cover.complete
-    assert cover.bound <= tree.incumbent.watts
+    assert program.solve(gone) == OPEN
 
 
 def test_columns_are_packed_into_their_servers_and_no_others() -> None:

@@ -288,9 +288,10 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated_or_part_of_one(
     relaxed = generation.solve(Limits(), certified=True)
     assert relaxed.duals is not None
     watts = relaxed.bound + share * float(instance.watts.max())
-    found = enumerate_columns(generation, relaxed.duals, watts, 10_000, Limits())
-    assert found.complete
-    duals, listed = relaxed.duals, [set(column) for column in found.columns]
+    parts = bool(share > 1)
+    found = enumerate_columns(generation, relaxed.duals, watts, 10_000, Limits(), parts=parts)
+    assert found is not None
+    duals, listed = relaxed.duals, [set(column) for column in found]
     for n in range(1, instance.tasks + 1):
         for inside in itertools.combinations(range(instance.tasks), n):
             column = list(inside)
@@ -299,10 +300,9 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated_or_part_of_one(
             rent = float(duals.rents[levels.of[column].max()])
             reduced = rent - float(duals.tasks[column].sum())
             if reduced <= watts - relaxed.bound - 1e-6:
-                assert any(set(inside) <= one for one in listed)
-    few = enumerate_columns(generation, relaxed.duals, watts, 1, Limits())
-    assert few.complete == (len(found.columns) <= 1)
-    assert not enumerate_columns(generation, duals, watts, 10_000, Limits(), 0.5).complete
+                assert any(set(inside) == one if parts else set(inside) <= one for one in listed)
+    few = enumerate_columns(generation, relaxed.duals, watts, 1, Limits(), parts=parts)
+    assert (few is None) == (len(found) > 1)
 
 
 def test_a_linear_program_begins_where_another_ended_and_forgets_what_it_does_not_use() -> None:

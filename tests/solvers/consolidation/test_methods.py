@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from optgap.models.consolidation.presets import bin_packing, mixed
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
+from optgap.registry.consolidation import SPEC
 from optgap.solvers.consolidation import METHODS, auto, auto_bound
 
 BOUNDS = [name for name, e in METHODS.items() if e.kind == "bound" and "power" in e.goals]
@@ -77,7 +79,8 @@ def test_bounds_are_below_the_optimum_and_policies_above(problem: ConsolidationP
         assert found >= least - slack
         assert filled.status is not Status.OPTIMAL or found <= least + slack
     for name, entry in POLICIES.items():
-        made = entry.load()(problem, limits=Limits(20), seed=0)
+        asks = replace(entry, exact=SPEC.exact.get(name, ""))
+        made = asks.load()(problem, limits=Limits(20), seed=0)
         if made.solution is not None and problem.serves_all(made.solution):
             assert value(problem, made) >= least - slack, name
 

@@ -24,8 +24,9 @@ from optgap.solvers.consolidation.bounds.level_counts import (
 )
 from optgap.solvers.consolidation.bounds.martello_toth import gpus_needed
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic
+from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
-from optgap.solvers.consolidation.column_generation.space import CountBox
+from optgap.solvers.consolidation.column_generation.master import FREE
 from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.formulations.exhaustive import Enumeration
 from optgap.solvers.consolidation.incumbent import Incumbent
@@ -43,7 +44,7 @@ from optgap.solvers.consolidation.primal.pairwise_exchange import (
     PairwiseExchange,
     exchange_cheapest,
 )
-from optgap.solvers.consolidation.primal.residual_diving import ResidualDiving
+from optgap.solvers.consolidation.primal.server_diving import ServerDiving
 
 RNG = np.random.default_rng
 
@@ -197,12 +198,12 @@ def test_exchange_keeps_levels_and_what_is_in_place_and_says_what_is_left(
 
 def heuristic(name: str, tree: Tree) -> PrimalHeuristic:
     made: dict[str, PrimalHeuristic] = {
-        "diving": Diving(replace(DEFAULT.diving, dive_s=20.0, assign_s=20.0)),
+        "diving": Diving(replace(DEFAULT, diving=replace(DEFAULT.diving, residual_tasks=8))),
         "servers": ServerNeighbourhoods(
-            lambda part: (Diving(),), 0, replace(DEFAULT.lns, few_servers=1),
+            lambda *_: (ServerDiving(),), 0, replace(DEFAULT.lns, few_servers=1)
         ),
-        "residual": ResidualDiving(replace(
-            DEFAULT, diving=replace(DEFAULT.diving, residual_tasks=8))),
+        "server_diving": ServerDiving(replace(
+            DEFAULT, server_diving=replace(DEFAULT.server_diving, dive_s=20.0, assign_s=20.0))),
         "layout": GangLayout(tree.instance, tree.levels, lambda *_: (Diving(),), 0),
     }  # fmt: skip
     return made[name]
@@ -212,8 +213,8 @@ def heuristic(name: str, tree: Tree) -> PrimalHeuristic:
     ("name", "gang", "capacity", "kappas"),
     [
         ("diving", "free", "none", 0),
-        ("servers", "server", "mean", 4),
-        ("residual", "free", "mean", 4),
+        ("servers", "server", "mean", 4), ("server_diving", "server", "none", 0),
+        ("diving", "free", "mean", 4),
         ("layout", "server", "none", 4), ("layout", "server", "mean", 0),
         ("layout", "server", "slot", 4),
     ],
@@ -240,22 +241,21 @@ def test_heuristics_better_a_first_placement_by_one_that_the_referee_takes(
 def test_no_dive_is_dearer_than_it_may_be() -> None:
     tree = tree_of(mixed(seed=2, size=40, gang="free", kappas=0, server_static_w=0.0))
     dive = Dive(tree.generation, Limits(), RNG(0), 0.0)
-    box, nothing = tree.root.box, tree.root.assignment
-    found = dive.placement(box, nothing, 2 * tree.incumbent.watts)
-    assert found is not None
-    watts = tree.instance.total(found)
+    usage = dive.usage(tree.root.box, 2 * tree.incumbent.watts)
+    assert usage is not None
+    held = [one for one, n in zip(dive.master.columns, usage, strict=True) for _ in range(n)]
+    watts = sum(tree.instance.cost(0, list(one)) for one in held)
     assert watts < tree.incumbent.watts
-    assert dive.placement(box, nothing, 0.9 * watts) is None
+    assert dive.usage(tree.root.box, 0.9 * watts) is None
 
 
 def test_a_dive_to_counts_needs_no_more_gpus() -> None:
     tree = tree_of(mixed(seed=0, size=32, capacity="mean", gang="free"))
     counts = tuple(np.ceil(tree.generation.solve(Limits()).counts + 1 - 1e-6).astype(int).tolist())
-    most = tree.generation.master.watts(counts) + 1e-4
-    dive = Dive(tree.generation, Limits(), RNG(0), 0.0)
-    found = dive.placement(CountBox.up_to(counts), tree.root.assignment, most)
+    found = Dive(tree.generation, Limits(), RNG(0), 0.0).columns(counts)
     assert found is not None
-    tops = [int(tree.levels.of[one].max()) for one in tree.instance.residents(found).values()]
+    assert pack_columns(tree.generation.master, [(one, FREE) for one in found]) is not None
+    tops = [int(tree.levels.of[list(one)].max()) for one in found]
     for q, count in enumerate(counts[:-1]):
         assert sum(top >= q for top in tops) <= count
 

@@ -1,0 +1,142 @@
+"""Diving into servers: tasks of several GPUs are assigned by their shares beside others.
+
+Then columns are fixed for the rest, as in `diving`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.branch_and_price.branching import unassigned
+from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
+from optgap.solvers.consolidation.branch_and_price.node import Node
+from optgap.solvers.consolidation.branch_and_price.packing import pack_usage
+from optgap.solvers.consolidation.column_generation.generation import Relaxation
+from optgap.solvers.consolidation.column_generation.master import RestrictedMaster
+from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
+from optgap.solvers.consolidation.config import DEFAULT, Params
+from optgap.solvers.consolidation.numerics import SLACK_W, Counts, FloatArray, IntArray
+from optgap.solvers.consolidation.primal.diving import Dive, near_best
+
+
+class ServerDiving:
+    """Dives from the root and from the best node, by turns."""
+
+    before_proof = False
+
+    def __init__(self, params: Params = DEFAULT) -> None:
+        self.all, self.params = params, params.server_diving
+        self.dives = 0
+
+    def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
+        """Dives to counts, from the assignment that the node has."""
+        box, most = CountBox.up_to(counts), state.generation.master.watts(counts) + SLACK_W
+        for _ in range(self.all.diving.at_counts):
+            if not state.realised(counts) and limits.stop is None:
+                self._place(state, box, node.assignment, most, limits)
+                self.dives += 1
+
+    def improve(self, state: SearchState, limits: Limits) -> None:
+        """Tasks assigned at the least loss, then columns fixed."""
+        best, box = state.best[0], near_best(state)
+        start = best if self.dives % 2 else state.root
+        limits = limits.within(self.params.dive_s * state.generation.instance.tasks / 100)
+        if self.dives % 4 == 0:  # no more GPUs than the best node's linear program has
+            box = CountBox(box.low, (max(box.low[0], best.near[0]), *box.high[1:]))
+        most = best.bound * (1 + self.params.least_loss)
+        assignment = self._assign(state, box, start.assignment, most, limits)
+        self.dives += 1
+        for _ in range(self.params.from_assignment):
+            if assignment is not None and limits.stop is None:
+                self._place(state, box, assignment, state.cutoff, limits)
+
+    def _place(
+        self, state: SearchState, box: CountBox, assignment: ServerAssignment, most: float,
+        limits: Limits,
+    ) -> None:  # fmt: skip
+        """A placement for no more than `most` W, by columns fixed until none is fractional."""
+        dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.all)
+        usage = dive.usage(box, most, assignment=assignment)
+        if usage is not None:
+            state.incumbent.offer(pack_usage(state.generation.master, usage))
+
+    def _assign(
+        self, state: SearchState, box: CountBox, assignment: ServerAssignment, most: float,
+        limits: Limits,
+    ) -> ServerAssignment | None:  # fmt: skip
+        """All tasks of several GPUs in servers so that `most` W may do; None where this cannot be.
+
+        A choice that takes more is taken back, and its opposite holds from then on. Where neither
+        does, `most` rises to a little more than the cheaper of them takes, up to the incumbent;
+        after some seconds it rises to that at once.
+        """
+        generation, master, params = state.generation, state.generation.master, self.params
+        dearest = state.cutoff
+
+        def relax() -> Relaxation:
+            return generation.solve(limits, enough=dearest, gap=params.gap, quick=True)
+
+        master.set_box(box)
+        master.set_servers(assignment)
+        before: tuple[ServerAssignment, list[tuple[int, int]]] | None = None
+        other: tuple[float, ServerAssignment] | None = None
+        wrong, patience = 0, limits.within(params.assign_s * generation.instance.tasks / 100)
+        while limits.stop is None and wrong <= params.most_wrong:
+            if patience.stop is not None:
+                most = dearest
+            relaxed = relax()
+            if relaxed.value > most and before is not None:
+                wrong += 1
+                other = (relaxed.value, master.assignment)
+                master.set_servers(before[0].forbid(before[1]))
+                before = None
+                continue
+            if relaxed.value > most:
+                if min(relaxed.value, other[0] if other else math.inf) > dearest:
+                    return None
+                if other is not None and other[0] < relaxed.value:
+                    master.set_servers(other[1])
+                    relaxed = relax()
+                most, wrong = relaxed.value * (1 + params.rise), 0
+            other = None
+            rest = unassigned(generation.instance, master.assignment)
+            if not rest.size:
+                return master.assignment
+            choice = self._servers(master, state.rng, relaxed.usage, rest)
+            if not choice:
+                return None
+            before = (master.assignment, choice)
+            master.set_servers(before[0].assign(choice))
+        return None
+
+    def _servers(
+        self, master: RestrictedMaster, rng: np.random.Generator, usage: FloatArray, rest: IntArray
+    ) -> list[tuple[int, int]]:
+        """Tasks and the servers they are assigned to next: what is clear, or else by chance."""
+        width, params, assignment = master.instance.width, self.params, master.assignment
+
+        def drawn(shape: tuple[int, ...]) -> FloatArray:  # the largest of all in the first dive
+            return rng.uniform(0.5 if self.dives else 1.0, 1, shape)
+
+        share = master.server_shares(usage)[rest]
+        share[assignment.forbidden[rest]] = 0.0
+        clear = np.flatnonzero(share.max(axis=1, initial=0.0) >= params.clear_share)
+        if clear.size:
+            return [(int(rest[k]), int(share[k].argmax())) for k in clear.tolist()]
+        if share.size and share.max() >= params.least_share:
+            k, server = divmod(int((share * drawn(share.shape)).argmax()), share.shape[1])
+            return [(int(rest[k]), server)]
+        task = int(rest[int(np.argmax(width[rest] * drawn(rest.shape)))])
+        server, most = assignment.first_empty, master.box.high[-1]
+        if server < most and not assignment.forbidden[task, server]:
+            return [(task, server)]
+        inside = master.column_server >= 0
+        used = np.bincount(master.column_server[inside], usage[inside], minlength=master.servers)[
+            :most
+        ]
+        room = master.server_gpus - used
+        room[assignment.forbidden[task, : len(room)]] = -np.inf
+        return [(task, int(room.argmax()))] if room.max() > -np.inf else []
