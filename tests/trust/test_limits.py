@@ -93,7 +93,7 @@ def test_interrupted_before_it_begins(family: str, method: str) -> None:
 @pytest.mark.parametrize(("family", "method"), METHODS)
 def test_interrupted_on_the_way(family: str, method: str) -> None:
     event = threading.Event()
-    alarm = threading.Timer(0.2, event.set)
+    alarm = threading.Timer(0.3, event.set)
     alarm.start()
     which, result = stopped(family, method, lambda: Limits(time_limit=60, interrupted=event))
     alarm.cancel()
