@@ -17,12 +17,12 @@ SOLVE = """
 import json, time
 from optgap import generate, run
 from optgap.models.clock import COMPILING
-from optgap.heuristics.placement import engine
+from optgap.heuristics.consolidation import selection
 from optgap.models.compiled import Interpreted
-engine.UP_TO = Interpreted(placement_cells=0)
-began, problem = time.monotonic(), generate("placement", "small")
+selection.UP_TO = Interpreted(consolidation_cells=0)
+problem = generate("consolidation", size=6)
 before = COMPILING.working() - time.monotonic()
-result = run(problem, policy="pwr", time_limit={limit})
+result = run(problem, policy="cats", time_limit={limit})
 compiling = time.monotonic() - COMPILING.working() + before
 print(json.dumps([result.termination, result.objective, result.seconds, compiling]))
 """
@@ -71,7 +71,7 @@ def test_a_first_run_ends_as_later_ones_do_under_a_limit_shorter_than_compiling(
 ) -> None:
     def run() -> list[float | str]:
         done = subprocess.run(
-            [sys.executable, "-c", SOLVE.format(limit=3)],
+            [sys.executable, "-c", SOLVE.format(limit=1)],
             env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"},
             capture_output=True,
             text=True,

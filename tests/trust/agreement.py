@@ -12,6 +12,8 @@ import optgap
 from optgap.models.result import Result, Status
 
 CLOSE = 1e-5
+FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
+"""Whether this is a long run."""
 
 
 def solved(problem: Any, method: str) -> Result:
@@ -42,5 +44,4 @@ def no_worse(after: float | None, before: float | None) -> None:
 
 def examples(usual: int) -> settings:
     """So many problems, and twenty times as many in a long run."""
-    long = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
-    return settings(max_examples=20 * usual if long else usual)
+    return settings(max_examples=20 * usual if FUZZ else usual)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from trust.agreement import FUZZ
 from trust.answers import SMALL
 from trust.samples import TABLES
 
@@ -17,7 +18,7 @@ import optgap
 from optgap.registry import FAMILIES
 
 TESTS = Path(__file__).parents[1]
-PARTS = 1 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 12
+PARTS = 1 if FUZZ else 12
 """Of how many parts one is tried; a long run tries everything."""
 
 

@@ -5,7 +5,6 @@ A long run (``HYPOTHESIS_PROFILE=fuzz``) tries hundreds of problems per family.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
+from trust.agreement import FUZZ
 
 import optgap
 from optgap.models.errors import InputError
@@ -30,9 +30,8 @@ STRATEGIES = {
 }
 """Where the problems come from, and how small they are kept."""
 
-FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
-EXAMPLES = {"consolidation": 8, "elastic": 5}
-"""Where each takes long; 20 elsewhere, and 600 in a long run."""
+EXAMPLES = {"consolidation": 6, "elastic": 3}
+"""Where each takes long; 12 elsewhere, and 600 in a long run."""
 CLOSE = 1e-5
 """Relative; the methods stop at gaps of 1e-6."""
 USABLE = [name for name in BACKENDS if not unusable(name)]
@@ -176,7 +175,7 @@ def nothing_beats(problem: Any, best: float | None) -> None:
 
 @pytest.mark.parametrize("family", sorted(set(STRATEGIES) & set(FAMILIES)))
 def test_all_methods_agree(family: str) -> None:
-    @settings(max_examples=600 if FUZZ else EXAMPLES.get(family, 20))
+    @settings(max_examples=600 if FUZZ else EXAMPLES.get(family, 12))
     @given(data=st.data())
     def agree(data: st.DataObject) -> None:
         problem = data.draw(problems(family))

@@ -10,7 +10,7 @@ SPEC = FamilySpec(
     problem="optgap.models.queueing.problem:QueueingProblem",
     solution="optgap.models.queueing.solution:QueueingSolution",
     tables="optgap.models.queueing.presets:from_file",
-    tiny={"preset": "small", "size": 6},
+    tiny={"preset": "small", "size": 5},
     overview="time-indexed(rounds=1,moves=200000)",
     files={
         "jobs": "job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,"

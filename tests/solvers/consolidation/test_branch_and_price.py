@@ -146,7 +146,7 @@ def test_trees_end_at_the_optimum_of_gangs_without_any_heuristic(
 
 
 @pytest.mark.parametrize("most", [1, 20_000])
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(problem=st.one_of(tight_problems(), consolidation_problems(even=True, lines=False)),
        data=st.data())  # fmt: skip
 def test_counts_are_denied_exactly_where_no_placement_has_them(

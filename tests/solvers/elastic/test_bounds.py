@@ -39,7 +39,7 @@ def value(problem: ElasticProblem, outcome: Outcome) -> float:
     return problem.evaluate(outcome.solution).objective
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(problem=elastic_problems(max_jobs=3, max_clocks=2, free=True))
 def test_bounds_are_below_the_optimum_and_policies_above(problem: ElasticProblem) -> None:
     best = solved(problem, "exhaustive")
@@ -55,7 +55,7 @@ def test_bounds_are_below_the_optimum_and_policies_above(problem: ElasticProblem
         assert value(problem, found) >= truth - slack, name
 
 
-@settings(max_examples=10)
+@settings(max_examples=6)
 @given(problem=elastic_problems(max_jobs=4))
 def test_bounds_with_restarts_are_below_every_policy(problem: ElasticProblem) -> None:
     least = min(

@@ -31,7 +31,7 @@ def value(problem: QueueingProblem, outcome: Outcome) -> float:
     return problem.evaluate(outcome.solution).objective
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(problem=queueing_problems())
 def test_bounds_are_below_the_optimum_and_policies_above(problem: QueueingProblem) -> None:
     truth = value(problem, solved(problem, "exhaustive"))

@@ -50,7 +50,7 @@ def test_schedules_are_feasible_and_no_better_than_the_optimum(problem: Queueing
 
 def test_tiny_streams_are_solved_to_the_optimum_with_few_exceptions() -> None:
     missed = 0
-    for seed in range(120):
+    for seed in range(50):
         rng = np.random.default_rng(seed)
         nodes, g, count = int(rng.integers(1, 4)), int(rng.integers(1, 5)), int(rng.integers(2, 6))
         jobs = Jobs.of(
@@ -66,7 +66,7 @@ def test_tiny_streams_are_solved_to_the_optimum_with_few_exceptions() -> None:
         truth, value = optimum(problem), found(problem, moves=400).claimed
         assert value >= truth - 1e-6
         missed += value > truth + 1e-6
-    assert missed <= 2
+    assert missed <= 1
 
 
 @pytest.mark.parametrize("goal", GOALS)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_queueing import GOALS, queueing_problems
 
@@ -41,6 +41,7 @@ def small_streams(draw: st.DrawFn) -> QueueingProblem:
     return problem.moved(draw(st.sampled_from((0.0, 1.7e9))))
 
 
+@settings(max_examples=20)
 @given(problem=small_streams(), size=st.integers(2, 6))
 def test_it_agrees_with_the_search_of_all_orders(problem: QueueingProblem, size: int) -> None:
     problem = problem.moved(-problem.epoch_s)  # as methods get it
@@ -67,14 +68,14 @@ def test_it_agrees_with_the_search_of_all_orders(problem: QueueingProblem, size:
 
 
 @pytest.mark.parametrize("goal", GOALS)
-@pytest.mark.parametrize("seed", range(3))
-def test_a_dozen_jobs_are_as_cp_sat_has_them(goal: Any, seed: int) -> None:
-    counted = small(seed=seed, goal=goal, placement="count")
+@pytest.mark.parametrize(("seed", "size"), [(0, 12), (1, 8), (2, 8)])
+def test_up_to_a_dozen_jobs_are_as_cp_sat_has_them(goal: Any, seed: int, size: int) -> None:
+    counted = small(seed=seed, size=size, goal=goal, placement="count")
     truth = solved(counted, "exact")
     found = solved(counted, "time-indexed")
     assert truth.status is found.status is Status.OPTIMAL
     assert found.claimed == pytest.approx(truth.claimed)
-    placed = solved(small(seed=seed, goal=goal), "time-indexed")
+    placed = solved(small(seed=seed, size=size, goal=goal), "time-indexed")
     assert placed.bound == pytest.approx(found.bound, rel=1e-6)
 
 
