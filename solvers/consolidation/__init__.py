@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.models.spec import Entry, entries
+from optgap.solvers.consolidation.over_time.parameters import BoundParams, HindsightParams
 
 if TYPE_CHECKING:
     from optgap.models.consolidation import ConsolidationProblem
@@ -95,6 +96,23 @@ METHODS = entries(
         "energy of the work itself, and of the tasks that must be there at each time",
         kind="bound",
         goals=ENERGY,
+    ),
+    Entry(
+        "bound-over-time",
+        f"{HERE}.over_time.bounding:bound_over_time",
+        "prices of memory, presence and progress over time, each task at its cheapest",
+        kind="bound",
+        goals=ENERGY,
+        options=BoundParams,
+    ),
+    Entry(
+        "hindsight",
+        f"{HERE}.over_time.hindsight:hindsight",
+        "least added energy, then annealing of who shares a GPU and at which clock; bounded",
+        kind="offline",
+        deterministic=False,
+        goals=ENERGY,
+        options=HindsightParams,
     ),
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,25 +10,15 @@ import numpy as np
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
-from optgap.models.spec import chosen, parameter
+from optgap.models.spec import chosen
 from optgap.solvers.consolidation.bounds.energy import bound_energy
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.master import Master, Prices, priced
+from optgap.solvers.consolidation.over_time.parameters import BoundParams
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation, relaxation
 
 BY_PRICES = "prices of memory, presence and progress over time, each task at its cheapest"
-
-
-@dataclass(frozen=True)
-class BoundParams:
-    """What tunes `bound-over-time`."""
-
-    buckets: int = parameter(0, "of time, at most; 0 for 72, with more than 150 tasks 48")
-    tangents: int = parameter(5, "that support the power curve from below")
-    rounds: int = parameter(400, "of column generation, at most")
-    smoothing: float = parameter(0.6, "weight of the best prices so far in those that are tried")
-    close: float = parameter(2e-4, "relative distance to the program's value that is let be")
 
 
 def bound_over_time(
@@ -39,11 +29,18 @@ def bound_over_time(
     It is no less than that of ``bound-energy``.
     """
     params = chosen(BoundParams, given, "bound-over-time")
-    known = bound_energy(problem, limits=limits, seed=seed)
+    bound, rounds = best_bound(problem, limits, params)
+    return replace(bound_only(bound, limits), info={"rounds": rounds})
+
+
+def best_bound(
+    problem: ConsolidationProblem, limits: Limits, params: BoundParams
+) -> tuple[Bound, int]:
+    """The larger of the bound by prices and that of ``bound-energy``, and the rounds of the first."""
+    known = bound_energy(problem, limits=limits, seed=0)
     best = Bound(float(known.bound or 0.0), str(known.bound_by), ())
     found, rounds = by_prices(relaxed_by(problem, params), limits, params)
-    best = best.raised(found, BY_PRICES)
-    return replace(bound_only(best, limits), info={"rounds": rounds})
+    return best.raised(found, BY_PRICES), rounds
 
 
 def relaxed_by(problem: ConsolidationProblem, params: BoundParams) -> Relaxation:
@@ -76,7 +73,9 @@ def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple
             if improved:
                 break
         limits.progress("prices", None, best * (1 - BOUND_SAFETY))
-        if value - best <= params.close * value and not master.separate(weights, 4 * relaxed.buckets, 1e-3):
+        if value - best <= params.close * value and not master.separate(
+            weights, 4 * relaxed.buckets, 1e-3
+        ):
             break
     scale = float(np.abs(best)) + float(np.abs(relaxed.work).sum())
     return best - BOUND_SAFETY * scale, rounds

@@ -67,9 +67,7 @@ def envelope(problem: ConsolidationProblem, tangents: int) -> Envelope:
 def _curve(problem: ConsolidationProblem, task: int, k: int) -> _Curve:
     kind, own = problem.kinds[k], problem.tasks[task]
     line = problem.line(task, k)
-    share = min(
-        (s.static_w / len(s.gpus) for s in problem.servers if k in s.gpus), default=0.0
-    )
+    share = min((s.static_w / len(s.gpus) for s in problem.servers if k in s.gpus), default=0.0)
     busy = float(own.util_percent.min()) / 100 if problem.rules.util_scaled else 1.0
     # the least exponent of any task: no resident is faster
     beta = min(kind.beta if t.beta is None else t.beta for t in problem.tasks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,12 @@ from optgap.models.consolidation import (
 )
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
-from optgap.models.spec import chosen, parameter
+from optgap.models.spec import chosen
 from optgap.solvers.consolidation.numerics import IntArray
+from optgap.solvers.consolidation.outcome import bound_only
+from optgap.solvers.consolidation.over_time.bounding import best_bound
 from optgap.solvers.consolidation.over_time.case import Case, case_of
+from optgap.solvers.consolidation.over_time.parameters import BoundParams, HindsightParams
 from optgap.solvers.consolidation.over_time.replay_kernels import Plan, replay, scratch_of
 from optgap.solvers.consolidation.over_time.search_kernels import anneal, insert
 
@@ -26,15 +29,6 @@ CHUNK = 500
 """Moves between two looks at the limits."""
 DRAWS = 8
 """Random numbers per move."""
-
-
-@dataclass(frozen=True)
-class HindsightParams:
-    """What tunes `hindsight`."""
-
-    moves: int = parameter(0, "that annealing tries; 0 for 150,000, and 400 more for each task")
-    hot: float = parameter(0.2, "first temperature, in mean energies of a task")
-    cold: float = parameter(2e-4, "last temperature, in mean energies of a task")
 
 
 class Search:
@@ -71,9 +65,7 @@ class Search:
                 targets = targets[:: max(1, len(targets) // 4)]
             room = insert(case, self.scratch, self.plan, self.gangs, task, targets)
             everywhere = np.arange(len(case.gpu_kind))
-            if not room and not insert(
-                case, self.scratch, self.plan, self.gangs, task, everywhere
-            ):
+            if not room and not insert(case, self.scratch, self.plan, self.gangs, task, everywhere):
                 return False
         self.best = copied(self.plan)
         return True
@@ -155,7 +147,28 @@ def searched(
     search = Search(problem, limits, seed)
     if not search.construct():
         return None
-    moves = params.moves or 150_000 + 400 * len(problem)
+    moves = params.moves or 60_000 + 400 * len(problem)
     mean = search.joules / len(problem)
     search.anneal(moves, params.hot * mean, params.cold * mean)
     return search
+
+
+def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """A schedule that never moves a task, and the bound of ``bound-over-time`` beside it.
+
+    Tasks start as soon as their GPUs have room. `given` as in `HindsightParams`.
+    """
+    params = chosen(HindsightParams, given, "hindsight")
+    bound, _ = best_bound(problem, limits.within(params.proof * limits.remaining), BoundParams())
+    search = searched(problem, limits, seed, params)
+    if search is None:
+        return replace(bound_only(bound, limits), message="insertion finds no room for a task")
+    return Outcome(
+        search.solution(),
+        Status.FEASIBLE,
+        limits.stop or Termination.COMPLETED,
+        claimed=search.joules,
+        bound=bound.watts,
+        bound_by=bound.by,
+        message="moves no task; the bound beside it lets tasks move for nothing",
+    )

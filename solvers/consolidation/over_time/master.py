@@ -102,12 +102,11 @@ class Master:
         relaxed = self.relaxed
         self.unit = relaxed.span * float(relaxed.curve.watts[-1])
         levels = len(relaxed.curve.pace)
-        for k in range(relaxed.buckets):
-            for q in range(levels):
-                cost = float(relaxed.curve.watts[q]) * relaxed.span / self.unit
-                self.highs.addCol(cost, 0.0, self.inf, 0, [], [])
+        for _ in range(relaxed.buckets):
+            for watts in relaxed.curve.watts.tolist():
+                self.highs.addCol(watts * relaxed.span / self.unit, 0.0, self.inf, 0, [], [])
         self.levels = levels
-        for ell in range(relaxed.tasks):  # each task has one course, and asks for ∫u in it
+        for _ in range(relaxed.tasks):  # each task has one course, and asks for ∫u in it
             self.highs.addRow(1.0, 1.0, 0, [], [])
         asked = relaxed.work / relaxed.span
         for ell in range(relaxed.tasks):
@@ -120,7 +119,7 @@ class Master:
             free = 0.0 if relaxed.asking else -self.inf
             self.highs.addRow(free, self.inf, levels, *self._gpus(k, True))
         self.fixed = 2 * relaxed.tasks + 2 * relaxed.buckets
-        for ell in range(relaxed.tasks):  # work that no course so far makes, or not made, for a fine
+        for ell in range(relaxed.tasks):  # a fine for work too much or too little
             fine = FINE * max(1e-6, float(relaxed.weight[ell]))
             for sign in (1.0, -1.0):
                 row = np.array([relaxed.tasks + ell], dtype=np.int32)

@@ -14,8 +14,6 @@ from optgap.models.compiled import compiled
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.case import Case
 
-NEAR_S = 1e-9
-"""Progress this close to a boundary has reached it, s."""
 SLEPT_S = 1e-6
 """A GPU that was empty for longer has slept, s."""
 IMPOSSIBLE = 1e18
@@ -43,14 +41,16 @@ class Plan(NamedTuple):
 class Scratch(NamedTuple):
     """Arrays that a replay works on, by GPU and by task; nothing in them outlives it.
 
+    Residents of a GPU are a chain of entries: GPU m of a task is entry task·widest + m.
+
     Parameters
     ----------
-    used: (R, G). util, slow, clock, ready, emptied, watts, wish: (G,). count: (G,).
-    progress, rate, bound: (L,). sample, active, queue: (L,).
+    used: (R, G). util, slow, clock, ready, emptied, watts, wish, settled: (G,). head, mark: (G,).
+    progress, rate, since, due, bound: (L,). sample, active, queue: (L,). touched: (G,).
+    after, before: (entries,).
     """
 
     used: IntArray
-    count: IntArray
     util: FloatArray
     slow: FloatArray
     clock: FloatArray
@@ -58,23 +58,35 @@ class Scratch(NamedTuple):
     emptied: FloatArray
     watts: FloatArray
     wish: FloatArray
+    settled: FloatArray
+    head: IntArray
+    mark: IntArray
     progress: FloatArray
     rate: FloatArray
+    since: FloatArray
+    due: FloatArray
     bound: FloatArray
     sample: IntArray
     active: IntArray
     queue: IntArray
+    touched: IntArray
+    after: IntArray
+    before: IntArray
 
 
 def scratch_of(case: Case) -> Scratch:
     """Room for replays of any part of a cluster."""
     gpus, tasks = len(case.gpu_kind), len(case.submit)
-    f = [np.zeros(gpus) for _ in range(7)]
+
+    def whole(count: int) -> IntArray:
+        return np.zeros(count, dtype=np.int64)
+
+    entries = tasks * int(case.width.max())
     return Scratch(
-        np.zeros((len(case.demand), gpus), dtype=np.int64), np.zeros(gpus, dtype=np.int64),
-        *f, np.zeros(tasks), np.zeros(tasks), np.zeros(tasks),
-        np.zeros(tasks, dtype=np.int64), np.zeros(tasks, dtype=np.int64),
-        np.zeros(tasks, dtype=np.int64),
+        np.zeros((len(case.demand), gpus), dtype=np.int64),
+        *[np.zeros(gpus) for _ in range(8)], whole(gpus), whole(gpus),
+        *[np.zeros(tasks) for _ in range(5)], whole(tasks), whole(tasks), whole(tasks),
+        whole(gpus), whole(entries), whole(entries),
     )  # fmt: skip
 
 
@@ -100,32 +112,57 @@ def fits(case: Case, s: Scratch, place: IntArray, task: int) -> bool:
 
 
 @compiled
-def begin(case: Case, s: Scratch, plan: Plan, task: int, now: float) -> None:
-    """A task starts on its GPUs."""
-    plan.start[task] = now
-    s.progress[task], s.sample[task] = 0.0, 0
-    for m in range(case.width[task]):
-        g = plan.place[task, m]
-        if s.count[g] == 0 and now - s.emptied[g] > SLEPT_S:
-            s.ready[g] = now + case.wake_s
-        s.count[g] += 1
-        s.wish[g] = plan.level[task]
-        for r in range(case.demand.shape[0]):
-            s.used[r, g] += case.demand[r, task]
-    next_bound(case, s, task)
+def touch(s: Scratch, gpu: int, count: int, residents: bool) -> int:
+    """Note that a GPU's residents, or only what they ask for, changed; how many are noted now."""
+    if s.mark[gpu] == 0:
+        s.touched[count] = gpu
+        count += 1
+    s.mark[gpu] = max(s.mark[gpu], 2 if residents else 1)
+    return count
 
 
 @compiled
-def finish(case: Case, s: Scratch, plan: Plan, task: int, now: float) -> None:
-    """A task leaves its GPUs."""
+def begin(case: Case, s: Scratch, plan: Plan, task: int, now: float, count: int) -> int:
+    """A task starts on its GPUs, which are noted as touched."""
+    widest = plan.place.shape[1]
+    plan.start[task] = now
+    s.progress[task], s.sample[task], s.rate[task], s.since[task] = 0.0, 0, 0.0, now
+    next_bound(case, s, task)
+    for m in range(case.width[task]):
+        g, entry = plan.place[task, m], task * widest + m
+        if s.head[g] < 0 and now - s.emptied[g] > SLEPT_S:
+            s.ready[g] = now + case.wake_s
+        s.after[entry], s.before[entry] = s.head[g], -1
+        if s.head[g] >= 0:
+            s.before[s.head[g]] = entry
+        s.head[g] = entry
+        s.wish[g] = plan.level[task]
+        for r in range(case.demand.shape[0]):
+            s.used[r, g] += case.demand[r, task]
+        count = touch(s, g, count, True)
+    return count
+
+
+@compiled
+def finish(case: Case, s: Scratch, plan: Plan, task: int, now: float, count: int) -> int:
+    """A task leaves its GPUs, which are noted as touched."""
+    widest = plan.place.shape[1]
     plan.end[task] = now
     for m in range(case.width[task]):
-        g = plan.place[task, m]
-        s.count[g] -= 1
-        if s.count[g] == 0:
+        g, entry = plan.place[task, m], task * widest + m
+        above, below = s.before[entry], s.after[entry]
+        if above >= 0:
+            s.after[above] = below
+        else:
+            s.head[g] = below
+        if below >= 0:
+            s.before[below] = above
+        if s.head[g] < 0:
             s.emptied[g] = now
         for r in range(case.demand.shape[0]):
             s.used[r, g] -= case.demand[r, task]
+        count = touch(s, g, count, True)
+    return count
 
 
 @compiled
@@ -138,46 +175,51 @@ def next_bound(case: Case, s: Scratch, task: int) -> None:
 
 
 @compiled
-def settle(
-    case: Case, s: Scratch, plan: Plan, gpus: IntArray, count: int, now: float, changed: bool
-) -> None:
-    """What every GPU draws and how fast every task runs from now on.
+def settle(case: Case, s: Scratch, plan: Plan, gpu: int, now: float) -> None:
+    """A GPU's energy so far, and what it draws and how it slows its residents from now on."""
+    widest, kind = plan.place.shape[1], case.gpu_kind[gpu]
+    plan.energy[gpu] += s.watts[gpu] * (now - s.settled[gpu])
+    s.settled[gpu] = now
+    total, least = 0.0, 0.0
+    entry = s.head[gpu]
+    while entry >= 0:
+        task = entry // widest
+        total += case.series[case.offset[task] + s.sample[task]]
+        least = max(least, case.floor[kind, task])
+        entry = s.after[entry]
+    if s.mark[gpu] == 2 and s.head[gpu] >= 0:
+        s.clock[gpu] = clock_at(case, kind, least, s.wish[gpu])
+    share = min(1.0, total / 100.0) if case.scaled else 1.0
+    s.slow[gpu] = 1.0 if total <= 100.0 else (total / 100.0) ** case.exponent
+    most = 0.0
+    entry = s.head[gpu]
+    while entry >= 0:
+        task = entry // widest
+        own = case.static[kind, task] + case.slope[kind, task] * s.clock[gpu] * share
+        most = max(most, own)
+        entry = s.after[entry]
+    s.watts[gpu] = most
 
-    Parameters
-    ----------
-    gpus: of the part. count: how many tasks run. changed: whether residents may have changed, and
-        with them clocks.
-    """
-    for g in gpus:
-        s.util[g] = 0.0
-        s.watts[g] = 0.0
-        if changed:
-            s.clock[g] = 0.0
-    for k in range(count):
-        task = s.active[k]
-        busy = case.series[case.offset[task] + s.sample[task]]
-        for m in range(case.width[task]):
-            g = plan.place[task, m]
-            s.util[g] += busy
-            if changed:
-                s.clock[g] = max(s.clock[g], case.floor[case.gpu_kind[g], task])
-    for g in gpus:
-        if s.count[g] > 0:
-            if changed:
-                s.clock[g] = clock_at(case, case.gpu_kind[g], s.clock[g], s.wish[g])
-            s.slow[g] = 1.0 if s.util[g] <= 100.0 else (s.util[g] / 100.0) ** case.exponent
-    for k in range(count):
-        task = s.active[k]
-        speed = np.inf
-        for m in range(case.width[task]):
-            g = plan.place[task, m]
-            kind = case.gpu_kind[g]
-            share = min(1.0, s.util[g] / 100.0) if case.scaled else 1.0
-            own = case.static[kind, task] + case.slope[kind, task] * s.clock[g] * share
-            s.watts[g] = max(s.watts[g], own)
-            rate = (s.clock[g] / case.f_max[kind]) ** case.beta[kind, task] / s.slow[g]
-            speed = min(speed, 0.0 if s.ready[g] > now else rate)
-        s.rate[task] = speed
+
+@compiled
+def repace(case: Case, s: Scratch, plan: Plan, task: int, now: float) -> None:
+    """A task's progress so far, and how fast it runs from now on."""
+    speed, wakes = np.inf, 0.0
+    for m in range(case.width[task]):
+        g = plan.place[task, m]
+        kind = case.gpu_kind[g]
+        speed = min(speed, (s.clock[g] / case.f_max[kind]) ** case.beta[kind, task] / s.slow[g])
+        if s.ready[g] > now:
+            wakes = max(wakes, s.ready[g])
+    if wakes > 0.0:
+        speed = 0.0
+    elif speed == s.rate[task] and s.due[task] > now:
+        return
+    s.progress[task] += s.rate[task] * (now - s.since[task])
+    s.since[task], s.rate[task] = now, speed
+    s.due[task] = wakes
+    if speed > 0.0:
+        s.due[task] = now + max(0.0, s.bound[task] - s.progress[task]) / speed
 
 
 @compiled
@@ -196,61 +238,48 @@ def replay(
     How many clocks were logged; −1 where a task has no room, or may not wait for it.
     """
     for g in gpus:
-        s.count[g], s.emptied[g], s.ready[g], plan.energy[g] = 0, -np.inf, 0.0, 0.0
-        s.watts[g], s.clock[g] = 0.0, 0.0
+        s.head[g], s.emptied[g], s.ready[g], plan.energy[g] = -1, -np.inf, 0.0, 0.0
+        s.watts[g], s.clock[g], s.settled[g], s.mark[g] = 0.0, 0.0, 0.0, 0
         for r in range(case.demand.shape[0]):
             s.used[r, g] = 0
+    widest = plan.place.shape[1]
     shown = np.zeros(len(case.gpu_kind) if len(log) else 0)
     count, waiting, upcoming, logged, now = 0, 0, 0, 0, 0.0
     while count or waiting or upcoming < len(tasks):
-        step = np.inf
-        if upcoming < len(tasks):
-            step = case.submit[tasks[upcoming]] - now
-        arrives = step
+        now = case.submit[tasks[upcoming]] if upcoming < len(tasks) else np.inf
         for k in range(count):
-            task = s.active[k]
-            if s.rate[task] > 0:
-                step = min(step, (s.bound[task] - s.progress[task]) / s.rate[task])
-        for g in gpus:
-            if s.count[g] > 0 and s.ready[g] > now:
-                step = min(step, s.ready[g] - now)
-        if step == np.inf:
+            now = min(now, s.due[s.active[k]])
+        if now == np.inf:
             return -1  # what waits never fits
-        step = max(step, 0.0)
-        for g in gpus:
-            plan.energy[g] += s.watts[g] * step
-        later = case.submit[tasks[upcoming]] if arrives <= step else now + step
-        for g in gpus:
-            if s.ready[g] > now and s.ready[g] - now <= step:
-                s.ready[g] = later
-        now = later
-        ended, kept = False, 0
+        ended, kept, noted = False, 0, 0
         for k in range(count):
             task = s.active[k]
-            s.progress[task] += s.rate[task] * step
-            if s.progress[task] >= s.bound[task] - NEAR_S:
-                s.progress[task] = s.bound[task]
+            if s.due[task] <= now and s.rate[task] > 0.0:
+                s.progress[task], s.since[task] = s.bound[task], now
                 if s.bound[task] >= case.duration[task]:
-                    finish(case, s, plan, task, now)
+                    noted = finish(case, s, plan, task, now, noted)
                     ended = True
                     continue
                 s.sample[task] += 1
                 next_bound(case, s, task)
+            if s.due[task] <= now:
+                for m in range(case.width[task]):
+                    noted = touch(s, plan.place[task, m], noted, False)
             s.active[kept] = task
             kept += 1
         count = kept
-        changed = ended
+        came = False
         while upcoming < len(tasks) and case.submit[tasks[upcoming]] <= now:
             s.queue[waiting] = tasks[upcoming]
             waiting += 1
             upcoming += 1
-            changed = True
-        if changed:
+            came = True
+        if came or ended:
             kept = 0
             for k in range(waiting):
                 task = s.queue[k]
                 if fits(case, s, plan.place, task):
-                    begin(case, s, plan, task, now)
+                    noted = begin(case, s, plan, task, now, noted)
                     s.active[count] = task
                     count += 1
                 elif not case.waiting:
@@ -259,13 +288,19 @@ def replay(
                     s.queue[kept] = task
                     kept += 1
             waiting = kept
-        settle(case, s, plan, gpus, count, now, changed)
-        if len(log) and changed:
-            for g in gpus:
-                if s.count[g] > 0 and s.clock[g] != shown[g]:
-                    log[logged, 0], log[logged, 1], log[logged, 2] = now, g, s.clock[g]
-                    shown[g] = s.clock[g]
-                    logged += 1
+        for k in range(noted):
+            settle(case, s, plan, s.touched[k], now)
+        for k in range(noted):
+            g = s.touched[k]
+            entry = s.head[g]
+            while entry >= 0:
+                repace(case, s, plan, entry // widest, now)
+                entry = s.after[entry]
+            if len(log) and s.head[g] >= 0 and s.clock[g] != shown[g]:
+                log[logged, 0], log[logged, 1], log[logged, 2] = now, g, s.clock[g]
+                shown[g] = s.clock[g]
+                logged += 1
+            s.mark[g] = 0
     return logged
 
 

@@ -1,0 +1,28 @@
+"""What tunes the methods over time, and what each of it means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from optgap.models.spec import parameter
+
+
+@dataclass(frozen=True)
+class BoundParams:
+    """What tunes `bound-over-time`."""
+
+    buckets: int = parameter(0, "of time, at most; 0 for 72, with more than 150 tasks 48")
+    tangents: int = parameter(5, "that support the power curve from below")
+    rounds: int = parameter(400, "of column generation, at most")
+    smoothing: float = parameter(0.6, "weight of the best prices so far in those that are tried")
+    close: float = parameter(2e-4, "relative distance to the program's value that is let be")
+
+
+@dataclass(frozen=True)
+class HindsightParams:
+    """What tunes `hindsight`."""
+
+    moves: int = parameter(0, "that annealing tries; 0 for 60,000, and 400 more for each task")
+    hot: float = parameter(0.2, "first temperature, in mean energies of a task")
+    cold: float = parameter(2e-4, "last temperature, in mean energies of a task")
+    proof: float = parameter(0.4, "share of the time limit for the bound, at most")
