@@ -36,7 +36,7 @@ def bound_over_time(
 def best_bound(
     problem: ConsolidationProblem, limits: Limits, params: BoundParams
 ) -> tuple[Bound, int]:
-    """The larger of the bound by prices and that of ``bound-energy``, and the rounds of the first."""
+    """The larger of the bound by prices and that of ``bound-energy``; rounds of the first."""
     known = bound_energy(problem, limits=limits, seed=0)
     best = Bound(float(known.bound or 0.0), str(known.bound_by), ())
     found, rounds = by_prices(relaxed_by(problem, params), limits, params)
@@ -58,7 +58,8 @@ def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple
     center = prices
     master.add(courses, everyone)
     rounds = 0
-    for rounds in range(1, params.rounds + 1):
+    while rounds < params.rounds:
+        rounds += 1
         solved = master.solve(limits)
         if solved is None or limits.stop is not None:
             break

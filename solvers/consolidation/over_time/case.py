@@ -20,7 +20,7 @@ class Case(NamedTuple):
     demand, limit: (R, L) and (K, R): memory, and the capacity row where there is one.
     gpu_kind, gpu_server: (G,). server_start: (N+1,) the first GPU of each server.
     server_w: (N,) W of an awake server.
-    f_max: (K,) MHz. beta, static, slope, floor: (K, L) exponent, W, W/MHz, and the least clock, MHz.
+    f_max: (K,) MHz. beta, static, slope, floor: (K, L) exponent, W, W/MHz, least clock in MHz.
     clocks, clock_count: (K, F) and (K,) the clocks of each kind, 0 of them where any will do.
     period, exponent, wake_s: s per sample, q of the slowdown, s that waking takes.
     scaled, waiting, one_server: the rules ``util_scaled``, ``waiting`` and ``gang=server``.

@@ -23,7 +23,11 @@ from optgap.solvers.consolidation.over_time.bounding import best_bound
 from optgap.solvers.consolidation.over_time.case import Case, case_of
 from optgap.solvers.consolidation.over_time.parameters import BoundParams, HindsightParams
 from optgap.solvers.consolidation.over_time.replay_kernels import Plan, replay, scratch_of
-from optgap.solvers.consolidation.over_time.search_kernels import anneal, insert
+from optgap.solvers.consolidation.over_time.search_kernels import (
+    anneal,
+    insert,
+    refresh_servers,
+)
 
 CHUNK = 500
 """Moves between two looks at the limits."""
@@ -69,6 +73,13 @@ class Search:
                 return False
         self.best = copied(self.plan)
         return True
+
+    def adopt(self, plan: Plan) -> None:
+        """Go on from a plan that has a place for every task and breaks no rule."""
+        every, gpus = np.arange(len(self.case.submit)), np.arange(len(self.case.gpu_kind))
+        replay(self.case, self.scratch, plan, gpus, every, np.zeros((0, 3)))
+        refresh_servers(self.case, plan, gpus)
+        self.plan, self.best = plan, copied(plan)
 
     def _targets(self) -> IntArray:
         """GPUs in use, and of the others the first of each server that is in some way unlike."""

@@ -19,6 +19,13 @@ class BoundParams:
 
 
 @dataclass(frozen=True)
+class ExactParams:
+    """What tunes `exact-over-time`."""
+
+    moves: int = parameter(20_000, "that annealing of clocks and places tries at the end")
+
+
+@dataclass(frozen=True)
 class HindsightParams:
     """What tunes `hindsight`."""
 

@@ -70,7 +70,7 @@ def cheapest_courses(
                     costs[ell], best = cost, end
                     pace[ell, :] = 0.0
                     pace[ell, begin:] = own[begin:]
-            if not waits:
+            if not waits and end < buckets - 1:
                 there += presence[ell, end] * cover[ell, end]
                 if there >= costs[ell]:
                     break

@@ -68,7 +68,7 @@ def relaxation(problem: ConsolidationProblem, buckets: int, tangents: int) -> Re
     begin, end = edges, np.append(edges[1:], np.inf)
     cover = np.maximum(0.0, end[None, :] - np.maximum(begin[None, :], submit[:, None]))
     first = np.searchsorted(edges, submit, side="right") - 1
-    low, high, work = _utilisations(problem)
+    low, high, work = utilisations(problem)
     curve = envelope(problem, tangents)
     weight = problem.width * curve.factor
     fitted = _shares(problem)
@@ -97,7 +97,7 @@ def _edges(submit: FloatArray, effort: FloatArray, buckets: int) -> FloatArray:
     return np.unique(np.concatenate([[start], times, [last], later]))
 
 
-def _utilisations(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray, FloatArray]:
+def utilisations(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(L,) least and highest u/100, and ∫u/100 over a task's progress, s."""
     low, high, work = [], [], []
     for task in problem.tasks:
