@@ -16,6 +16,10 @@ FINE = 3.0
 """For a second of work too much or too little, in seconds of a GPU at full pace."""
 
 
+Course = tuple[int, FloatArray, FloatArray, FloatArray]
+"""A task, and its presence, progress and work over the buckets, s."""
+
+
 @dataclass(frozen=True, eq=False)
 class Prices:
     """Duals of the master program, J and s.
@@ -87,12 +91,12 @@ class Master:
     Attributes
     ----------
     rows: (share, bucket, whether progress) of the rows of shares, in order. courses: of each
-        column its task, presence, progress and work over the buckets, s.
+        column.
     """
 
     relaxed: Relaxation
     rows: list[tuple[int, int, bool]] = field(default_factory=list)
-    courses: list[tuple[int, FloatArray, FloatArray, FloatArray]] = field(default_factory=list)
+    courses: list[Course] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         import highspy
@@ -152,22 +156,26 @@ class Master:
 
     def add(self, courses: Courses, wanted: IntArray) -> None:
         """The courses of some tasks as columns."""
+        for ell in wanted.tolist():
+            self.adopt((ell, courses.presence[ell], courses.progress[ell], courses.work[ell]))
+
+    def adopt(self, course: Course) -> None:
+        """One more column."""
         relaxed, span = self.relaxed, self.relaxed.span
+        ell, there, pace, work = course
         share = np.array([r for r, _, _ in self.rows], dtype=np.int64)
         bucket = np.array([k for _, k, _ in self.rows], dtype=np.int64)
         progress = np.array([p for _, _, p in self.rows], dtype=bool)
-        for ell in wanted.tolist():
-            there, pace, work = courses.presence[ell], courses.progress[ell], courses.work[ell]
-            taken = np.where(progress, pace[bucket], there[bucket]) * relaxed.shares[share, ell]
-            column = np.zeros(self.fixed + len(self.rows))
-            column[ell] = 1.0
-            column[relaxed.tasks + ell] = work.sum() / span
-            asked = 2 * relaxed.tasks + relaxed.buckets
-            column[asked : asked + relaxed.buckets] = -relaxed.weight[ell] * work / span
-            column[self.fixed :] = -taken / span
-            index = np.flatnonzero(column).astype(np.int32)
-            self.highs.addCol(0.0, 0.0, self.inf, len(index), index, column[index])
-            self.courses.append((ell, there, pace, work))
+        taken = np.where(progress, pace[bucket], there[bucket]) * relaxed.shares[share, ell]
+        column = np.zeros(self.fixed + len(self.rows))
+        column[ell] = 1.0
+        column[relaxed.tasks + ell] = work.sum() / span
+        asked = 2 * relaxed.tasks + relaxed.buckets
+        column[asked : asked + relaxed.buckets] = -relaxed.weight[ell] * work / span
+        column[self.fixed :] = -taken / span
+        index = np.flatnonzero(column).astype(np.int32)
+        self.highs.addCol(0.0, 0.0, self.inf, len(index), index, column[index])
+        self.courses.append(course)
 
     def solve(self, limits: Limits) -> tuple[Prices, FloatArray, float] | None:
         """Duals, the weight of each column of a course, and the value, J; None where time is up."""
@@ -193,14 +201,23 @@ class Master:
         weights = np.array(solution.col_value)[self.first :]
         return prices, weights, float(self.highs.getObjectiveValue()) * self.unit
 
-    def separate(self, weights: FloatArray, most: int, least: float) -> int:
-        """Add the rows of shares that the present solution breaks most, at most so many."""
-        relaxed = self.relaxed
-        there, pace = np.zeros(relaxed.cover.shape), np.zeros(relaxed.cover.shape)
+    def totals(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(L, K) presence and progress, s, where courses have these weights; later ones none."""
+        there, pace = np.zeros(self.relaxed.cover.shape), np.zeros(self.relaxed.cover.shape)
         for (ell, own, made, _), weight in zip(self.courses, weights.tolist(), strict=False):
             if weight > 1e-9:
                 there[ell] += weight * own
                 pace[ell] += weight * made
+        return there, pace
+
+    def used(self) -> list[Course]:
+        """Courses worth keeping for another program: all but those never used of late."""
+        return self.courses[-20 * self.relaxed.tasks :]
+
+    def separate(self, weights: FloatArray, most: int, least: float) -> int:
+        """Add the rows of shares that the present solution breaks most, at most so many."""
+        relaxed = self.relaxed
+        there, pace = self.totals(weights)
         gpus = np.array(self.highs.getSolution().col_value)[: relaxed.buckets * self.levels]
         gpus = gpus.reshape(relaxed.buckets, self.levels) * relaxed.span
         known = set(self.rows)

@@ -11,10 +11,14 @@ from optgap.models.spec import parameter
 class BoundParams:
     """What tunes `bound-over-time`."""
 
-    buckets: int = parameter(0, "of time, at most; 0 for 72, with more than 150 tasks 48")
+    buckets: int = parameter(0, "of time, about; 0 for 40, with more than 150 tasks 32")
     tangents: int = parameter(5, "that support the power curve from below")
     rounds: int = parameter(400, "of column generation, at most")
     smoothing: float = parameter(0.6, "weight of the best prices so far in those that are tried")
+    passes: int = parameter(2, "with shares made for what tasks did in the last one")
+    most_present: int = parameter(80, "tasks in a bucket for which shares are made")
+    nodes: int = parameter(5000, "of the search for a set that has more than its share")
+    sharper: float = parameter(2e-3, "relative gain for which a share is kept")
     close: float = parameter(2e-4, "relative distance to the program's value that is let be")
 
 

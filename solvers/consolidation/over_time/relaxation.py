@@ -8,13 +8,16 @@ sharing (q ≥ 1).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.limits import Limits
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.envelope import Envelope, envelope
+from optgap.solvers.consolidation.over_time.parameters import BoundParams
+from optgap.solvers.consolidation.over_time.shares import best_share, closed_forms, sizes
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,7 @@ class Relaxation:
     counted: (K,) s of GPUs that are awake for certain. asking: whether utilisation bounds progress.
     waits: whether a task may be absent before it ends.
     curve: the power curve. span: s, what times are measured in by the program.
+    demand, limits: what fits a GPU, as `sizes` has it.
     """
 
     cover: FloatArray
@@ -49,6 +53,8 @@ class Relaxation:
     waits: bool
     curve: Envelope
     span: float
+    demand: IntArray
+    limits: IntArray
 
     @property
     def tasks(self) -> int:
@@ -57,6 +63,39 @@ class Relaxation:
     @property
     def buckets(self) -> int:
         return self.cover.shape[1]
+
+    @property
+    def certain(self) -> FloatArray:
+        """(L, K) s of each bucket that each task is there for certain."""
+        if self.waits:
+            return np.zeros(self.cover.shape)
+        before = np.zeros(self.cover.shape)
+        before[:, 1:] = np.cumsum(self.cover[:, :-1], axis=1)
+        return np.clip(self.effort[:, None] - before, 0.0, self.cover)
+
+    def sharpened(self, there: FloatArray, params: BoundParams, limits: Limits) -> Relaxation:
+        """With the shares that bind most in each bucket where tasks are `there` for so many s."""
+        known = self.shares[: self.regular]
+        more: list[FloatArray] = []
+        for k in range(self.buckets):
+            weight = self.weight * there[:, k]
+            own = np.flatnonzero(weight > 1e-6 * max(1e-300, float(weight.max())))
+            if len(own) < 2 or len(own) > params.most_present or limits.stop is not None:
+                continue
+            share = np.zeros(self.tasks)
+            found = best_share(weight[own], self.demand[:, own], self.limits, params.nodes, limits)
+            share[own] = found * self.weight[own]
+            best = float(np.max([(row * there[:, k]).sum() for row in [*known, *more]]))
+            if float((share * there[:, k]).sum()) > best * (1 + params.sharper):
+                more.append(share)
+        if not more:
+            return self
+        alone = self.shares[self.regular :]
+        return replace(
+            self,
+            shares=np.concatenate([known, np.array(more), alone]),
+            regular=self.regular + len(more),
+        )
 
 
 def relaxation(problem: ConsolidationProblem, buckets: int, tangents: int) -> Relaxation:
@@ -71,17 +110,17 @@ def relaxation(problem: ConsolidationProblem, buckets: int, tangents: int) -> Re
     low, high, work = utilisations(problem)
     curve = envelope(problem, tangents)
     weight = problem.width * curve.factor
-    fitted = _shares(problem)
-    alone = np.eye(len(tasks))
+    demand, limits = sizes(problem)
+    fitted = closed_forms(demand, limits)
     counted = np.zeros(len(edges))
     if not problem.rules.waiting:
         times, needed = _certain_gpus(problem)
         counted[:-1] = _integrated(times, needed, edges) * float(curve.factor.min())
     return Relaxation(
         cover, first.astype(np.int64), effort, work, low, high,
-        np.concatenate([fitted, alone]) * weight, len(fitted), weight, counted,
+        np.concatenate([fitted, np.eye(len(tasks))]) * weight, len(fitted), weight, counted,
         problem.rules.contention >= 1, problem.rules.waiting, curve,
-        float(max(effort.mean(), 1e-6)),
+        float(max(effort.mean(), 1e-6)), demand, limits,
     )  # fmt: skip
 
 
@@ -114,36 +153,14 @@ def utilisations(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray,
     return np.array(low), np.array(high), np.array(work)
 
 
-def _shares(problem: ConsolidationProblem) -> FloatArray:
-    """Of memory and of the capacity row: the shares themselves, and dual feasible functions of
-    them (Martello and Toth's thresholds; ⌊(n + 1)x⌋/n)."""
-    largest = int(problem.gpu_memory.max())
-    rows: list[FloatArray] = []
-    pairs = [(problem.memory, largest), *((row, problem.limit_micro) for row in problem.rows)]
-    for taken, limit in pairs:
-        rows.append(taken / limit)
-        for n in (1, 2, 3):
-            whole = (n + 1) * taken // limit
-            rows.append(np.where((n + 1) * taken % limit == 0, taken / limit, whole / n))
-        for threshold in (0.15, 0.25, 0.35, 0.45):
-            edge = int(threshold * limit)
-            least = np.where(taken < edge, 0.0, taken / limit)
-            rows.append(np.where(taken > limit - edge, 1.0, least))
-    kept: list[FloatArray] = []
-    for row in rows:
-        if row.any() and not any((row <= other).all() for other in kept):
-            kept = [other for other in kept if not (other <= row).all()] + [row]
-    return np.array(kept).reshape(len(kept), len(problem))
-
-
 def _certain_gpus(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray]:
     """When the tasks change that are there for certain, and the GPUs they need from then on."""
     submit = np.array([t.submit_s for t in problem.tasks])
     done = submit + np.array([t.duration_s for t in problem.tasks])
     times = np.unique(np.concatenate([submit, done]))
     needed = np.zeros(len(times))
-    limits = np.array([int(problem.gpu_memory.max()), *[problem.limit_micro] * len(problem.rows)])
-    taken = np.concatenate([problem.memory[None, :], problem.rows]) * problem.width
+    demand, limits = sizes(problem)
+    taken = demand * problem.width
     for k, time in enumerate(times.tolist()):
         there = (submit <= time) & (done > time)
         if there.any():

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, inner
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.case import Case
 
@@ -90,7 +90,7 @@ def scratch_of(case: Case) -> Scratch:
     )  # fmt: skip
 
 
-@compiled
+@inner
 def clock_at(case: Case, kind: int, least: float, level: float) -> float:
     """The clock `level` of the way from the least that residents bear to f_max, MHz."""
     wanted = least + level * (case.f_max[kind] - least)
@@ -100,7 +100,7 @@ def clock_at(case: Case, kind: int, least: float, level: float) -> float:
     return min(wanted, float(case.f_max[kind]))
 
 
-@compiled
+@inner
 def fits(case: Case, s: Scratch, place: IntArray, task: int) -> bool:
     """Whether all of a task's GPUs have room for it now."""
     for m in range(case.width[task]):
@@ -111,7 +111,7 @@ def fits(case: Case, s: Scratch, place: IntArray, task: int) -> bool:
     return True
 
 
-@compiled
+@inner
 def touch(s: Scratch, gpu: int, count: int, residents: bool) -> int:
     """Note that a GPU's residents, or only what they ask for, changed; how many are noted now."""
     if s.mark[gpu] == 0:
@@ -121,7 +121,7 @@ def touch(s: Scratch, gpu: int, count: int, residents: bool) -> int:
     return count
 
 
-@compiled
+@inner
 def begin(case: Case, s: Scratch, plan: Plan, task: int, now: float, count: int) -> int:
     """A task starts on its GPUs, which are noted as touched."""
     widest = plan.place.shape[1]
@@ -143,7 +143,7 @@ def begin(case: Case, s: Scratch, plan: Plan, task: int, now: float, count: int)
     return count
 
 
-@compiled
+@inner
 def finish(case: Case, s: Scratch, plan: Plan, task: int, now: float, count: int) -> int:
     """A task leaves its GPUs, which are noted as touched."""
     widest = plan.place.shape[1]
@@ -165,7 +165,7 @@ def finish(case: Case, s: Scratch, plan: Plan, task: int, now: float, count: int
     return count
 
 
-@compiled
+@inner
 def next_bound(case: Case, s: Scratch, task: int) -> None:
     """Progress at which a task's present sample ends, or the task."""
     samples = case.offset[task + 1] - case.offset[task]
@@ -174,7 +174,7 @@ def next_bound(case: Case, s: Scratch, task: int) -> None:
         s.bound[task] = min(case.duration[task], (s.sample[task] + 1) * case.period)
 
 
-@compiled
+@inner
 def settle(case: Case, s: Scratch, plan: Plan, gpu: int, now: float) -> None:
     """A GPU's energy so far, and what it draws and how it slows its residents from now on."""
     widest, kind = plan.place.shape[1], case.gpu_kind[gpu]
@@ -201,7 +201,7 @@ def settle(case: Case, s: Scratch, plan: Plan, gpu: int, now: float) -> None:
     s.watts[gpu] = most
 
 
-@compiled
+@inner
 def repace(case: Case, s: Scratch, plan: Plan, task: int, now: float) -> None:
     """A task's progress so far, and how fast it runs from now on."""
     speed, wakes = np.inf, 0.0
@@ -304,7 +304,7 @@ def replay(
     return logged
 
 
-@compiled
+@inner
 def awake_energy(case: Case, plan: Plan, server: int, tasks: IntArray) -> float:
     """Static energy of a server: while any of its `tasks` runs, J."""
     watts = case.server_w[server]

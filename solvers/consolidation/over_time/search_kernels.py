@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, inner
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.case import Case
 from optgap.solvers.consolidation.over_time.replay_kernels import (
@@ -16,7 +16,7 @@ from optgap.solvers.consolidation.over_time.replay_kernels import (
 )
 
 
-@compiled
+@inner
 def part_of(case: Case, plan: Plan, gangs: IntArray, marked: IntArray) -> tuple[IntArray, IntArray]:
     """GPUs and tasks of the closed part that holds the GPUs with a mark; marks the others, too.
 
@@ -48,7 +48,7 @@ def part_of(case: Case, plan: Plan, gangs: IntArray, marked: IntArray) -> tuple[
     return np.flatnonzero(marked), tasks[:count]
 
 
-@compiled
+@inner
 def refresh(case: Case, s: Scratch, plan: Plan, gangs: IntArray, marked: IntArray) -> bool:
     """Replay what the marked GPUs are part of, and the static energy of their servers."""
     gpus, tasks = part_of(case, plan, gangs, marked)
@@ -78,7 +78,7 @@ def refresh_servers(case: Case, plan: Plan, gpus: IntArray) -> None:
         plan.static[i] = awake_energy(case, plan, i, tasks[:count])
 
 
-@compiled
+@inner
 def put(case: Case, plan: Plan, task: int, target: int, draws: FloatArray) -> bool:
     """Move a task to a GPU, and a gang to that GPU and others; False if that cannot be."""
     width = case.width[task]
@@ -105,7 +105,7 @@ def put(case: Case, plan: Plan, task: int, target: int, draws: FloatArray) -> bo
     return True
 
 
-@compiled
+@inner
 def propose(
     case: Case, plan: Plan, singles: IntArray, usable: int, draws: FloatArray, touched: IntArray
 ) -> int:

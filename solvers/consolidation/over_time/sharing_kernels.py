@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, inner
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.case import Case
 from optgap.solvers.consolidation.over_time.replay_kernels import Plan, Scratch, replay
 
 
-@compiled
+@inner
 def members(mask: int, tasks: int) -> IntArray:
     """The tasks of a set, ascending."""
     found = np.empty(tasks, dtype=np.int64)
