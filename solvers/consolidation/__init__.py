@@ -148,6 +148,8 @@ def auto(problem: ConsolidationProblem) -> str:
     if problem.objective.goal == "energy":
         from optgap.solvers.consolidation.over_time.exact import unfit
 
+        if len(problem) > BoundParams().most_tasks:
+            return "bound-over-time"
         return "hindsight" if unfit(problem) else "exact-over-time"
     if problem.rules.util_scaled:
         return "exhaustive" if len(problem) <= MOST_TASKS else "bound-columns"

@@ -39,6 +39,8 @@ def best_bound(
     """The larger of the bound by prices and that of ``bound-energy``; rounds of the first."""
     known = bound_energy(problem, limits=limits, seed=0)
     best = Bound(float(known.bound or 0.0), str(known.bound_by), ())
+    if len(problem) > params.most_tasks or limits.stop is not None:
+        return best, 0
     found, rounds = by_prices(relaxed_by(problem, params), limits, params)
     return best.raised(found, BY_PRICES), rounds
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,7 +59,8 @@ def envelope(problem: ConsolidationProblem, tangents: int) -> Envelope:
         return Envelope(np.ones(1), np.zeros(1), np.ones(len(problem)))
     ref = max(positive, key=lambda c: (positive[c], c.static, c.slope, c.low))
     least = min(c.low**c.beta for c in counted)
-    pace, watts = _below(ref, least, tangents)
+    lowest = min(c.low for c in counted if _same(c, ref))
+    pace, watts = _below(replace(ref, low=lowest), least, tangents)
     ratio = {c: 1.0 if _same(c, ref) else _ratio(c, pace, watts) for c in counted}
     return Envelope(pace, watts, np.array([min(ratio[c] for c in row) for row in curves]))
 

@@ -158,7 +158,7 @@ def searched(
     search = Search(problem, limits, seed)
     if not search.construct():
         return None
-    moves = params.moves or 60_000 + 400 * len(problem)
+    moves = params.moves or min(60_000, 18_000_000 // len(problem))
     mean = search.joules / len(problem)
     search.anneal(moves, params.hot * mean, params.cold * mean)
     return search

@@ -12,6 +12,7 @@ class BoundParams:
     """What tunes `bound-over-time`."""
 
     buckets: int = parameter(0, "of time, about; 0 for 40, with more than 150 tasks 32")
+    most_tasks: int = parameter(1500, "with more, the bound is that of bound-energy")
     tangents: int = parameter(5, "that support the power curve from below")
     rounds: int = parameter(400, "of column generation, at most")
     smoothing: float = parameter(0.6, "weight of the best prices so far in those that are tried")
@@ -33,7 +34,7 @@ class ExactParams:
 class HindsightParams:
     """What tunes `hindsight`."""
 
-    moves: int = parameter(0, "that annealing tries; 0 for 60,000, and 400 more for each task")
+    moves: int = parameter(0, "that annealing tries; 0 for 60,000, fewer with more than 300 tasks")
     hot: float = parameter(0.2, "first temperature, in mean energies of a task")
     cold: float = parameter(2e-4, "last temperature, in mean energies of a task")
     proof: float = parameter(0.4, "share of the time limit for the bound, at most")
