@@ -12,7 +12,9 @@ import pytest
 import optgap
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
 from optgap.models.consolidation.problem import Rules
+from optgap.models.limits import Limits
 from optgap.models.result import Status
+from optgap.solvers.consolidation.over_time.exact import Exact
 
 MANY = 400 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 25
 
@@ -140,6 +142,9 @@ def test_every_way_to_share_has_the_same_optimum(part: int) -> None:
         bound = optgap.bound(problem, "bound-over-time", buckets=8).bound
         assert bound is not None
         assert bound <= truth * (1 + 1e-9), seed
+        run = Exact(problem, Limits(), 0)
+        run.tabulate()
+        assert run.any_clock() <= truth * (1 + 1e-9), seed
         searched = optgap.solve(problem, "hindsight", moves=500, time_limit=60)
         if searched.objective is not None:
             assert searched.objective >= truth * (1 - 1e-9), seed

@@ -72,7 +72,7 @@ def exact_over_time(
     if trouble is not None:
         field, found, expected = trouble
         raise InputError("exact-over-time", f"field {field}", found, expected)
-    run = _Exact(problem, limits, seed)
+    run = Exact(problem, limits, seed)
     if not run.tabulate():
         bound, _ = best_bound(problem, limits.within(1.0), BoundParams())
         outcome = bound_only(bound, limits)
@@ -80,7 +80,7 @@ def exact_over_time(
     return run.outcome(params)
 
 
-class _Exact:
+class Exact:
     """One run.
 
     Attributes
@@ -151,7 +151,7 @@ class _Exact:
             )  # fmt: skip
         bound, _ = best_bound(problem, self.limits, BoundParams())
         if not problem.rules.migration:
-            bound = bound.raised(self._any_clock(), BY_SETS + ", at any clocks")
+            bound = bound.raised(self.any_clock(), BY_SETS + ", at any clocks")
         done = joules <= bound.watts * (1 + CLOSE)
         return Outcome(
             solution,
@@ -171,18 +171,21 @@ class _Exact:
             return left + why + ("" if self.fixed else ", or by clocks between f_max and the least")
         return left + "may be saved by clocks below f_max; every way to share was tried at f_max"
 
-    def _any_clock(self) -> float:
+    def any_clock(self) -> float:
         """A bound on every schedule that moves no task, J."""
         problem, case = self.problem, self.case
         curve = envelope(problem, BoundParams().tangents)
-        _, _, work = utilisations(problem)
+        _, highest, work = utilisations(problem)
+        period = problem.period_s
+        before = [np.cumsum(t.util_percent) - t.util_percent for t in problem.tasks]
+        even = bool((case.beta == case.beta[:, :1]).all())
         # the curve lies below every kind's, static power of servers included
         costs = self.energy[0].copy()
         for other in self.energy[1:]:
             costs = np.minimum(costs, other)
         least_energy(
-            case.submit, case.duration, work, curve.factor, curve.pace, curve.watts,
-            problem.rules.contention >= 1, costs,
+            case, np.concatenate(before) * period / 100, highest, work, curve.factor, curve.pace,
+            curve.watts, even, costs,
         )  # fmt: skip
         best, _ = partitions(costs, len(case.gpu_kind))
         return float(best[-1, -1]) * (1 - BOUND_SAFETY)

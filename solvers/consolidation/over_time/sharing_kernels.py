@@ -48,40 +48,101 @@ def shared_energy(
             costs[mask] = plan.energy[gpu] + watts * awake
 
 
+@inner
+def asked_until(case: Case, before: FloatArray, task: int, progress: float) -> float:
+    """∫u/100 over a task's progress from 0 to `progress`, s."""
+    begin, samples = case.offset[task], case.offset[task + 1] - case.offset[task]
+    made = min(max(progress, 0.0), case.duration[task])
+    at = min(samples - 1, int(made / case.period))
+    return float(before[begin + at] + case.series[begin + at] / 100 * (made - at * case.period))
+
+
+@inner
+def least_asked(
+    case: Case, before: FloatArray, task: int, first: float, last: float, low: float, high: float
+) -> float:
+    """The least ∫u/100 while the common pace goes from `first` to `last`, s.
+
+    The task began at a pace from `low` to `high`. Between those that bring a sample's edge to
+    either end the integral is linear.
+    """
+    least = np.inf
+    for edge in (first, last):
+        for k in range(
+            int(np.floor((edge - high) / case.period)), int(np.ceil((edge - low) / case.period)) + 1
+        ):
+            begun = min(max(edge - k * case.period, low), high)
+            asked = asked_until(case, before, task, last - begun)
+            least = min(least, asked - asked_until(case, before, task, first - begun))
+        begun = min(max(edge - case.duration[task], low), high)
+        asked = asked_until(case, before, task, last - begun)
+        least = min(least, asked - asked_until(case, before, task, first - begun))
+    return float(least)
+
+
+@inner
+def crowded_time(
+    case: Case, before: FloatArray, highest: FloatArray, least_pace: float, own: IntArray
+) -> float:
+    """A bound on ∫φ of a GPU whose residents make equal progress, s; 0 where it might sleep."""
+    count, start = len(own), case.submit[own[0]]
+    low, high, ends = np.zeros(count), np.zeros(count), np.zeros(count)
+    until, crowd = start, 0.0
+    for j in range(count):
+        task = own[j]
+        if case.submit[task] > until:
+            return 0.0
+        until = max(until, case.submit[task] + case.duration[task])
+        high[j] = case.submit[task] - start
+        slowest = least_pace / max(1.0, crowd) ** case.exponent
+        low[j] = max(0.0, high[j] - case.wake_s) * slowest
+        crowd += highest[task]
+        ends[j] = low[j] + case.duration[task]
+    total, first = 0.0, 0.0
+    for last in np.sort(ends):
+        asked = 0.0
+        for j in range(count):
+            asked += least_asked(case, before, own[j], first, last, low[j], high[j])
+        total += max(last - first, asked)
+        first = last
+    return total
+
+
 @compiled
 def least_energy(
-    submit: FloatArray,
-    effort: FloatArray,
+    case: Case,
+    before: FloatArray,
+    highest: FloatArray,
     work: FloatArray,
     factor: FloatArray,
     pace: FloatArray,
     watts: FloatArray,
-    asking: bool,
+    even: bool,
     costs: FloatArray,
 ) -> None:
     """Bounds on the energy of each set of tasks on one GPU, at any clocks, J.
 
     Parameters
     ----------
-    submit, effort, work: (L,) arrival, progress to make, and ∫u/100 over it, s.
-    factor, pace, watts, asking: as in `Envelope` and `Relaxation`.
-    costs: (2^L,) raised to the bound where it is finite.
+    before: ∫u/100 up to each sample of all tasks, s. highest, work: (L,) highest u/100, and ∫u/100.
+    factor, pace, watts: as in `Envelope`. even: whether all residents of a GPU are equally fast.
+    costs: (2^L,) replaced by the bound where it is finite.
     """
-    tasks, levels = len(submit), len(pace)
+    tasks, levels = len(case.submit), len(pace)
     best_ratio = (watts / pace).min()
     room, slope = np.zeros(tasks * (levels + 1)), np.zeros(tasks * (levels + 1))
+    asking = case.exponent >= 1.0
     for mask in range(1, len(costs)):
         if not np.isfinite(costs[mask]):
-            costs[mask] = np.inf
             continue
         own = members(mask, tasks)
         many, total, made, needed, asked = 0, 0.0, 0.0, 0.0, 0.0
         for j in range(len(own) - 1, -1, -1):
-            begin = submit[own[j]]
-            end = submit[own[j + 1]] if j + 1 < len(own) else np.inf
+            begin = case.submit[own[j]]
+            end = case.submit[own[j + 1]] if j + 1 < len(own) else np.inf
             until = begin  # tasks that came before keep the GPU awake, too
             for i in range(j + 1):
-                until = max(until, min(end, submit[own[i]] + effort[own[i]]))
+                until = max(until, min(end, case.submit[own[i]] + case.duration[own[i]]))
             sure = until - begin
             total += sure * watts[0]
             made += sure * pace[0]
@@ -92,7 +153,7 @@ def least_energy(
             room[many], slope[many] = end - until, best_ratio
             many += 1
             asked += work[own[j]]
-            needed = max(needed, effort[own[j]])
+            needed = max(needed, case.duration[own[j]])
             if asking:
                 needed = max(needed, asked)
             while made < needed - 1e-12:
@@ -106,6 +167,8 @@ def least_energy(
                 room[least] -= step
                 if step <= 0.0:
                     break
+        if even and asking:
+            total = max(total, best_ratio * crowded_time(case, before, highest, pace[0], own))
         costs[mask] = total * factor[own].min()
 
 
