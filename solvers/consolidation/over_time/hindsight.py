@@ -134,7 +134,10 @@ def empty_plan(case: Case) -> Plan:
 
 def copied(plan: Plan) -> Plan:
     """The same plan in arrays of its own."""
-    return Plan(*(array.copy() for array in plan))
+    return Plan(
+        plan.place.copy(), plan.level.copy(), plan.start.copy(), plan.end.copy(),
+        plan.energy.copy(), plan.static.copy(),
+    )  # fmt: skip
 
 
 def solution_of(case: Case, plan: Plan) -> ConsolidationSolution:

@@ -136,7 +136,7 @@ class Master:
 
     def _gpus(self, bucket: int, progress: bool) -> tuple[IntArray, FloatArray]:
         """The columns of awake GPUs in a bucket, and what they offer."""
-        own = bucket * self.levels + np.arange(self.levels, dtype=np.int32)
+        own: IntArray = bucket * self.levels + np.arange(self.levels)
         return own, self.relaxed.curve.pace if progress else np.ones(self.levels)
 
     def _row(self, share: int, bucket: int, progress: bool) -> None:
@@ -149,7 +149,7 @@ class Master:
             if weights[ell]
         ]
         more = [(c, v / self.relaxed.span) for c, v in more if v]
-        index = np.concatenate([index, np.array([c for c, _ in more], dtype=np.int32)])
+        index = np.concatenate([index, np.array([c for c, _ in more], dtype=np.int64)])
         value = np.concatenate([value, np.array([v for _, v in more])])
         self.highs.addRow(0.0, self.inf, len(index), index.astype(np.int32), value)
         self.rows.append((share, bucket, progress))

@@ -62,7 +62,7 @@ class Relaxation:
 
     @property
     def buckets(self) -> int:
-        return self.cover.shape[1]
+        return int(self.cover.shape[1])
 
     @property
     def certain(self) -> FloatArray:

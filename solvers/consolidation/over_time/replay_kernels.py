@@ -78,15 +78,20 @@ def scratch_of(case: Case) -> Scratch:
     """Room for replays of any part of a cluster."""
     gpus, tasks = len(case.gpu_kind), len(case.submit)
 
+    def real(count: int) -> FloatArray:
+        return np.zeros(count)
+
     def whole(count: int) -> IntArray:
         return np.zeros(count, dtype=np.int64)
 
     entries = tasks * int(case.width.max())
     return Scratch(
-        np.zeros((len(case.demand), gpus), dtype=np.int64),
-        *[np.zeros(gpus) for _ in range(8)], whole(gpus), whole(gpus),
-        *[np.zeros(tasks) for _ in range(5)], whole(tasks), whole(tasks), whole(tasks),
-        whole(gpus), whole(entries), whole(entries),
+        used=np.zeros((len(case.demand), gpus), dtype=np.int64),
+        util=real(gpus), slow=real(gpus), clock=real(gpus), ready=real(gpus), emptied=real(gpus),
+        watts=real(gpus), wish=real(gpus), settled=real(gpus), head=whole(gpus), mark=whole(gpus),
+        progress=real(tasks), rate=real(tasks), since=real(tasks), due=real(tasks),
+        bound=real(tasks), sample=whole(tasks), active=whole(tasks), queue=whole(tasks),
+        touched=whole(gpus), after=whole(entries), before=whole(entries),
     )  # fmt: skip
 
 
@@ -97,7 +102,7 @@ def clock_at(case: Case, kind: int, least: float, level: float) -> float:
     for k in range(case.clock_count[kind]):
         if case.clocks[kind, k] >= wanted - 1e-6:
             return float(case.clocks[kind, k])
-    return min(wanted, float(case.f_max[kind]))
+    return float(min(wanted, case.f_max[kind]))
 
 
 @inner

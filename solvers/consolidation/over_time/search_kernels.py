@@ -66,7 +66,9 @@ def refresh_servers(case: Case, plan: Plan, gpus: IntArray) -> None:
     tasks = np.empty(len(case.submit), dtype=np.int64)
     for g in gpus:
         seen[case.gpu_server[g]] = 1
-    for i in np.flatnonzero(seen):
+    for i in range(len(seen)):
+        if not seen[i]:
+            continue
         count = 0
         for task in range(len(case.submit)):
             for m in range(case.width[task]):
@@ -216,7 +218,7 @@ def anneal(
         else:  # a move that could not be made may have begun
             for m in range(widest):
                 plan.place[touched[0], m] = place[touched[0], m]
-    return least
+    return float(least)
 
 
 @compiled
