@@ -11,13 +11,12 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
-from optgap.models.spec import chosen
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY, CLOSE, FloatArray, IntArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.bounding import best_bound
 from optgap.solvers.consolidation.over_time.envelope import envelope
 from optgap.solvers.consolidation.over_time.hindsight import Search
-from optgap.solvers.consolidation.over_time.parameters import BoundParams, ExactParams
+from optgap.solvers.consolidation.over_time.parameters import BoundParams, ExactParams, within_range
 from optgap.solvers.consolidation.over_time.relaxation import utilisations
 from optgap.solvers.consolidation.over_time.sharing_kernels import (
     least_energy,
@@ -64,10 +63,10 @@ def exact_over_time(
 
     Raises
     ------
-    InputError: for more than 15 tasks, tasks that may wait or take several GPUs, or servers of
-        several GPUs with static power.
+    InputError: for a parameter out of range, more than 15 tasks, tasks that may wait or take
+        several GPUs, or servers of several GPUs with static power.
     """
-    params = chosen(ExactParams, given, "exact-over-time")
+    params = within_range(ExactParams, given, "exact-over-time")
     trouble = unfit(problem)
     if trouble is not None:
         field, found, expected = trouble

@@ -16,12 +16,15 @@ from optgap.models.consolidation import (
 )
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
-from optgap.models.spec import chosen
 from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.outcome import bound_only
 from optgap.solvers.consolidation.over_time.bounding import best_bound
 from optgap.solvers.consolidation.over_time.case import Case, case_of
-from optgap.solvers.consolidation.over_time.parameters import BoundParams, HindsightParams
+from optgap.solvers.consolidation.over_time.parameters import (
+    BoundParams,
+    HindsightParams,
+    within_range,
+)
 from optgap.solvers.consolidation.over_time.replay_kernels import Plan, replay, scratch_of
 from optgap.solvers.consolidation.over_time.search_kernels import (
     anneal,
@@ -161,7 +164,7 @@ def searched(
     search = Search(problem, limits, seed)
     if not search.construct():
         return None
-    moves = params.moves or min(60_000, 18_000_000 // len(problem))
+    moves = params.moves or min(1500 * len(problem), 60_000, 18_000_000 // len(problem))
     mean = search.joules / len(problem)
     search.anneal(moves, params.hot * mean, params.cold * mean)
     return search
@@ -171,8 +174,12 @@ def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **giv
     """A schedule that never moves a task, and the bound of ``bound-over-time`` beside it.
 
     Tasks start as soon as their GPUs have room. `given` as in `HindsightParams`.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
     """
-    params = chosen(HindsightParams, given, "hindsight")
+    params = within_range(HindsightParams, given, "hindsight")
     bound, _ = best_bound(problem, limits.within(params.proof * limits.remaining), BoundParams())
     search = searched(problem, limits, seed, params)
     if search is None:

@@ -2,9 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
-from optgap.models.spec import parameter
+from optgap.models.errors import InputError
+from optgap.models.spec import chosen, parameter
+
+Options = TypeVar("Options")
+
+
+def within_range(options: type[Options], given: Mapping[str, Any], owner: str) -> Options:
+    """The options with what was given.
+
+    Raises
+    ------
+    InputError: by `owner`, for a number out of range.
+    """
+    made = chosen(options, given, owner)
+    for name, value in vars(made).items():
+        low, high = RANGES.get(name, (0, float("inf")))
+        if not low <= value <= high:
+            expected = f"{low:g} to {high:g}" if high < float("inf") else f"at least {low:g}"
+            raise InputError(owner, name, value, expected)
+    return made
 
 
 @dataclass(frozen=True)
@@ -34,7 +55,20 @@ class ExactParams:
 class HindsightParams:
     """What tunes `hindsight`."""
 
-    moves: int = parameter(0, "that annealing tries; 0 for 60,000, fewer with more than 300 tasks")
+    moves: int = parameter(0, "that annealing tries; 0 for 60,000, fewer with few or many tasks")
     hot: float = parameter(0.2, "first temperature, in mean energies of a task")
     cold: float = parameter(2e-4, "last temperature, in mean energies of a task")
     proof: float = parameter(0.4, "share of the time limit for the bound, at most")
+
+
+RANGES: dict[str, tuple[float, float]] = {
+    "buckets": (0, 1000),
+    "tangents": (2, 100),
+    "rounds": (1, 1e6),
+    "passes": (1, 100),
+    "smoothing": (0, 0.99),
+    "hot": (1e-9, 1e3),
+    "cold": (1e-9, 1e3),
+    "proof": (0, 1),
+}
+"""Of numbers that may not be just anything from 0 on."""

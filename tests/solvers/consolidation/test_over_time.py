@@ -150,6 +150,12 @@ def test_what_cannot_be_tried_in_full_is_refused_by_name(
         optgap.solve(problem, "exact-over-time")
 
 
+def test_a_parameter_out_of_range_is_refused_by_name() -> None:
+    for method, wrong in (("hindsight", {"hot": 0.0}), ("bound-over-time", {"buckets": -1})):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            optgap.solve(two_tasks(30.0), method, **wrong)
+
+
 def test_stopped_at_once_the_methods_over_time_still_say_what_is_proven() -> None:
     problem = pai(seed=6, size=12, present=6)
     for name in ("bound-over-time", "hindsight"):
