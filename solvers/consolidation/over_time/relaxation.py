@@ -85,7 +85,7 @@ class Relaxation:
             share = np.zeros(self.tasks)
             found = best_share(weight[own], self.demand[:, own], self.limits, params.nodes, limits)
             share[own] = found * self.weight[own]
-            best = float(np.max([(row * there[:, k]).sum() for row in [*known, *more]]))
+            best = max((float((g * there[:, k]).sum()) for g in [*known, *more]), default=0.0)
             if float((share * there[:, k]).sum()) > best * (1 + params.sharper):
                 more.append(share)
         if not more:
