@@ -94,11 +94,12 @@ def test_the_bound_charges_the_stretch_of_a_low_clock() -> None:
 
 
 def test_a_small_problem_says_what_is_left_open_where_clocks_or_moves_are_free() -> None:
-    free = pai(seed=4, size=9, present=5, servers=4)
+    free = pai(seed=4, size=6, present=5, servers=4)
     problem = replace(free, tasks=tuple(replace(t, gpus=1) for t in free.tasks))
     assert auto(problem) == "exact-over-time"
-    moving = optgap.solve(problem)
-    fixed = optgap.solve(replace(problem, rules=replace(problem.rules, migration=False)))
+    moving = optgap.solve(problem, moves=500)
+    held = replace(problem, rules=replace(problem.rules, migration=False))
+    fixed = optgap.solve(held, moves=500)
     assert moving.status is Status.FEASIBLE
     assert "moves" in moving.message
     assert fixed.status is Status.FEASIBLE
@@ -108,8 +109,8 @@ def test_a_small_problem_says_what_is_left_open_where_clocks_or_moves_are_free()
 
 
 def test_hindsight_beats_every_policy_on_a_trace_and_its_claim_holds() -> None:
-    problem = pai(seed=5, size=30, present=20)
-    best = optgap.solve(problem, "hindsight", moves=2000)
+    problem = pai(seed=5, size=20, present=12)
+    best = optgap.solve(problem, "hindsight", moves=1000)
     assert best.status is Status.FEASIBLE
     for policy in ("cats", "bestfit", "opt_nomig"):
         assert optgap.run(problem, policy).objective > best.objective  # type: ignore[operator]
