@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.column_generation.highs import quiet_highs, solve_within
+from optgap.solvers.backends.growing import quiet_highs, solve_within
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.pricing_kernels import cheapest_courses
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation
 
+DEVEX = 1
+"""HiGHS's dual edge weights: exact ones are made anew for each program, at more than they save."""
 FINE = 3.0
 """For a second of work too much or too little, in seconds of a GPU at full pace."""
 
@@ -102,7 +104,7 @@ class Master:
         import highspy
 
         self.inf = highspy.kHighsInf
-        self.highs = quiet_highs()
+        self.highs = quiet_highs(simplex_dual_edge_weight_strategy=DEVEX, simplex_scale_strategy=0)
         relaxed = self.relaxed
         self.unit = relaxed.span * float(relaxed.curve.watts[-1])
         levels = len(relaxed.curve.pace)

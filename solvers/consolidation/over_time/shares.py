@@ -6,7 +6,7 @@ import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.column_generation.highs import quiet_highs, solve_within
+from optgap.solvers.backends.growing import quiet_highs, solve_within
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.knapsack_kernels import heaviest
 
