@@ -33,7 +33,8 @@ def opt_repack(
 
     Raises
     ------
-    InputError: for another rule than these, a negative time, or power that follows utilisation.
+    InputError: for another rule than these, a negative time, power that follows utilisation, or
+        tasks that may not move.
     """
     options = chosen(OptRepackParams, given, "opt_repack")
     capacity, event_s = options.capacity, options.event_s
@@ -45,6 +46,8 @@ def opt_repack(
     if problem.rules.util_scaled:
         expected = "false: an event is solved for power that follows clocks alone"
         raise InputError("opt_repack", "field util_scaled", NoQuote("true"), expected)
+    if not problem.rules.migration:
+        raise InputError("opt_repack", "field migration", NoQuote("false"), "true: it moves tasks")
     if problem.objective.goal == "power":
         return _at_once(problem, limits, seed, exact, options)
     each = event_s or min(TIMES.event_s, TIMES.run_s / (2 * len(problem)))

@@ -76,6 +76,7 @@ def from_csv(
     waiting: bool = True,
     wake_s: float = 0.0,
     util_scaled: bool = False,
+    migration: bool = True,
     series_rule: str = "strict",
     strict: bool = True,
 ) -> ConsolidationProblem:
@@ -121,7 +122,9 @@ def from_csv(
         [Server((0,) * gpus_per_server, server_static_w)] * min(servers, 1_000_000),
         known,
         goal=goal,
-        rules=Rules(capacity, limit_percent, gang, contention, waiting, wake_s, util_scaled),
+        rules=Rules(
+            capacity, limit_percent, gang, contention, waiting, wake_s, util_scaled, migration
+        ),
         period_s=period,
         name=os.path.splitext(os.path.basename(os.fspath(tasks)))[0],
         origin=", ".join(os.path.basename(os.fspath(p)) for p in (tasks, series) if p is not None),

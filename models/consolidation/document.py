@@ -35,6 +35,7 @@ def written(problem: ConsolidationProblem) -> dict[str, Any]:
         "waiting": rules.waiting,
         "wake_s": rules.wake_s,
         "util_scaled": rules.util_scaled,
+        **({} if rules.migration else {"migration": False}),
         "period_s": problem.period_s,
         "kinds": [_kind(kind) for kind in problem.kinds],
         "servers": [
@@ -109,6 +110,7 @@ def read(fields: Fields) -> ConsolidationProblem:
             _flag(fields, "waiting", True),
             fields.number("wake_s", default=0.0),
             _flag(fields, "util_scaled", False),
+            _flag(fields, "migration", True),
         ),
         period_s=fields.number("period_s", default=60.0),
         name=fields.text("name", "consolidation"),

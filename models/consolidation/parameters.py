@@ -34,6 +34,7 @@ PARAMETERS = {
     "wake_s": Parameter("how long a GPU that slept takes to wake", "s", "CATS, Alg. 3"),
     "present": Parameter("tasks that are there at a time, on average", "tasks"),
     "contention": Parameter("exponent q of the slow-down max(1, U^q) by shared GPUs"),
+    "migration": Parameter("a task that runs may go on elsewhere, for nothing"),
     "waiting": Parameter("a task may start later than it is submitted"),
     "series": Parameter(
         "utilisation: synthetic, or recorded by Philly or GenAI clusters",

@@ -38,6 +38,7 @@ OVER_TIME = {
     "waiting": False,
     "wake_s": 0.0,
     "util_scaled": False,
+    "migration": True,
 }
 
 PRESETS = entries(
@@ -316,6 +317,7 @@ def over_time(
     waiting: bool = False,
     wake_s: float = 0.0,
     util_scaled: bool = False,
+    migration: bool = True,
     series: str = "synthetic",
     data: str = "",
 ) -> ConsolidationProblem:
@@ -327,7 +329,7 @@ def over_time(
     present: how many are there at a time, on average.
     servers, gpus_per_server, gpu_memory_gb, server_static_w: 0 servers for enough of them; W of
         an awake server.
-    capacity, gang, contention, waiting, wake_s, util_scaled: the rules.
+    capacity, gang, contention, waiting, wake_s, util_scaled, migration: the rules.
     series: ``synthetic``, or ``philly`` or ``genai`` for recorded ones out of `data`.
     data: the folder with the public files; by default the one that ``OPTGAP_DATA`` names.
 
@@ -360,6 +362,7 @@ def over_time(
             waiting=waiting,
             wake_s=wake_s,
             util_scaled=util_scaled,
+            migration=migration,
         ),
         period_s=60.0,
         name=f"{title}, {size} tasks, seed {seed}",

@@ -63,6 +63,7 @@ class Rules:
         and nothing on it makes progress. Emptied and filled at one instant it has not slept.
     util_scaled: power follows utilisation, P_gs + a·f·min(1, U/100), U being the sum over the
         residents: at each moment (energy), of their means (power).
+    migration: whether a task may go on elsewhere, for nothing, once it runs (energy only).
     """
 
     capacity: Capacity = "none"
@@ -72,6 +73,7 @@ class Rules:
     waiting: bool = True
     wake_s: float = 0.0
     util_scaled: bool = False
+    migration: bool = True
 
     def validate(self, source: str, goal: str) -> None:
         """Raise InputError for a rule that is none of these."""

@@ -56,6 +56,8 @@ def check(problem: ConsolidationProblem, solution: ConsolidationSolution) -> lis
         latest = task.submit_s + slack_s(task.submit_s)
         if not problem.rules.waiting and not earlier and a.start_s > latest:
             broken.append(Violation("start without waiting", where, a.start_s, task.submit_s))
+        if earlier and not problem.rules.migration:
+            broken.append(Violation("places of a task that may not move", where, 2, 1))
         first.setdefault(a.task, a.start_s)
     for clock in solution.clocks:
         if not 0 <= clock.gpu < len(problem.places):

@@ -21,6 +21,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.models.spec import Entry, entries
+from optgap.solvers.consolidation.over_time.parameters import (
+    BoundParams,
+    ExactParams,
+    HindsightParams,
+)
 
 if TYPE_CHECKING:
     from optgap.models.consolidation import ConsolidationProblem
@@ -96,6 +101,31 @@ METHODS = entries(
         kind="bound",
         goals=ENERGY,
     ),
+    Entry(
+        "exact-over-time",
+        f"{HERE}.over_time.exact:exact_over_time",
+        "every set of tasks that can share a GPU for life; up to 15 tasks of one GPU each",
+        kind="exact",
+        goals=ENERGY,
+        options=ExactParams,
+    ),
+    Entry(
+        "bound-over-time",
+        f"{HERE}.over_time.bounding:bound_over_time",
+        "prices of memory, presence and progress over time, each task at its cheapest",
+        kind="bound",
+        goals=ENERGY,
+        options=BoundParams,
+    ),
+    Entry(
+        "hindsight",
+        f"{HERE}.over_time.hindsight:hindsight",
+        "least added energy, then annealing of who shares a GPU and at which clock; bounded",
+        kind="offline",
+        deterministic=False,
+        goals=ENERGY,
+        options=HindsightParams,
+    ),
 )
 
 FORMULATIONS = entries(
@@ -116,7 +146,11 @@ def auto(problem: ConsolidationProblem) -> str:
     from optgap.solvers.consolidation.formulations.exhaustive import MOST_TASKS
 
     if problem.objective.goal == "energy":
-        return "bound-energy"
+        from optgap.solvers.consolidation.over_time.exact import unfit
+
+        if len(problem) > BoundParams().most_tasks:
+            return "bound-over-time"
+        return "hindsight" if unfit(problem) else "exact-over-time"
     if problem.rules.util_scaled:
         return "exhaustive" if len(problem) <= MOST_TASKS else "bound-columns"
     alike = len(set(problem.servers)) == 1 and len(set(problem.servers[0].gpus)) == 1
@@ -128,7 +162,7 @@ def auto_bound(problem: ConsolidationProblem) -> str:
     from optgap.solvers.consolidation.config import DEFAULT
 
     if problem.objective.goal == "energy":
-        return "bound-energy"
+        return "bound-over-time"
     if problem.rules.util_scaled:
         return "bound-columns"
     return "bound-levels" if len(problem) > DEFAULT.tree.tasks else "bound-columns"

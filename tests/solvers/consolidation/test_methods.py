@@ -180,7 +180,7 @@ def test_exhaustive_search_refuses_many_tasks_and_auto_goes_by_goal() -> None:
     with pytest.raises(InputError, match="at most 6 tasks"):
         solved(mixed(seed=0, size=7), "exhaustive")
     assert auto(micro()) == "exact"
-    assert auto(micro(goal="energy")) == "bound-energy"
+    assert auto(micro(goal="energy")) == "hindsight"
     assert auto_bound(micro()) == "bound-columns"
     assert auto_bound(mixed(seed=0, size=700)) == "bound-levels"
     assert auto(mixed(seed=0, size=700)) == "filling"

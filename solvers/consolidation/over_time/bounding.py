@@ -1,0 +1,139 @@
+"""The bound by prices over time: Dantzig-Wolfe over tasks with their finish."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+from optgap.solvers.consolidation.bounds.energy import bound_energy
+from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
+from optgap.solvers.consolidation.outcome import Bound, bound_only
+from optgap.solvers.consolidation.over_time.master import Course, Master, Prices, priced
+from optgap.solvers.consolidation.over_time.parameters import BoundParams, within_range
+from optgap.solvers.consolidation.over_time.relaxation import Relaxation, relaxation
+
+BY_PRICES = "prices of memory, presence and progress over time, each task at its cheapest"
+
+
+def bound_over_time(
+    problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any
+) -> Outcome:
+    """A bound on every schedule, moves for nothing included; `given` as in `BoundParams`.
+
+    It is no less than that of ``bound-energy``.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    params = within_range(BoundParams, given, "bound-over-time")
+    bound, rounds = best_bound(problem, limits, params)
+    return replace(bound_only(bound, limits), info={"rounds": rounds})
+
+
+def best_bound(
+    problem: ConsolidationProblem, limits: Limits, params: BoundParams
+) -> tuple[Bound, int]:
+    """The larger of the bound by prices and that of ``bound-energy``; rounds of the first."""
+    known = bound_energy(problem, limits=limits, seed=0)
+    best = Bound(float(known.bound or 0.0), str(known.bound_by), ())
+    if len(problem) > params.most_tasks or limits.stop is not None:
+        return best, 0
+    found, rounds = by_prices(relaxed_by(problem, params), limits, params)
+    return best.raised(found, BY_PRICES), rounds
+
+
+def relaxed_by(problem: ConsolidationProblem, params: BoundParams) -> Relaxation:
+    """The relaxation with as many buckets as the parameters say."""
+    buckets = params.buckets or (40 if len(problem) <= 150 else 32)
+    return relaxation(problem, buckets, params.tangents)
+
+
+def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:
+    """The best bound that prices prove within the limits, J, and how often they were changed."""
+    relaxed = relaxed.sharpened(relaxed.certain, params, limits)
+    best, rounds, courses = 0.0, 0, None
+    for k in range(params.passes):
+        run = Run(relaxed, params, best, courses)
+        best, rounds = run.go(limits), rounds + run.rounds
+        sharper = relaxed.sharpened(run.presence(), params, limits)
+        if sharper is relaxed or limits.stop is not None or k + 1 == params.passes:
+            break
+        relaxed, courses = sharper, run.master.used()
+    scale = best + float(np.abs(relaxed.work).sum())
+    return best - BOUND_SAFETY * scale, rounds
+
+
+class Run:
+    """Column generation on one relaxation.
+
+    Attributes
+    ----------
+    best: the best bound so far, J. rounds: of programs solved.
+    """
+
+    def __init__(
+        self,
+        relaxed: Relaxation,
+        params: BoundParams,
+        best: float,
+        courses: list[Course] | None,
+    ) -> None:
+        self.relaxed, self.params, self.best, self.rounds = relaxed, params, best, 0
+        self.master = Master(relaxed)
+        self.center = _first(relaxed)
+        self.everyone = np.arange(relaxed.tasks)
+        self.weights: FloatArray = np.zeros(0)
+        bound, first = priced(relaxed, self.center.feasible(relaxed))
+        self.best = max(best, bound)
+        self.reached = bound  # by the prices of this run
+        self.master.add(first, self.everyone)
+        for course in courses or []:
+            self.master.adopt(course)
+
+    def go(self, limits: Limits) -> float:
+        """Until no row is broken and no course is missing; the best bound, J."""
+        params, master = self.params, self.master
+        while self.rounds < params.rounds:
+            self.rounds += 1
+            solved = master.solve(limits)
+            if solved is None or limits.stop is not None:
+                break
+            raw, self.weights, value = solved
+            self._try(raw)
+            limits.progress("prices", None, self.best * (1 - BOUND_SAFETY))
+            missing = value - self.reached > params.close * value
+            if not missing and not master.separate(self.weights, 4 * self.relaxed.buckets, 1e-3):
+                break
+        return self.best
+
+    def _try(self, raw: Prices) -> None:
+        """Courses at prices between the best and the last; at the last where that is no better."""
+        for prices in (self.center.between(raw, self.params.smoothing), raw):
+            bound, courses = priced(self.relaxed, prices.feasible(self.relaxed))
+            self.master.add(courses, self.everyone)
+            if bound > self.reached:
+                self.reached, self.center = bound, prices
+                self.best = max(self.best, bound)
+                return
+
+    def presence(self) -> FloatArray:
+        """(L, K) s that tasks are there in the last program."""
+        return self.master.totals(self.weights)[0]
+
+
+def _first(relaxed: Relaxation) -> Prices:
+    """What a GPU draws at full pace, all of it charged for utilisation, or for the first share."""
+    shape = (len(relaxed.shares), relaxed.buckets)
+    presence, progress = np.zeros(shape), np.zeros(shape)
+    full = float(relaxed.curve.watts[-1])
+    asking = np.full(relaxed.buckets, full if relaxed.asking else 0.0)
+    if not relaxed.asking:
+        progress[0] = full
+    none = np.zeros(relaxed.buckets)
+    return Prices(presence, progress, asking, none, np.zeros(relaxed.tasks))

@@ -1,0 +1,92 @@
+"""A problem over time as arrays for compiled loops."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.solvers.consolidation.numerics import FloatArray, IntArray
+
+
+class Case(NamedTuple):
+    """Tasks, GPUs and rules; K kinds, G GPUs, L tasks in order of submission.
+
+    Parameters
+    ----------
+    submit, duration: (L,) s. width: (L,) GPUs of each task.
+    series, offset: samples of all tasks in %, and where each begins (L+1).
+    demand, limit: (R, L) and (K, R): memory, and the capacity row where there is one.
+    gpu_kind, gpu_server: (G,). server_start: (N+1,) the first GPU of each server.
+    server_w: (N,) W of an awake server.
+    f_max: (K,) MHz. beta, static, slope, floor: (K, L) exponent, W, W/MHz, least clock in MHz.
+    clocks, clock_count: (K, F) and (K,) the clocks of each kind, 0 of them where any will do.
+    period, exponent, wake_s: s per sample, q of the slowdown, s that waking takes.
+    scaled, waiting, one_server: the rules ``util_scaled``, ``waiting`` and ``gang=server``.
+    """
+
+    submit: FloatArray
+    duration: FloatArray
+    width: IntArray
+    series: FloatArray
+    offset: IntArray
+    demand: IntArray
+    limit: IntArray
+    gpu_kind: IntArray
+    gpu_server: IntArray
+    server_start: IntArray
+    server_w: FloatArray
+    f_max: FloatArray
+    beta: FloatArray
+    static: FloatArray
+    slope: FloatArray
+    floor: FloatArray
+    clocks: FloatArray
+    clock_count: IntArray
+    period: float
+    exponent: float
+    wake_s: float
+    scaled: bool
+    waiting: bool
+    one_server: bool
+
+
+def case_of(problem: ConsolidationProblem) -> Case:
+    """The arrays behind a problem."""
+    kinds, tasks, rules = problem.kinds, problem.tasks, problem.rules
+    lines = [[problem.line(ell, k) for ell in range(len(tasks))] for k in range(len(kinds))]
+    memory = np.zeros(len(kinds), dtype=np.int64)
+    memory[problem.gpu_kind] = problem.gpu_memory
+    limits = [memory, *[np.full(len(kinds), problem.limit_micro)] * len(problem.rows)]
+    most = max(1, *(len(kind.frequencies_mhz) for kind in kinds))
+    clocks = np.zeros((len(kinds), most))
+    for k, kind in enumerate(kinds):
+        clocks[k, : len(kind.frequencies_mhz)] = kind.frequencies_mhz
+    servers = np.arange(len(problem.servers) + 1)
+    return Case(
+        submit=np.array([t.submit_s for t in tasks]),
+        duration=np.array([t.duration_s for t in tasks]),
+        width=problem.width,
+        series=np.concatenate([t.util_percent for t in tasks]),
+        offset=np.cumsum([0, *(t.util_percent.size for t in tasks)]).astype(np.int64),
+        demand=np.concatenate([problem.memory[None, :], problem.rows]),
+        limit=np.ascontiguousarray(np.stack(limits, axis=1)),
+        gpu_kind=problem.gpu_kind,
+        gpu_server=problem.gpu_server,
+        server_start=np.searchsorted(problem.gpu_server, servers).astype(np.int64),
+        server_w=np.array([server.static_w for server in problem.servers]),
+        f_max=np.array([kind.f_max_mhz for kind in kinds]),
+        beta=np.array([[k.beta if t.beta is None else t.beta for t in tasks] for k in kinds]),
+        static=np.array([[line.static_w for line in row] for row in lines]),
+        slope=np.array([[line.slope_w_per_mhz for line in row] for row in lines]),
+        floor=np.array(problem.floors_mhz),
+        clocks=clocks,
+        clock_count=np.array([len(kind.frequencies_mhz) for kind in kinds], dtype=np.int64),
+        period=float(problem.period_s),
+        exponent=float(rules.contention),
+        wake_s=float(rules.wake_s),
+        scaled=rules.util_scaled,
+        waiting=rules.waiting,
+        one_server=rules.gang == "server",
+    )

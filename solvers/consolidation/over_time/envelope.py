@@ -1,0 +1,109 @@
+"""One convex power curve below those of all tasks on all kinds of GPU, see the page of bounds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.solvers.consolidation.numerics import FloatArray
+
+CELLS = 4096
+"""Clocks at which a power line is held against the curve."""
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """A piecewise linear curve P(φ) of power by pace, and how far above it each task stays.
+
+    A GPU that holds task l at clock f draws, with a share of its server's static power, at least
+    factor[l]·P(φ(f)), where φ(f) is no less than the progress per second of any resident.
+
+    Parameters
+    ----------
+    pace, watts: (Q,) the vertices, ascending. factor: (L,).
+    """
+
+    pace: FloatArray
+    watts: FloatArray
+    factor: FloatArray
+
+
+@dataclass(frozen=True)
+class _Curve:
+    """What a GPU of a kind draws for a task: static + slope·f_max·x, x = f/f_max from low on."""
+
+    static: float
+    slope: float
+    beta: float
+    low: float
+
+    def watts(self, x: FloatArray) -> FloatArray:
+        return self.static + self.slope * x
+
+
+def envelope(problem: ConsolidationProblem, tangents: int) -> Envelope:
+    """The curve that most pairs of task and kind have, and the factors of all others.
+
+    Parameters
+    ----------
+    tangents: at how many paces the curve is supported from below.
+    """
+    kinds = sorted(set(problem.gpu_kind.tolist()))
+    curves = [[_curve(problem, ell, k) for k in kinds] for ell in range(len(problem))]
+    counted = Counter(curve for row in curves for curve in row)
+    positive = {c: n for c, n in counted.items() if c.static + c.slope * c.low > 0}
+    if not positive:
+        return Envelope(np.ones(1), np.zeros(1), np.ones(len(problem)))
+    ref = max(positive, key=lambda c: (positive[c], c.static, c.slope, c.low))
+    least = min(c.low**c.beta for c in counted)
+    lowest = min(c.low for c in counted if _same(c, ref))
+    pace, watts = _below(replace(ref, low=lowest), least, tangents)
+    ratio = {c: 1.0 if _same(c, ref) else _ratio(c, pace, watts) for c in counted}
+    return Envelope(pace, watts, np.array([min(ratio[c] for c in row) for row in curves]))
+
+
+def _curve(problem: ConsolidationProblem, task: int, k: int) -> _Curve:
+    kind, own = problem.kinds[k], problem.tasks[task]
+    line = problem.line(task, k)
+    share = min((s.static_w / len(s.gpus) for s in problem.servers if k in s.gpus), default=0.0)
+    busy = float(own.util_percent.min()) / 100 if problem.rules.util_scaled else 1.0
+    # the least exponent of any task: no resident is faster
+    beta = min(kind.beta if t.beta is None else t.beta for t in problem.tasks)
+    low = problem.floors_mhz[k][task] / kind.f_max_mhz
+    slope = line.slope_w_per_mhz * kind.f_max_mhz * busy
+    return _Curve(line.static_w + share, slope, beta, low)
+
+
+def _same(one: _Curve, other: _Curve) -> bool:
+    return (one.static, one.slope, one.beta) == (other.static, other.slope, other.beta)
+
+
+def _below(ref: _Curve, least: float, tangents: int) -> tuple[FloatArray, FloatArray]:
+    """Vertices of a convex curve below `ref` as a function of pace, from `least` to 1."""
+    if ref.beta == 0 or least >= 1:
+        low = ref.low if ref.beta == 0 else 1.0
+        return np.ones(1), np.array([ref.static + ref.slope * low])
+    power = 1 / ref.beta
+    if power < 1:  # concave: a chord is below it
+        ends = np.array([least, 1.0])
+        return ends, ref.static + ref.slope * ends**power
+    at = np.linspace(least, 1.0, max(2, tangents))
+    value, rise = ref.static + ref.slope * at**power, ref.slope * power * at ** (power - 1)
+    if power == 1 or ref.slope == 0:
+        return at[[0, -1]], value[[0, -1]]
+    meet = (value[1:] - value[:-1] + rise[:-1] * at[:-1] - rise[1:] * at[1:]) / (
+        rise[:-1] - rise[1:]
+    )
+    pace = np.concatenate([at[:1], meet, at[-1:]])
+    height = np.concatenate([value[:1], value[:-1] + rise[:-1] * (meet - at[:-1]), value[-1:]])
+    return pace, height
+
+
+def _ratio(curve: _Curve, pace: FloatArray, watts: FloatArray) -> float:
+    """The least of `curve` over the vertices' curve: of each cell the ends that make it least."""
+    x = np.linspace(curve.low, 1.0, CELLS)
+    below = np.interp(np.minimum(1.0, x[1:] ** curve.beta), pace, watts)
+    return float(max(0.0, (curve.watts(x[:-1]) / below).min()))

@@ -1,0 +1,195 @@
+"""A schedule of little energy for somebody who knows what is to come: insertion, then annealing."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from optgap.models.consolidation import (
+    Assignment,
+    Clock,
+    ConsolidationProblem,
+    ConsolidationSolution,
+)
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.consolidation.numerics import IntArray
+from optgap.solvers.consolidation.outcome import bound_only
+from optgap.solvers.consolidation.over_time.bounding import best_bound
+from optgap.solvers.consolidation.over_time.case import Case, case_of
+from optgap.solvers.consolidation.over_time.parameters import (
+    BoundParams,
+    HindsightParams,
+    within_range,
+)
+from optgap.solvers.consolidation.over_time.replay_kernels import Plan, replay, scratch_of
+from optgap.solvers.consolidation.over_time.search_kernels import (
+    anneal,
+    insert,
+    refresh_servers,
+)
+
+CHUNK = 500
+"""Moves between two looks at the limits."""
+DRAWS = 8
+"""Random numbers per move."""
+
+
+class Search:
+    """Plans of one problem.
+
+    Attributes
+    ----------
+    plan: where the search is. best: the best one so far.
+    """
+
+    def __init__(self, problem: ConsolidationProblem, limits: Limits, seed: int) -> None:
+        self.problem, self.limits = problem, limits
+        self.rng = np.random.default_rng(seed)
+        self.case: Case = case_of(problem)
+        self.scratch = scratch_of(self.case)
+        self.gangs: IntArray = np.flatnonzero(self.case.width > 1)
+        self.singles: IntArray = np.flatnonzero(self.case.width == 1)
+        self.plan = self.best = empty_plan(self.case)
+
+    @property
+    def joules(self) -> float:
+        """Energy of the best plan."""
+        return math.fsum([*self.best.energy.tolist(), *self.best.static.tolist()])
+
+    def construct(self) -> bool:
+        """Each task in order of submission where it adds least energy; False if one finds no room.
+
+        With the time up, where it fits first.
+        """
+        case = self.case
+        for task in range(len(case.submit)):
+            targets = self._targets()
+            if self.limits.stop is not None:
+                targets = targets[:: max(1, len(targets) // 4)]
+            room = insert(case, self.scratch, self.plan, self.gangs, task, targets)
+            everywhere = np.arange(len(case.gpu_kind))
+            if not room and not insert(case, self.scratch, self.plan, self.gangs, task, everywhere):
+                return False
+        self.best = copied(self.plan)
+        return True
+
+    def adopt(self, plan: Plan) -> None:
+        """Go on from a plan that has a place for every task and breaks no rule."""
+        every, gpus = np.arange(len(self.case.submit)), np.arange(len(self.case.gpu_kind))
+        replay(self.case, self.scratch, plan, gpus, every, np.zeros((0, 3)))
+        refresh_servers(self.case, plan, gpus)
+        self.plan, self.best = plan, copied(plan)
+
+    def _targets(self) -> IntArray:
+        """GPUs in use, and of the others the first of each server that is in some way unlike."""
+        case = self.case
+        used = np.zeros(len(case.gpu_kind), dtype=bool)
+        used[self.plan.place[self.plan.place >= 0]] = True
+        awake = np.bincount(case.gpu_server, used, minlength=len(case.server_w)) > 0
+        seen: set[tuple[int, float, int]] = set()
+        found = np.flatnonzero(used).tolist()
+        for g in np.flatnonzero(~used).tolist():
+            i = int(case.gpu_server[g])
+            # a server in use counts as itself, one that sleeps as any like it
+            key = (int(case.gpu_kind[g]), float(case.server_w[i]), i if awake[i] else -1)
+            if key not in seen:
+                seen.add(key)
+                found.append(g)
+        return np.array(found, dtype=np.int64)
+
+    def anneal(self, moves: int, hot: float, cold: float) -> None:
+        """So many moves, from one temperature to another, J."""
+        chunks = max(1, moves // CHUNK)
+        usable = min(len(self.case.gpu_kind), int(self.plan.place.max()) + 9)
+        for k in range(chunks):
+            if self.limits.stop is not None:
+                return
+            own, later = (hot * (cold / hot) ** (i / chunks) for i in (k, k + 1))
+            anneal(
+                self.case, self.scratch, self.plan, self.best, self.gangs, self.singles, usable,
+                self.rng.random((CHUNK, DRAWS)), own, later,
+            )  # fmt: skip
+            if k % 20 == 0:
+                self.limits.progress("annealing", self.joules, None)
+        self.plan = copied(self.best)
+
+    def solution(self) -> ConsolidationSolution:
+        """The best plan, with its clocks."""
+        return solution_of(self.case, self.best)
+
+
+def empty_plan(case: Case) -> Plan:
+    """Nothing placed, clocks at f_max."""
+    tasks, widest = len(case.submit), int(case.width.max())
+    return Plan(
+        place=np.full((tasks, widest), -1, dtype=np.int64),
+        level=np.ones(tasks),
+        start=np.zeros(tasks),
+        end=np.zeros(tasks),
+        energy=np.zeros(len(case.gpu_kind)),
+        static=np.zeros(len(case.server_w)),
+    )
+
+
+def copied(plan: Plan) -> Plan:
+    """The same plan in arrays of its own."""
+    return Plan(
+        plan.place.copy(), plan.level.copy(), plan.start.copy(), plan.end.copy(),
+        plan.energy.copy(), plan.static.copy(),
+    )  # fmt: skip
+
+
+def solution_of(case: Case, plan: Plan) -> ConsolidationSolution:
+    """A plan as the family's solution; it is replayed once more for its clocks."""
+    tasks = np.arange(len(case.submit))
+    log = np.zeros((4 * int(case.width.sum()) + 8, 3))
+    ran = copied(plan)
+    count = replay(case, scratch_of(case), ran, np.arange(len(case.gpu_kind)), tasks, log)
+    assignments = [
+        Assignment(ell, tuple(sorted(plan.place[ell, : case.width[ell]].tolist())), start)
+        for ell, start in enumerate(ran.start.tolist())
+    ]
+    clocks = [Clock(int(g), mhz, time) for time, g, mhz in log[:count].tolist()]
+    return ConsolidationSolution.of(assignments, clocks)
+
+
+def searched(
+    problem: ConsolidationProblem, limits: Limits, seed: int, params: HindsightParams
+) -> Search | None:
+    """A search that has been run; None where insertion finds no room for all tasks."""
+    search = Search(problem, limits, seed)
+    if not search.construct():
+        return None
+    moves = params.moves or min(1500 * len(problem), 60_000, 18_000_000 // len(problem))
+    mean = search.joules / len(problem)
+    search.anneal(moves, params.hot * mean, params.cold * mean)
+    return search
+
+
+def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """A schedule that never moves a task, and the bound of ``bound-over-time`` beside it.
+
+    Tasks start as soon as their GPUs have room. `given` as in `HindsightParams`.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    params = within_range(HindsightParams, given, "hindsight")
+    bound, _ = best_bound(problem, limits.within(params.proof * limits.remaining), BoundParams())
+    search = searched(problem, limits, seed, params)
+    if search is None:
+        return replace(bound_only(bound, limits), message="insertion finds no room for a task")
+    return Outcome(
+        search.solution(),
+        Status.FEASIBLE,
+        limits.stop or Termination.COMPLETED,
+        claimed=search.joules,
+        bound=bound.watts,
+        bound_by=bound.by,
+        message="moves no task; the bound beside it lets tasks move for nothing",
+    )

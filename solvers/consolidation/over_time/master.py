@@ -1,0 +1,241 @@
+"""The master program over courses of tasks, and the bound that its duals prove."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from optgap.models.limits import Limits
+from optgap.solvers.backends.growing import quiet_highs, solve_within
+from optgap.solvers.consolidation.numerics import FloatArray, IntArray
+from optgap.solvers.consolidation.over_time.pricing_kernels import cheapest_courses
+from optgap.solvers.consolidation.over_time.relaxation import Relaxation
+
+DEVEX = 1
+"""HiGHS's dual edge weights: exact ones are made anew for each program, at more than they save."""
+FINE = 3.0
+"""For a second of work too much or too little, in seconds of a GPU at full pace."""
+
+
+Course = tuple[int, FloatArray, FloatArray, FloatArray]
+"""A task, and its presence, progress and work over the buckets, s."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """Duals of the master program, J and s.
+
+    Parameters
+    ----------
+    presence, progress: (R, K) of the rows of each share. asking: (K,) of utilisation.
+    counted: (K,) of GPUs awake for certain. work: (L,) of ∫u of each task, of either sign.
+    """
+
+    presence: FloatArray
+    progress: FloatArray
+    asking: FloatArray
+    counted: FloatArray
+    work: FloatArray
+
+    def between(self, other: Prices, weight: float) -> Prices:
+        """`weight` of these and the rest of others."""
+        mine, theirs = vars(self), vars(other)
+        return Prices(**{k: weight * mine[k] + (1 - weight) * theirs[k] for k in mine})
+
+    def feasible(self, relaxed: Relaxation) -> Prices:
+        """Not negative, and in no bucket more than a GPU draws at any pace."""
+        a, b, c, n = (
+            np.maximum(0.0, x) for x in (self.presence, self.progress, self.asking, self.counted)
+        )
+        pace, watts = relaxed.curve.pace[:, None], relaxed.curve.watts[:, None]
+        asked = (a.sum(axis=0) + n)[None, :] + pace * (b.sum(axis=0) + c)[None, :]
+        scale = np.minimum(1.0, (watts / np.maximum(asked, 1e-300)).min(axis=0))
+        return Prices(a * scale, b * scale, c * scale, n * scale, self.work)
+
+
+@dataclass(frozen=True, eq=False)
+class Courses:
+    """What each task would do at some prices. presence, progress, work: (L, K) s. cost: (L,) J."""
+
+    cost: FloatArray
+    presence: FloatArray
+    progress: FloatArray
+    work: FloatArray
+
+
+def priced(relaxed: Relaxation, prices: Prices) -> tuple[float, Courses]:
+    """A proven bound, J, and the course of each task that it rests on; prices are feasible."""
+    presence = relaxed.shares.T @ prices.presence
+    progress = relaxed.shares.T @ prices.progress
+    asking = relaxed.weight[:, None] * prices.asking[None, :] - prices.work[:, None]
+    rate = np.where(asking > 0, relaxed.low[:, None], relaxed.high[:, None])
+    progress = progress + asking * rate
+    shift = np.maximum(0.0, -progress.min(axis=1))  # every task makes `effort` of progress
+    finish, pace = np.zeros(relaxed.tasks, dtype=np.int64), np.zeros(relaxed.cover.shape)
+    cost = cheapest_courses(
+        relaxed.cover, relaxed.first, relaxed.effort, presence, progress + shift[:, None],
+        relaxed.waits, finish, pace,
+    )  # fmt: skip
+    cost = cost - shift * relaxed.effort + prices.work * relaxed.work
+    there = pace.copy()
+    if not relaxed.waits:
+        before = np.arange(relaxed.buckets)[None, :] < finish[:, None]
+        there[before] = relaxed.cover[before]
+    bound = float(cost.sum() + (prices.counted * relaxed.counted).sum())
+    return bound, Courses(cost, there, pace, pace * rate)
+
+
+@dataclass(eq=False)
+class Master:
+    """Columns and rows so far. Times are measured in `relaxed.span`, energy in that times P(1).
+
+    Attributes
+    ----------
+    rows: (share, bucket, whether progress) of the rows of shares, in order. courses: of each
+        column.
+    """
+
+    relaxed: Relaxation
+    rows: list[tuple[int, int, bool]] = field(default_factory=list)
+    courses: list[Course] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        import highspy
+
+        self.inf = highspy.kHighsInf
+        self.highs = quiet_highs(simplex_dual_edge_weight_strategy=DEVEX, simplex_scale_strategy=0)
+        relaxed = self.relaxed
+        self.unit = relaxed.span * float(relaxed.curve.watts[-1])
+        levels = len(relaxed.curve.pace)
+        for _ in range(relaxed.buckets):
+            for watts in relaxed.curve.watts.tolist():
+                self.highs.addCol(watts * relaxed.span / self.unit, 0.0, self.inf, 0, [], [])
+        self.levels = levels
+        for _ in range(relaxed.tasks):  # each task has one course, and asks for ∫u in it
+            self.highs.addRow(1.0, 1.0, 0, [], [])
+        asked = relaxed.work / relaxed.span
+        for ell in range(relaxed.tasks):
+            self.highs.addRow(float(asked[ell]), float(asked[ell]), 0, [], [])
+        for k in range(relaxed.buckets):
+            self.highs.addRow(
+                float(relaxed.counted[k]) / relaxed.span, self.inf, levels, *self._gpus(k, False)
+            )
+        for k in range(relaxed.buckets):
+            free = 0.0 if relaxed.asking else -self.inf
+            self.highs.addRow(free, self.inf, levels, *self._gpus(k, True))
+        self.fixed = 2 * relaxed.tasks + 2 * relaxed.buckets
+        for ell in range(relaxed.tasks):  # a fine for work too much or too little
+            fine = FINE * max(1e-6, float(relaxed.weight[ell]))
+            for sign in (1.0, -1.0):
+                row = np.array([relaxed.tasks + ell], dtype=np.int32)
+                self.highs.addCol(fine, 0.0, self.inf, 1, row, np.array([sign]))
+        self.first = relaxed.buckets * levels + 2 * relaxed.tasks
+        for k in range(relaxed.buckets):
+            for r in range(min(relaxed.regular, 3)):
+                self._row(r, k, False)
+                self._row(r, k, True)
+
+    def _gpus(self, bucket: int, progress: bool) -> tuple[IntArray, FloatArray]:
+        """The columns of awake GPUs in a bucket, and what they offer."""
+        own: IntArray = bucket * self.levels + np.arange(self.levels)
+        return own, self.relaxed.curve.pace if progress else np.ones(self.levels)
+
+    def _row(self, share: int, bucket: int, progress: bool) -> None:
+        """A row of a share, with the columns there are."""
+        index, value = self._gpus(bucket, progress)
+        weights = self.relaxed.shares[share]
+        more = [
+            (self.first + c, -weights[ell] * float((pace if progress else there)[bucket]))
+            for c, (ell, there, pace, _) in enumerate(self.courses)
+            if weights[ell]
+        ]
+        more = [(c, v / self.relaxed.span) for c, v in more if v]
+        index = np.concatenate([index, np.array([c for c, _ in more], dtype=np.int64)])
+        value = np.concatenate([value, np.array([v for _, v in more])])
+        self.highs.addRow(0.0, self.inf, len(index), index.astype(np.int32), value)
+        self.rows.append((share, bucket, progress))
+
+    def add(self, courses: Courses, wanted: IntArray) -> None:
+        """The courses of some tasks as columns."""
+        for ell in wanted.tolist():
+            self.adopt((ell, courses.presence[ell], courses.progress[ell], courses.work[ell]))
+
+    def adopt(self, course: Course) -> None:
+        """One more column."""
+        relaxed, span = self.relaxed, self.relaxed.span
+        ell, there, pace, work = course
+        share = np.array([r for r, _, _ in self.rows], dtype=np.int64)
+        bucket = np.array([k for _, k, _ in self.rows], dtype=np.int64)
+        progress = np.array([p for _, _, p in self.rows], dtype=bool)
+        taken = np.where(progress, pace[bucket], there[bucket]) * relaxed.shares[share, ell]
+        column = np.zeros(self.fixed + len(self.rows))
+        column[ell] = 1.0
+        column[relaxed.tasks + ell] = work.sum() / span
+        asked = 2 * relaxed.tasks + relaxed.buckets
+        column[asked : asked + relaxed.buckets] = -relaxed.weight[ell] * work / span
+        column[self.fixed :] = -taken / span
+        index = np.flatnonzero(column).astype(np.int32)
+        self.highs.addCol(0.0, 0.0, self.inf, len(index), index, column[index])
+        self.courses.append(course)
+
+    def solve(self, limits: Limits) -> tuple[Prices, FloatArray, float] | None:
+        """Duals, the weight of each column of a course, and the value, J; None where time is up."""
+        import highspy
+
+        relaxed = self.relaxed
+        solution = solve_within(self.highs, limits)
+        if self.highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            return None
+        dual = np.array(solution.row_dual) * self.unit / relaxed.span
+        tasks, buckets = relaxed.tasks, relaxed.buckets
+        shape = (len(relaxed.shares), buckets)
+        presence, progress = np.zeros(shape), np.zeros(shape)
+        for (share, bucket, paced), value in zip(self.rows, dual[self.fixed :], strict=True):
+            (progress if paced else presence)[share, bucket] = value
+        prices = Prices(
+            presence,
+            progress,
+            dual[2 * tasks + buckets : self.fixed],
+            dual[2 * tasks : 2 * tasks + buckets],
+            dual[tasks : 2 * tasks],
+        )
+        weights = np.array(solution.col_value)[self.first :]
+        return prices, weights, float(self.highs.getObjectiveValue()) * self.unit
+
+    def totals(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(L, K) presence and progress, s, where courses have these weights; later ones none."""
+        there, pace = np.zeros(self.relaxed.cover.shape), np.zeros(self.relaxed.cover.shape)
+        for (ell, own, made, _), weight in zip(self.courses, weights.tolist(), strict=False):
+            if weight > 1e-9:
+                there[ell] += weight * own
+                pace[ell] += weight * made
+        return there, pace
+
+    def used(self) -> list[Course]:
+        """Courses worth keeping for another program: all but those never used of late."""
+        return self.courses[-20 * self.relaxed.tasks :]
+
+    def separate(self, weights: FloatArray, most: int, least: float) -> int:
+        """Add the rows of shares that the present solution breaks most, at most so many."""
+        relaxed = self.relaxed
+        there, pace = self.totals(weights)
+        gpus = np.array(self.highs.getSolution().col_value)[: relaxed.buckets * self.levels]
+        gpus = gpus.reshape(relaxed.buckets, self.levels) * relaxed.span
+        known = set(self.rows)
+        found = []
+        for progress, amount in ((False, there), (True, pace)):
+            offered = gpus @ (relaxed.curve.pace if progress else np.ones(self.levels))
+            over = relaxed.shares @ amount - offered
+            for share, bucket in np.argwhere(over > least * relaxed.span).tolist():
+                if (share, bucket, progress) not in known:
+                    found.append((float(over[share, bucket]), share, bucket, progress))
+        found.sort(reverse=True)
+        used: dict[tuple[int, bool], int] = {}
+        added = 0
+        for _, share, bucket, progress in found:
+            if used.get((bucket, progress), 0) < 2 and added < most:
+                used[bucket, progress] = used.get((bucket, progress), 0) + 1
+                self._row(share, bucket, progress)
+                added += 1
+        return added

@@ -1,0 +1,178 @@
+"""What must hold in each bucket of time, whoever shares with whom: the rows of the master program.
+
+In bucket k GPUs are awake for N_k seconds and could make Φ_k seconds of progress. For shares g with
+Σ_{l∈S} g_l ≤ 1 for all sets S that fit one GPU, Σ v_l·g_l·(presence of l) ≤ N_k and
+Σ v_l·g_l·(progress of l) ≤ Φ_k; the second also holds for utilisation where none is created by
+sharing (q ≥ 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.numerics import FloatArray, IntArray
+from optgap.solvers.consolidation.over_time.envelope import Envelope, envelope
+from optgap.solvers.consolidation.over_time.parameters import BoundParams
+from optgap.solvers.consolidation.over_time.shares import best_share, closed_forms, sizes
+
+
+@dataclass(frozen=True, eq=False)
+class Relaxation:
+    """A problem in buckets of time. K buckets, the last without an end; R shares.
+
+    Parameters
+    ----------
+    cover: (L, K) s of each bucket that a task can be present in; infinite in the last.
+    first: (L,) the first bucket of each task.
+    effort: (L,) s of progress to make. work: (L,) ∫u/100 over it, s. low, high: (L,) least and
+        highest u/100 of any moment, both that of the mean where utilisation does not vary.
+    shares: (R, L) g_l times v_l and the task's factor of the power curve; the last L rows are those
+        of one task alone. regular: how many come before these.
+    weight: (L,) v_l and the factor alone: what utilisation is multiplied by.
+    counted: (K,) s of GPUs that are awake for certain. asking: whether utilisation bounds progress.
+    waits: whether a task may be absent before it ends.
+    curve: the power curve. span: s, what times are measured in by the program.
+    demand, limits: what fits a GPU, as `sizes` has it.
+    """
+
+    cover: FloatArray
+    first: IntArray
+    effort: FloatArray
+    work: FloatArray
+    low: FloatArray
+    high: FloatArray
+    shares: FloatArray
+    regular: int
+    weight: FloatArray
+    counted: FloatArray
+    asking: bool
+    waits: bool
+    curve: Envelope
+    span: float
+    demand: IntArray
+    limits: IntArray
+
+    @property
+    def tasks(self) -> int:
+        return len(self.effort)
+
+    @property
+    def buckets(self) -> int:
+        return int(self.cover.shape[1])
+
+    @property
+    def certain(self) -> FloatArray:
+        """(L, K) s of each bucket that each task is there for certain."""
+        if self.waits:
+            return np.zeros(self.cover.shape)
+        before = np.zeros(self.cover.shape)
+        before[:, 1:] = np.cumsum(self.cover[:, :-1], axis=1)
+        return np.clip(self.effort[:, None] - before, 0.0, self.cover)
+
+    def sharpened(self, there: FloatArray, params: BoundParams, limits: Limits) -> Relaxation:
+        """With the shares that bind most in each bucket where tasks are `there` for so many s."""
+        known = self.shares[: self.regular]
+        more: list[FloatArray] = []
+        for k in range(self.buckets):
+            weight = self.weight * there[:, k]
+            own = np.flatnonzero(weight > 1e-6 * max(1e-300, float(weight.max())))
+            if len(own) < 2 or len(own) > params.most_present or limits.stop is not None:
+                continue
+            share = np.zeros(self.tasks)
+            found = best_share(weight[own], self.demand[:, own], self.limits, params.nodes, limits)
+            share[own] = found * self.weight[own]
+            best = max((float((g * there[:, k]).sum()) for g in [*known, *more]), default=0.0)
+            if float((share * there[:, k]).sum()) > best * (1 + params.sharper):
+                more.append(share)
+        if not more:
+            return self
+        alone = self.shares[self.regular :]
+        return replace(
+            self,
+            shares=np.concatenate([known, np.array(more), alone]),
+            regular=self.regular + len(more),
+        )
+
+
+def relaxation(problem: ConsolidationProblem, buckets: int, tangents: int) -> Relaxation:
+    """The relaxation of a problem with so many buckets."""
+    tasks = problem.tasks
+    submit = np.array([t.submit_s for t in tasks])
+    effort = np.array([t.duration_s for t in tasks])
+    edges = _edges(submit, effort, buckets)
+    begin, end = edges, np.append(edges[1:], np.inf)
+    cover = np.maximum(0.0, end[None, :] - np.maximum(begin[None, :], submit[:, None]))
+    first = np.searchsorted(edges, submit, side="right") - 1
+    low, high, work = utilisations(problem)
+    curve = envelope(problem, tangents)
+    weight = problem.width * curve.factor
+    demand, limits = sizes(problem)
+    fitted = closed_forms(demand, limits)
+    counted = np.zeros(len(edges))
+    if not problem.rules.waiting:
+        times, needed = _certain_gpus(problem)
+        counted[:-1] = _integrated(times, needed, edges) * float(curve.factor.min())
+    return Relaxation(
+        cover, first.astype(np.int64), effort, work, low, high,
+        np.concatenate([fitted, np.eye(len(tasks))]) * weight, len(fitted), weight, counted,
+        problem.rules.contention >= 1, problem.rules.waiting, curve,
+        float(max(effort.mean(), 1e-6)), demand, limits,
+    )  # fmt: skip
+
+
+def _edges(submit: FloatArray, effort: FloatArray, buckets: int) -> FloatArray:
+    """Where buckets begin: at arrivals and ends, or at so many of them; then some longer ones."""
+    start, last = float(submit.min()), float((submit + effort).max())
+    times = np.unique(np.concatenate([submit, submit + effort, submit + 1.25 * effort]))
+    times = np.unique(np.concatenate([times[times < last], np.linspace(start, last, 9)]))
+    if len(times) > buckets:
+        at = np.linspace(0, len(times) - 1, buckets).round().astype(np.int64)
+        times = times[np.unique(at)]
+    later = last + (last - start) * np.array([0.05, 0.1, 0.2, 0.4])
+    return np.unique(np.concatenate([[start], times, [last], later]))
+
+
+def utilisations(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(L,) least and highest u/100, and ∫u/100 over a task's progress, s."""
+    low, high, work = [], [], []
+    for task in problem.tasks:
+        u = task.util_percent / 100
+        lasting = np.minimum(np.arange(1, u.size + 1) * problem.period_s, task.duration_s)
+        lasting[-1] = task.duration_s
+        each = np.diff(lasting, prepend=0.0)
+        total = float((u * each).sum())
+        some = u[each > 0]
+        even = bool((some == some[0]).all())
+        low.append(total / task.duration_s if even else float(some.min()))
+        high.append(total / task.duration_s if even else float(some.max()))
+        work.append(total)
+    return np.array(low), np.array(high), np.array(work)
+
+
+def _certain_gpus(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray]:
+    """When the tasks change that are there for certain, and the GPUs they need from then on."""
+    submit = np.array([t.submit_s for t in problem.tasks])
+    done = submit + np.array([t.duration_s for t in problem.tasks])
+    times = np.unique(np.concatenate([submit, done]))
+    needed = np.zeros(len(times))
+    demand, limits = sizes(problem)
+    taken = demand * problem.width
+    for k, time in enumerate(times.tolist()):
+        there = (submit <= time) & (done > time)
+        if there.any():
+            filled = -(-taken[:, there].sum(axis=1) // limits)
+            needed[k] = max(int(problem.width[there].max()), int(filled.max()))
+    return times, needed
+
+
+def _integrated(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
+    """∫ of a step function (values[i] from times[i] on) between neighbouring edges."""
+    if not len(times):
+        return np.zeros(len(edges) - 1)
+    points = np.append(times, max(times[-1], edges[-1]) + 1.0)
+    grown = np.concatenate([[0.0], np.cumsum(values * np.diff(points))])
+    return np.asarray(np.diff(np.interp(edges, points, grown)))

@@ -1,0 +1,221 @@
+"""Compiled tables over all sets of tasks that may share one GPU for life, and their partitions."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from optgap.models.compiled import compiled, inner
+from optgap.solvers.consolidation.numerics import FloatArray, IntArray
+from optgap.solvers.consolidation.over_time.case import Case
+from optgap.solvers.consolidation.over_time.replay_kernels import Plan, Scratch, replay
+
+
+@inner
+def members(mask: int, tasks: int) -> IntArray:
+    """The tasks of a set, ascending."""
+    found = np.empty(tasks, dtype=np.int64)
+    count = 0
+    for ell in range(tasks):
+        if mask >> ell & 1:
+            found[count] = ell
+            count += 1
+    return found[:count]
+
+
+@compiled
+def shared_energy(
+    case: Case, s: Scratch, plan: Plan, gpu: int, watts: float, costs: FloatArray, first: int
+) -> None:
+    """The energy of each set of tasks on a GPU at the clocks of `plan`, J, from set `first` on.
+
+    Parameters
+    ----------
+    gpu: any of its kind. watts: of a server that it has to itself, while it is awake.
+    costs: (2^L,) infinite for what does not fit, filled up to the end or for 1024 sets.
+    """
+    tasks = len(case.submit)
+    alone = np.array([gpu])
+    for mask in range(max(first, 1), min(len(costs), first + 1024)):
+        own = members(mask, tasks)
+        for ell in own:
+            plan.place[ell, 0] = gpu
+        costs[mask] = np.inf
+        if replay(case, s, plan, alone, own, np.zeros((0, 3))) >= 0:
+            awake, until = 0.0, -np.inf
+            for ell in own:  # in order of their starts
+                awake += max(0.0, plan.end[ell] - max(until, plan.start[ell]))
+                until = max(until, plan.end[ell])
+            costs[mask] = plan.energy[gpu] + watts * awake
+
+
+@inner
+def asked_until(case: Case, before: FloatArray, task: int, progress: float) -> float:
+    """∫u/100 over a task's progress from 0 to `progress`, s."""
+    begin, samples = case.offset[task], case.offset[task + 1] - case.offset[task]
+    made = min(max(progress, 0.0), case.duration[task])
+    at = min(samples - 1, int(made / case.period))
+    return float(before[begin + at] + case.series[begin + at] / 100 * (made - at * case.period))
+
+
+@inner
+def least_asked(
+    case: Case, before: FloatArray, task: int, first: float, last: float, low: float, high: float
+) -> float:
+    """The least ∫u/100 while the common pace goes from `first` to `last`, s.
+
+    The task began at a pace from `low` to `high`. Between those that bring a sample's edge to
+    either end the integral is linear.
+    """
+    least = np.inf
+    for edge in (first, last):
+        for k in range(
+            int(np.floor((edge - high) / case.period)), int(np.ceil((edge - low) / case.period)) + 1
+        ):
+            begun = min(max(edge - k * case.period, low), high)
+            asked = asked_until(case, before, task, last - begun)
+            least = min(least, asked - asked_until(case, before, task, first - begun))
+        begun = min(max(edge - case.duration[task], low), high)
+        asked = asked_until(case, before, task, last - begun)
+        least = min(least, asked - asked_until(case, before, task, first - begun))
+    return float(least)
+
+
+@inner
+def crowded_time(
+    case: Case, before: FloatArray, highest: FloatArray, least_pace: float, own: IntArray
+) -> float:
+    """A bound on ∫φ of a GPU whose residents make equal progress, s; 0 where it might sleep."""
+    count, start = len(own), case.submit[own[0]]
+    low, high, ends = np.zeros(count), np.zeros(count), np.zeros(count)
+    until, crowd = start, 0.0
+    for j in range(count):
+        task = own[j]
+        if case.submit[task] > until:
+            return 0.0
+        until = max(until, case.submit[task] + case.duration[task])
+        high[j] = case.submit[task] - start
+        slowest = least_pace / max(1.0, crowd) ** case.exponent
+        low[j] = max(0.0, high[j] - case.wake_s) * slowest
+        crowd += highest[task]
+        ends[j] = low[j] + case.duration[task]
+    total, first = 0.0, 0.0
+    for last in np.sort(ends):
+        asked = 0.0
+        for j in range(count):
+            asked += least_asked(case, before, own[j], first, last, low[j], high[j])
+        total += max(last - first, asked)
+        first = last
+    return total
+
+
+@compiled
+def least_energy(
+    case: Case,
+    before: FloatArray,
+    highest: FloatArray,
+    work: FloatArray,
+    factor: FloatArray,
+    pace: FloatArray,
+    watts: FloatArray,
+    even: bool,
+    costs: FloatArray,
+) -> None:
+    """Bounds on the energy of each set of tasks on one GPU, at any clocks, J.
+
+    Parameters
+    ----------
+    before: ∫u/100 up to each sample of all tasks, s. highest, work: (L,) highest u/100, and ∫u/100.
+    factor, pace, watts: as in `Envelope`. even: whether all residents of a GPU are equally fast.
+    costs: (2^L,) replaced by the bound where it is finite.
+    """
+    tasks, levels = len(case.submit), len(pace)
+    best_ratio = (watts / pace).min()
+    room, slope = np.zeros(tasks * (levels + 1)), np.zeros(tasks * (levels + 1))
+    asking = case.exponent >= 1.0
+    for mask in range(1, len(costs)):
+        if not np.isfinite(costs[mask]):
+            continue
+        own = members(mask, tasks)
+        many, total, made, needed, asked = 0, 0.0, 0.0, 0.0, 0.0
+        for j in range(len(own) - 1, -1, -1):
+            begin = case.submit[own[j]]
+            end = case.submit[own[j + 1]] if j + 1 < len(own) else np.inf
+            until = begin  # tasks that came before keep the GPU awake, too
+            for i in range(j + 1):
+                until = max(until, min(end, case.submit[own[i]] + case.duration[own[i]]))
+            sure = until - begin
+            total += sure * watts[0]
+            made += sure * pace[0]
+            for q in range(levels - 1):
+                room[many] = sure * (pace[q + 1] - pace[q])
+                slope[many] = (watts[q + 1] - watts[q]) / (pace[q + 1] - pace[q])
+                many += 1
+            room[many], slope[many] = end - until, best_ratio
+            many += 1
+            asked += work[own[j]]
+            needed = max(needed, case.duration[own[j]])
+            if asking:
+                needed = max(needed, asked)
+            while made < needed - 1e-12:
+                least = -1
+                for k in range(many):
+                    if room[k] > 0.0 and (least < 0 or slope[k] < slope[least]):
+                        least = k
+                step = min(room[least], needed - made)
+                total += step * slope[least]
+                made += step
+                room[least] -= step
+                if step <= 0.0:
+                    break
+        if even and asking:
+            total = max(total, best_ratio * crowded_time(case, before, highest, pace[0], own))
+        costs[mask] = total * factor[own].min()
+
+
+@compiled
+def partitions(costs: FloatArray, most: int) -> tuple[FloatArray, IntArray]:
+    """The least cost of each set parted into at most 1, 2, … parts, and a part of the best.
+
+    Parameters
+    ----------
+    costs: (2^L,) of each set as one part. most: how many parts there may be.
+
+    Returns
+    -------
+    (n+1, 2^L) twice, row k for at most k parts; where `most` is no limit row 1 for any number.
+    """
+    sets, tasks = len(costs), 0
+    while 1 << tasks < sets:
+        tasks += 1
+    limited = most < tasks
+    rows = most if limited else 1
+    best, part = np.full((rows + 1, sets), np.inf), np.zeros((rows + 1, sets), dtype=np.int64)
+    best[:, 0] = 0.0
+    for k in range(1, rows + 1):
+        before = best[k - 1] if limited else best[k]
+        for mask in range(1, sets):
+            low = mask & -mask
+            rest = mask ^ low
+            sub = rest
+            while True:
+                value = costs[sub | low] + before[rest ^ sub]
+                if value < best[k, mask]:
+                    best[k, mask], part[k, mask] = value, sub | low
+                if sub == 0:
+                    break
+                sub = (sub - 1) & rest
+    return best, part
+
+
+@compiled
+def merged(one: FloatArray, two: FloatArray) -> tuple[FloatArray, IntArray]:
+    """(2^L,) the least of splitting each set between two kinds of GPU, and what the second gets."""
+    best, given = one.copy(), np.zeros(len(one), dtype=np.int64)
+    for mask in range(1, len(one)):
+        sub = mask
+        while sub:
+            value = one[mask ^ sub] + two[sub]
+            if value < best[mask]:
+                best[mask], given[mask] = value, sub
+            sub = (sub - 1) & mask
+    return best, given

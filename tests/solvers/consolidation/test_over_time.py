@@ -1,0 +1,166 @@
+"""Schedules and bounds over time: what holds on any problem, and what can be said by hand."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from strategies_consolidation import consolidation_problems
+
+import optgap
+from optgap.heuristics.consolidation import POLICIES
+from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
+from optgap.models.consolidation.presets import pai
+from optgap.models.consolidation.problem import Rules
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.result import Status
+from optgap.solvers.consolidation import METHODS, auto
+from optgap.solvers.consolidation.bounds.energy import bound_energy
+
+FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
+RUNS = consolidation_problems(goal="energy", capacities=("none", "mean", "peak"), scaled=True)
+QUICK = {"bound-over-time": {"buckets": 12}, "hindsight": {"moves": 500}}
+
+
+def solved(problem: ConsolidationProblem, method: str) -> optgap.Result:
+    return optgap.solve(problem, method, time_limit=60, **QUICK.get(method, {}))
+
+
+@settings(max_examples=1000 if FUZZ else 12)
+@given(problem=RUNS)
+def test_no_schedule_is_below_the_bound_over_time(problem: ConsolidationProblem) -> None:
+    bound = solved(problem, "bound-over-time").bound
+    simple = bound_energy(problem, limits=Limits(), seed=0).bound
+    assert bound is not None
+    assert simple is not None
+    assert bound >= simple * (1 - 1e-9)
+    searched = solved(problem, "hindsight")  # refereed, its claim and its bound with it
+    if searched.objective is not None:
+        assert bound <= searched.objective * (1 + 1e-9)
+    for name, entry in POLICIES.items():
+        if name == "opt_repack":  # below
+            continue
+        outcome = entry.load()(problem, limits=Limits(20), seed=0)
+        if outcome.solution is not None and problem.serves_all(outcome.solution):
+            assert bound <= problem.evaluate(outcome.solution).objective * (1 + 1e-9), name
+
+
+@settings(max_examples=200 if FUZZ else 2)
+@given(problem=RUNS)
+def test_moves_for_nothing_do_not_reach_below_the_bound(problem: ConsolidationProblem) -> None:
+    moving = replace(problem, rules=replace(problem.rules, util_scaled=False))
+    bound = solved(moving, "bound-over-time").bound
+    packed = optgap.run(moving, "opt_repack", event_s=0.2, time_limit=20)
+    assert bound is not None
+    if packed.objective is not None and moving.serves_all(packed.solution):
+        assert bound <= packed.objective * (1 + 1e-9)
+
+
+def two_tasks(later_s: float, **rules: object) -> ConsolidationProblem:
+    """Two tasks of 20 GB on GPUs of 32 GB: they never share one."""
+    tasks = [
+        Task("a", 20.0, kappa=1.0, duration_s=100.0, util_percent=np.array([50.0])),
+        Task(
+            "b", 20.0, kappa=1.0, submit_s=later_s, duration_s=40.0, util_percent=np.array([50.0])
+        ),
+    ]
+    return ConsolidationProblem.of(
+        [GpuKind(power=PowerLine(40.0, 0.1))], [Server((0,))] * 2, tasks, goal="energy",
+        rules=Rules(waiting=False, **rules), period_s=200.0,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def test_two_tasks_that_cannot_share_are_proven_optimal_even_where_tasks_move() -> None:
+    found = optgap.solve(two_tasks(30.0))
+    assert found.method == "exact-over-time"
+    assert found.objective == pytest.approx(140 * 175.0)
+    assert found.status is Status.OPTIMAL
+
+
+def test_the_bound_charges_the_stretch_of_a_low_clock() -> None:
+    task = Task("a", 4.0, kappa=1.2, duration_s=1000.0, util_percent=np.array([40.0]))
+    problem = ConsolidationProblem.of(
+        [GpuKind()], [Server((0,))], [task], goal="energy", rules=Rules(waiting=False),
+        period_s=1000.0,
+    )  # fmt: skip
+    found = optgap.bound(problem)
+    assert found.method == "bound-over-time"
+    # at the lowest clock it would draw 122.7 W, and last for 1,200 s
+    assert 144_700 <= found.bound <= 144_800 + 1e-6  # type: ignore[operator]
+
+
+def test_a_small_problem_says_what_is_left_open_where_clocks_or_moves_are_free() -> None:
+    free = pai(seed=4, size=6, present=5, servers=4)
+    problem = replace(free, tasks=tuple(replace(t, gpus=1) for t in free.tasks))
+    assert auto(problem) == "exact-over-time"
+    moving = optgap.solve(problem, moves=500)
+    held = replace(problem, rules=replace(problem.rules, migration=False))
+    fixed = optgap.solve(held, moves=500)
+    assert moving.status is Status.FEASIBLE
+    assert "moves" in moving.message
+    assert fixed.status is Status.FEASIBLE
+    assert "clocks" in fixed.message
+    assert fixed.bound > moving.bound * (1 - 1e-9)  # type: ignore[operator]
+    assert fixed.objective == pytest.approx(moving.objective)
+
+
+def test_hindsight_beats_every_policy_on_a_trace_and_its_claim_holds() -> None:
+    problem = pai(seed=5, size=20, present=12)
+    best = optgap.solve(problem, "hindsight", moves=1000)
+    assert best.status is Status.FEASIBLE
+    for policy in ("cats", "bestfit", "opt_nomig"):
+        assert optgap.run(problem, policy).objective > best.objective  # type: ignore[operator]
+
+
+def test_a_task_that_may_not_move_does_not() -> None:
+    problem = two_tasks(30.0, migration=False)
+    found = optgap.solve(problem).solution
+    first = found.assignments[0]
+    moved = replace(
+        found, assignments=(*found.assignments, replace(first, gpus=(1,), start_s=90.0))
+    )
+    assert "may not move" in str(problem.check(moved)[0])
+    assert optgap.check(replace(problem, rules=Rules(waiting=False)), moved).feasible
+    with pytest.raises(InputError, match="moves tasks"):
+        optgap.run(problem, "opt_repack")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"gpus": 2}, "gpus of task a"),
+        ({"count": 16}, "at most 15"),
+        ({"waiting": True}, "waiting"),
+    ],
+)
+def test_what_cannot_be_tried_in_full_is_refused_by_name(
+    changes: dict[str, int], said: str
+) -> None:
+    count = changes.pop("count", 1)
+    waiting = bool(changes.pop("waiting", False))
+    tasks = [Task("abcdefghijklmnop"[k], 1.0, duration_s=9.0, **changes) for k in range(count)]  # type: ignore[arg-type]
+    problem = ConsolidationProblem.of(
+        [GpuKind()], [Server((0, 0))], tasks, goal="energy", rules=Rules(waiting=waiting)
+    )
+    assert auto(problem) == "hindsight"
+    with pytest.raises(InputError, match=said):
+        optgap.solve(problem, "exact-over-time")
+
+
+def test_a_parameter_out_of_range_is_refused_by_name() -> None:
+    for method, wrong in (("hindsight", {"hot": 0.0}), ("bound-over-time", {"buckets": -1})):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            optgap.solve(two_tasks(30.0), method, **wrong)
+
+
+def test_stopped_at_once_the_methods_over_time_still_say_what_is_proven() -> None:
+    problem = pai(seed=6, size=12, present=6)
+    for name in ("bound-over-time", "hindsight"):
+        assert METHODS[name].goals == ("energy",)
+        stopped = optgap.solve(problem, name, time_limit=1e-9)
+        assert stopped.bound is not None
+        assert stopped.bound > 0

@@ -1,0 +1,150 @@
+"""`exact-over-time` against a program that tries every way to share, and shares nothing with it."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+import optgap
+from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
+from optgap.models.consolidation.problem import Rules
+from optgap.models.limits import Limits
+from optgap.models.result import Status
+from optgap.solvers.consolidation.over_time.exact import Exact
+
+MANY = 400 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 25
+
+
+def drawn(seed: int) -> ConsolidationProblem:
+    """Two to six tasks that come and go; one clock; GPUs scarce or not, of one kind or two."""
+    rng = np.random.default_rng(seed)
+    count, period = int(rng.integers(2, 7)), 10.0
+    tasks = []
+    for k in range(count):
+        length = float(rng.choice([7.0, 10.0, 25.0, 40.0, 63.0]))
+        series = rng.choice([0.0, 20.0, 35.0, 60.0, 100.0], int(rng.integers(1, 5)))
+        tasks.append(
+            Task(f"t{k}", float(rng.choice([0.0, 2.0, 5.0, 9.0, 16.0])), 1, 1.0,
+                 float(rng.choice([0.0, 0.0, 10.0, 13.0, 30.0])), length, series)
+        )  # fmt: skip
+    kinds = [GpuKind(memory_gb=16.0, power=PowerLine(20.0, 0.1))]
+    static = float(rng.choice([0.0, 30.0]))
+    servers = [Server((0,), static)] * int(rng.choice([1, 2, 3, 6]))
+    if rng.random() < 0.4:
+        kinds.append(GpuKind("other", 24.0, PowerLine(60.0, 0.05), f_max_mhz=1000.0))
+        servers.append(Server((1,), float(rng.choice([0.0, 50.0]))))
+    rules = Rules(
+        str(rng.choice(["none", "mean", "peak"])),  # type: ignore[arg-type]
+        contention=float(rng.choice([1.0, 0.6])),
+        waiting=False,
+        wake_s=float(rng.choice([0.0, 0.0, 4.0])),
+        util_scaled=bool(rng.random() < 0.3),
+        migration=False,
+    )
+    return ConsolidationProblem.of(
+        kinds, servers, tasks, goal="energy", rules=rules, period_s=period, name=f"seed {seed}"
+    )
+
+
+def placements(tasks: int, gpus: int) -> Iterator[tuple[int, ...]]:
+    """Every way to give each task a GPU."""
+    for code in range(gpus**tasks):
+        yield tuple(code // gpus**k % gpus for k in range(tasks))
+
+
+def used(problem: ConsolidationProblem, task: Task, at: int) -> float:
+    return float(task.util_percent[min(at, task.util_percent.size - 1)])
+
+
+def joules(problem: ConsolidationProblem, gpu: int, residents: list[int]) -> float:
+    """Energy of one GPU for life, second by second of what happens; infinite where it overflows."""
+    kind, rules = problem.kinds[int(problem.gpu_kind[gpu])], problem.rules
+    server = problem.servers[int(problem.gpu_server[gpu])]
+    done = dict.fromkeys(residents, 0.0)
+    left = sorted(residents, key=lambda k: problem.tasks[k].submit_s)
+    here: list[int] = []
+    now, ready, emptied, total = 0.0, 0.0, -math.inf, 0.0
+    while left or here:
+        while left and problem.tasks[left[0]].submit_s <= now + 1e-9:
+            if not here and now - emptied > 1e-6:
+                ready = now + rules.wake_s
+            here.append(left.pop(0))
+        own = [problem.tasks[k] for k in here]
+        if sum(t.memory_gb for t in own) > kind.memory_gb + 1e-9:
+            return math.inf
+        if rules.capacity != "none":
+            pick = np.max if rules.capacity == "peak" else np.mean
+            if sum(float(pick(t.util_percent)) for t in own) > 100 + 1e-6:
+                return math.inf
+        asked = sum(
+            used(problem, t, int(done[k] / problem.period_s + 1e-9))
+            for k, t in zip(here, own, strict=True)
+        )
+        slow = max(1.0, (asked / 100) ** rules.contention)
+        rate = 0.0 if now < ready - 1e-9 else 1 / slow
+        steps = [problem.tasks[left[0]].submit_s - now] if left else []
+        if rate == 0.0 and here:
+            steps.append(ready - now)
+        for k, t in zip(here, own, strict=True):
+            at = int(done[k] / problem.period_s + 1e-9)
+            edge = min(t.duration_s, (at + 1) * problem.period_s)
+            if at >= t.util_percent.size - 1:
+                edge = t.duration_s
+            if rate:
+                steps.append((edge - done[k]) / rate)
+        step = min(steps)
+        if here:
+            share = min(1.0, asked / 100) if rules.util_scaled else 1.0
+            line = kind.power
+            watts = line.static_w + line.slope_w_per_mhz * kind.f_max_mhz * share
+            total += (watts + server.static_w) * step
+        now += step
+        for k in here:
+            done[k] += rate * step
+        ends = [k for k in here if done[k] >= problem.tasks[k].duration_s - 1e-9]
+        here = [k for k in here if k not in ends]
+        if ends and not here:
+            emptied = now
+    return total
+
+
+def least(problem: ConsolidationProblem) -> float:
+    """The least energy of all placements."""
+    gpus, known = len(problem.places), {}
+    best = math.inf
+    for placement in placements(len(problem), gpus):
+        total = 0.0
+        for g in set(placement):
+            own = tuple(k for k, other in enumerate(placement) if other == g)
+            twin = (int(problem.gpu_kind[g]), problem.servers[int(problem.gpu_server[g])].static_w)
+            if (twin, own) not in known:
+                known[twin, own] = joules(problem, g, list(own))
+            total += known[twin, own]
+        best = min(best, total)
+    return best
+
+
+@pytest.mark.parametrize("part", range(5))
+def test_every_way_to_share_has_the_same_optimum(part: int) -> None:
+    for seed in range(part, MANY, 5):
+        problem = drawn(seed)
+        truth = least(problem)
+        found = optgap.solve(problem, "exact-over-time", time_limit=60)
+        if math.isinf(truth):
+            assert found.status is Status.INFEASIBLE, seed
+            continue
+        assert found.status is Status.OPTIMAL, (seed, found.message)
+        assert found.objective == pytest.approx(truth, rel=1e-6), seed
+        bound = optgap.bound(problem, "bound-over-time", buckets=8).bound
+        assert bound is not None
+        assert bound <= truth * (1 + 1e-9), seed
+        run = Exact(problem, Limits(), 0)
+        run.tabulate()
+        assert run.any_clock() <= truth * (1 + 1e-9), seed
+        searched = optgap.solve(problem, "hindsight", moves=500, time_limit=60)
+        if searched.objective is not None:
+            assert searched.objective >= truth * (1 - 1e-9), seed
