@@ -271,10 +271,12 @@ def test_the_logged_row_stands_beside_every_policy_and_the_bound(
     """Two jobs one after the other where both would have fitted: a minute was lost."""
     rows = [row("5"), row("6", "10:01:00", "10:02:00", user="bo", nodes="n2")]
     path = write(HEADER + "\n" + "\n".join(rows))
-    out, page, problem = (tmp_path / name for name in ("a.json", "a.html", "p.json"))
+    out, page, problem, schedule = (
+        tmp_path / name for name in ("a.json", "a.html", "p.json", "s.json")
+    )
     answer = cli(
         "audit", "slurm", str(path), "--policies", "fifo", "--json", str(out),
-        "--report", str(page), "--problem", str(problem),
+        "--report", str(page), "--problem", str(problem), "--solution", str(schedule),
     )  # fmt: skip
     assert answer.code == 0, answer.err
     document = json.loads(out.read_text())
@@ -286,7 +288,13 @@ def test_the_logged_row_stands_beside_every_policy_and_the_bound(
         "Waits by user, the most waiting first"]}  # fmt: skip
     assert users["bo"]["paid (s)"] == pytest.approx(1860)
     assert "Waits by user" in page.read_text()
-    assert cli("explain", str(problem), "--policy", "fifo", "--beside", "none").code == 0
+    why = cli("explain", str(problem), "--log", str(schedule), "--beside", "none", "--json", "-")
+    assert why.code == 0, why.err
+    explained = json.loads(why.out)
+    assert (explained["policy"], explained["objective"]) == ("logged", pytest.approx(1830))
+    assert sum(part["amount"] for part in explained["parts"]) == pytest.approx(1830)
+    # each could have begun half an hour earlier, one of them a minute more
+    assert [d["cost"] for d in explained["decisions"]["top"]] == pytest.approx([900, 930])
 
 
 def test_overlaps_of_a_real_log_are_listed_not_refused(write: Write, cli: Cli) -> None:
