@@ -34,7 +34,7 @@ def objects(placed: tuple[PlacementProblem, PlacementSolution]) -> dict[str, Any
 def test_objects_of_a_placement_are_read_back_as_that_placement(
     placed: tuple[PlacementProblem, PlacementSolution], objects: dict[str, Any]
 ) -> None:
-    problem, solution = placed
+    _, solution = placed
     reading = read_kubernetes(Held("cluster.json", json.dumps(objects)))
     found = reading.migration
     rows = np.flatnonzero(solution.node >= 0)
