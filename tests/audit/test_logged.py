@@ -148,6 +148,8 @@ def test_an_audit_in_python_has_a_table_a_picture_and_moves() -> None:
     assert audit.plot().get_xlabel() == "migrations, at most"
     assert list(audit.moves(5).to_frame().columns)[:3] == ["task", "from_node", "to_node"]
     assert audit.gap == pytest.approx(0, abs=1e-9)
+    with pytest.raises(ValueError, match="snapshot"):
+        audit.explain()
 
 
 def test_columns_may_have_other_names_and_units(tmp_path: Path, cli: Cli) -> None:

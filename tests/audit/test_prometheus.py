@@ -97,6 +97,7 @@ SCALAR = '{"status":"success","data":{"resultType":"scalar","result":[1795491031
         (TOO_MANY, "11,000 points"),
         (answer(), "no series"),
         (SCALAR, "matrix"),
+        (answer((labels(POWER, 0), [])).replace("matrix", "vector"), "matrix"),
         (answer(({"Hostname": "gpu01"}, points(["1"] * 9))), "without a metric's name"),
         (answer((labels(CLOCK, 0), points(["1410"] * 9))), "DCGM_FI_DEV_POWER_USAGE"),
         (answer((labels(POWER, 0), [[1, "x"]])), "value"),
