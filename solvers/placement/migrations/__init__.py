@@ -168,9 +168,9 @@ def curve(
     small = _small(work)
     most = max(len(work.best(None)[0]), int(migration.movable.sum()) if small else 0, 1)
     grid = _grid(most, wanted)
-    for k in grid[1:]:
-        if k < len(every.moves):
-            descent = first.copy()
+    for k in grid[1:-1]:
+        descent = first.copy() if k <= len(every.moves) else _on_the_way(work, every, k)
+        if descent is not None:
             descent.run(k, limits)
             work.add(descent.moves)
     exact = _exact(work, grid) if small else {}
@@ -185,6 +185,19 @@ def curve(
         points.append(work.point(k, k == grid[-1], *max(bounds)))
     final, _ = migration.follow(points[-1].moves)
     return MigrationCurve(tuple(points), final, limits.stop or Termination.COMPLETED)
+
+
+def _on_the_way(work: _Work, every: Descent, most: int) -> Descent | None:
+    """A descent that begins part of the way to the offline placement; None without a way.
+
+    The farther on the way, the fewer moves a descent finds: `most` are to be enough for both.
+    """
+    way = max((moves for moves, _ in work.paths), key=len)
+    left = len(every.moves)
+    if most >= len(way):
+        return None
+    begun = round((most - left) * len(way) / (len(way) - left))
+    return Descent.of(work.migration, way[:begun])
 
 
 def _small(work: _Work) -> bool:
