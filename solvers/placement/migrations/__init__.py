@@ -248,7 +248,7 @@ def _lay(
     nodes: Sequence[int],
     tasks: Sequence[int],
 ) -> None:
-    """Make a path of an offline placement of the free part."""
+    """Make a path of an offline placement of the free part, and descend from its end."""
     migration = work.migration
     place = {n: i for i, n in enumerate(nodes)}
     rows = list(tasks)
@@ -263,7 +263,10 @@ def _lay(
     target = PlacementSolution.of_arrays(node, mask)
     if migration.check(target):  # more tasks on a node than it may run
         return
-    work.add(in_order(migration, target, work.limits))
+    way = in_order(migration, target, work.limits)
+    descent = Descent.of(migration, way)
+    descent.run(len(way) + MOST_STEPS * len(rows), work.limits)
+    work.add(descent.moves)
 
 
 def _exact(work: _Work, grid: Sequence[int]) -> dict[int, float]:
