@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -95,10 +96,15 @@ class _Work:
     effort: Effort
     paths: list[tuple[list[Move], list[float]]] = field(default_factory=list)
 
+    @cached_property
+    def now_w(self) -> float:
+        """Power of the current placement, W."""
+        return float(self.migration.problem.evaluate(self.migration.current).objective)
+
     def add(self, moves: Sequence[Move]) -> None:
         """Keep a list of moves, each of which fits."""
         state = State(self.migration)
-        power = float(self.migration.problem.evaluate(self.migration.current).objective)
+        power = self.now_w
         watts = [power]
         for move in moves:
             touched = {move.from_node, move.to_node}
