@@ -19,6 +19,8 @@ from hypothesis import strategies as st
 
 from optgap.models.errors import InputError
 from optgap.models.placement.kubernetes import KubernetesReading, read_kubernetes
+from optgap.models.placement.kubernetes.demands import Demand, shares
+from optgap.models.placement.kubernetes.devices import Pool
 from optgap.models.placement.kubernetes.quantities import mebibytes, milli, quantity
 from optgap.models.reading import Held
 
@@ -219,6 +221,17 @@ def test_fractions_are_read_as_each_vendor_writes_them(real: KubernetesReading) 
     assert task(real, "vendor/opensim[1]")[2:] == (1, 500)  # per GPU, on 0-1
     assert seat(real, "vendor/opensim[1]") == (1,)
     assert task(real, "vendor/runai-fraction")[2:] == (1, 500)
+
+
+@pytest.mark.parametrize(
+    ("text", "cards"), [("0", (0,)), ("0,2", (0, 2)), ("0-1-2-3", (0, 1, 2, 3)), ("", None)]
+)
+def test_cards_are_named_in_every_vendors_way(text: str, cards: tuple[int, ...] | None) -> None:
+    pod = {"metadata": {"name": "p", "annotations": {"volcano.sh/gpu-index": text}}}
+    pool = Pool(("volcano.sh/gpu-memory", "volcano.sh/gpu-number"), "memory", "T4", 4)
+    asked = Demand(0, 0, "volcano.sh/gpu-number", len(cards or (0,)), {})
+    found = shares(pod, asked, pool)
+    assert [share.gpus for share in found] in ([cards], [(g,) for g in cards or ()])
 
 
 def test_hami_without_its_annotation_goes_by_the_limits(read: Read, objects: Objects) -> None:

@@ -84,6 +84,17 @@ def test_a_power_law_is_fitted_to_an_answer(tmp_path: Path, cli: Cli) -> None:
     assert slope
 
 
+def test_an_instant_query_answers_vectors_one_behind_another(tmp_path: Path) -> None:
+    def vector(time: int, watts: str) -> str:
+        result = [{"metric": labels(POWER, 0, "p"), "value": [time, watts]}]
+        return json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}})
+
+    path = tmp_path / "answer.json"
+    path.write_text("\n".join(vector(1795490967 + 5 * k, "300") for k in range(10)))
+    profile = read_profile(path)
+    assert (profile["power_w"][0], profile["application"][0]) == (300, "ml/p")
+
+
 TOO_MANY = (
     '{"status":"error","errorType":"bad_data","error":"exceeded maximum resolution of '
     '11,000 points per timeseries."}'

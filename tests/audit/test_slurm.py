@@ -16,6 +16,7 @@ from optgap.models.errors import InputError
 from optgap.models.queueing.log import QueueLog
 from optgap.models.queueing.slurm import read_slurm
 from optgap.models.queueing.slurm.fields import gpus, hosts, limit_s
+from optgap.models.queueing.slurm.table import COMMAND
 from optgap.models.queueing.swf_log import read_swf_log
 
 DATA = Path(__file__).parent / "data"
@@ -95,6 +96,8 @@ def test_typed_and_total_gpus_are_the_same_gpus() -> None:
     assert gpus("gres/gpu:1g.10gb=2,gres/gpu=2") == (2, "1g.10gb")
     assert gpus("gres/gpu:a100=2") == (2, "a100")
     assert gpus("cpu=4,mem=8G") == (0, "")
+    for memory in ("1000M", "1048576000", "4Gc", "4Gn", "1.50T"):
+        assert gpus(f"cpu=4,gres/gpu=3,mem={memory},node=1") == (3, "")
 
 
 @pytest.mark.parametrize(
@@ -112,6 +115,15 @@ def test_typed_and_total_gpus_are_the_same_gpus() -> None:
 )
 def test_time_limits_in_every_form(text: str, seconds: float) -> None:
     assert limit_s(text) == seconds
+
+
+@pytest.mark.parametrize("version", ["2205", "2411"])
+def test_the_command_names_only_columns_that_both_versions_have(version: str) -> None:
+    """An unknown one is fatal to sacct; the wait is Reserved in the one, Planned in the other."""
+    columns = COMMAND.partition("-o ")[2].split(",")
+    header = text_of(f"{version}_final_audit_X.psv").partition("\n")[0].split("|")
+    assert set(columns) <= set(header)
+    assert ("Reserved" in header) != ("Planned" in header)
 
 
 def test_what_was_allocated_counts_not_what_was_asked_for() -> None:
@@ -139,6 +151,9 @@ def test_every_run_of_a_requeued_job_counts_and_double_rows_do_not(write: Write)
     every = real("2205_final_audit_X_D_duplicates.psv", pool="h100")
     assert len(every.problem) == len(last.problem) + 1
     assert {"3", "3#2"} <= set(every.problem.jobs.names)
+    assert any(
+        "unless sacct got -D" in warning for warning in real("2411_final_audit_X.psv").warnings
+    )
     twice = row("5") + "\n" + row("5")
     found = read_slurm(write(f"{HEADER}\n{twice}\n"))
     assert (len(found.problem), found.reasons["stands twice"]) == (1, 1)
@@ -159,8 +174,8 @@ def test_steps_repeat_their_job_and_are_passed_over() -> None:
 
 def test_jobs_that_never_ran_are_left_out_with_the_reason() -> None:
     log = real("2205_final_audit_X_states.psv")
-    assert log.reasons["cancelled before it started"] == 7
-    assert log.reasons["refused"] == 2
+    assert log.reasons["cancelled before it started"] == 8
+    assert log.reasons["refused"] == 1
     assert log.reasons["past its deadline"] == 1
     assert log.reasons["asks for no GPU"] == 8
     assert log.reasons["ran no second"] == 2
@@ -245,6 +260,22 @@ def test_broken_files_are_one_clear_line(text: str, expected: str, write: Write,
     assert expected in answer.err
 
 
+@pytest.mark.parametrize(
+    ("encoding", "expected"), [("latin-1", "UTF-8 text"), ("utf-16", "iconv -f UTF-16")]
+)
+@pytest.mark.parametrize("kind", ["slurm", "kubernetes"])
+def test_other_encodings_are_one_clear_line(
+    kind: str, encoding: str, expected: str, tmp_path: Path, cli: Cli
+) -> None:
+    """As a Latin-1 locale, and a redirection in PowerShell, write them."""
+    text = f"{HEADER}\n{row('5', user='Jürgen')}\n" if kind == "slurm" else '{"kind": "Lüst"}'
+    (tmp_path / "file").write_bytes(text.encode(encoding))
+    answer = cli("audit", kind, str(tmp_path / "file"))
+    assert answer.code == 2
+    assert answer.err.count("\n") == 1
+    assert expected in answer.err
+
+
 def test_json_of_both_versions_says_what_the_table_says() -> None:
     # the JSON of 22.05 has every run of a requeued job, as -D prints
     for version, rows in (("2205", "_audit_X_D_duplicates.psv"), ("2411", "_audit_X.psv")):
@@ -255,11 +286,36 @@ def test_json_of_both_versions_says_what_the_table_says() -> None:
         assert not missing
 
 
+def test_numbers_that_stand_for_none_in_json(write: Write) -> None:
+    """Plain, null, NO_VAL or {set, infinite, number}; some versions give energies of -2."""
+
+    def job(number: int, start: object, end: object, limit: object) -> dict[str, object]:
+        held = [{"type": "gres", "name": "gpu", "count": 1}, {"type": "energy", "count": -2}]
+        return {
+            "job_id": number, "nodes": "n1", "tres": {"allocated": held, "requested": held},
+            "state": {"current": ["RUNNING"]}, "user": None, "association": None,
+            "time": {"submission": 1000, "eligible": 1000, "start": start, "end": end,
+                     "limit": limit, "elapsed": 60},
+        }  # fmt: skip
+
+    limit = {"set": False, "infinite": True, "number": 0}
+    jobs = [
+        job(5, 1000, 1060, limit), job(6, 4294967294, 0, None), job(7, None, 0, None),
+        job(8, {"set": True, "infinite": False, "number": 1000}, 0, 2),
+    ]  # fmt: skip
+    log = read_slurm(write(json.dumps({"jobs": jobs})))
+    assert log.problem.jobs.names == ("5", "8")
+    assert log.problem.jobs.duration_s.tolist() == [60, 60]
+    assert log.problem.jobs.estimate_s.tolist() == [120, 120]
+    assert log.reasons["never started (running)"] == 2
+
+
 def test_several_gpu_types_are_pools_and_the_largest_is_audited() -> None:
     log = real("2205_final_audit_X.psv")
     assert set(log.pools) == {"a100", "h100", "1g.10gb"}
     assert "a100" in log.problem.name
     assert log.problem.gpus_per_node == 4
+    assert log.problem.placement == "count"  # which of a node's GPUs is not told
     assert real("2205_final_audit_X.psv", nodes=8).problem.gpus == 32
     with pytest.raises(InputError, match="h100"):
         real("2205_final_audit_X.psv", pool="v100")
@@ -269,12 +325,14 @@ def test_the_logged_row_stands_beside_every_policy_and_the_bound(
     write: Write, cli: Cli, tmp_path: Path
 ) -> None:
     """Two jobs one after the other where both would have fitted: a minute was lost."""
-    rows = [row("5"), row("6", "10:01:00", "10:02:00", user="bo", nodes="n2")]
+    rows = [row("5"), row("6", "10:01:00", "10:02:00", user="<i>bo", nodes="n2")]
     path = write(HEADER + "\n" + "\n".join(rows))
-    out, page, problem = (tmp_path / name for name in ("a.json", "a.html", "p.json"))
+    out, page, problem, schedule = (
+        tmp_path / name for name in ("a.json", "a.html", "p.json", "s.json")
+    )
     answer = cli(
         "audit", "slurm", str(path), "--policies", "fifo", "--json", str(out),
-        "--report", str(page), "--problem", str(problem),
+        "--report", str(page), "--problem", str(problem), "--solution", str(schedule),
     )  # fmt: skip
     assert answer.code == 0, answer.err
     document = json.loads(out.read_text())
@@ -284,9 +342,18 @@ def test_the_logged_row_stands_beside_every_policy_and_the_bound(
     assert document["covered"] == {"records": 2, "used": 2, "reasons": {}}
     users = {entry["user"]: entry for entry in document["tables"][
         "Waits by user, the most waiting first"]}  # fmt: skip
-    assert users["bo"]["paid (s)"] == pytest.approx(1860)
-    assert "Waits by user" in page.read_text()
-    assert cli("explain", str(problem), "--policy", "fifo", "--beside", "none").code == 0
+    assert users["<i>bo"]["paid (s)"] == pytest.approx(1860)
+    text = page.read_text()
+    assert "Waits by user" in text
+    assert "&lt;i&gt;bo" in text
+    assert "<i>bo" not in text
+    why = cli("explain", str(problem), "--log", str(schedule), "--beside", "none", "--json", "-")
+    assert why.code == 0, why.err
+    explained = json.loads(why.out)
+    assert (explained["policy"], explained["objective"]) == ("logged", pytest.approx(1830))
+    assert sum(part["amount"] for part in explained["parts"]) == pytest.approx(1830)
+    # each could have begun half an hour earlier, one of them a minute more
+    assert [d["cost"] for d in explained["decisions"]["top"]] == pytest.approx([900, 930])
 
 
 def test_overlaps_of_a_real_log_are_listed_not_refused(write: Write, cli: Cli) -> None:

@@ -12,6 +12,7 @@ from conftest import Cli
 from optgap.cli import COMMANDS, EXAMPLES
 
 ELSEWHERE = {
+    "audit": "optgap audit kubernetes cluster.json --moves 14",  # needs a cluster
     "data": "optgap data fetch openb",  # needs a network
     "profile": "optgap profile -o profile.csv -- python train.py",  # needs a GPU
 }

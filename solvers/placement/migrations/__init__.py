@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -95,10 +96,15 @@ class _Work:
     effort: Effort
     paths: list[tuple[list[Move], list[float]]] = field(default_factory=list)
 
+    @cached_property
+    def now_w(self) -> float:
+        """Power of the current placement, W."""
+        return float(self.migration.problem.evaluate(self.migration.current).objective)
+
     def add(self, moves: Sequence[Move]) -> None:
         """Keep a list of moves, each of which fits."""
         state = State(self.migration)
-        power = float(self.migration.problem.evaluate(self.migration.current).objective)
+        power = self.now_w
         watts = [power]
         for move in moves:
             touched = {move.from_node, move.to_node}
@@ -168,9 +174,9 @@ def curve(
     small = _small(work)
     most = max(len(work.best(None)[0]), int(migration.movable.sum()) if small else 0, 1)
     grid = _grid(most, wanted)
-    for k in grid[1:]:
-        if k < len(every.moves):
-            descent = first.copy()
+    for k in grid[1:-1]:
+        descent = first.copy() if k <= len(every.moves) else _on_the_way(work, every, k)
+        if descent is not None:
             descent.run(k, limits)
             work.add(descent.moves)
     exact = _exact(work, grid) if small else {}
@@ -185,6 +191,19 @@ def curve(
         points.append(work.point(k, k == grid[-1], *max(bounds)))
     final, _ = migration.follow(points[-1].moves)
     return MigrationCurve(tuple(points), final, limits.stop or Termination.COMPLETED)
+
+
+def _on_the_way(work: _Work, every: Descent, most: int) -> Descent | None:
+    """A descent that begins part of the way to the offline placement; None without a way.
+
+    The farther on the way, the fewer moves a descent finds: `most` are to be enough for both.
+    """
+    way = max((moves for moves, _ in work.paths), key=len)
+    left = len(every.moves)
+    if most >= len(way):
+        return None
+    begun = round((most - left) * len(way) / (len(way) - left))
+    return Descent.of(work.migration, way[:begun])
 
 
 def _small(work: _Work) -> bool:
@@ -235,7 +254,7 @@ def _lay(
     nodes: Sequence[int],
     tasks: Sequence[int],
 ) -> None:
-    """Make a path of an offline placement of the free part."""
+    """Make a path of an offline placement of the free part, and descend from its end."""
     migration = work.migration
     place = {n: i for i, n in enumerate(nodes)}
     rows = list(tasks)
@@ -250,7 +269,10 @@ def _lay(
     target = PlacementSolution.of_arrays(node, mask)
     if migration.check(target):  # more tasks on a node than it may run
         return
-    work.add(in_order(migration, target, work.limits))
+    way = in_order(migration, target, work.limits)
+    descent = Descent.of(migration, way)
+    descent.run(len(way) + MOST_STEPS * len(rows), work.limits)
+    work.add(descent.moves)
 
 
 def _exact(work: _Work, grid: Sequence[int]) -> dict[int, float]:

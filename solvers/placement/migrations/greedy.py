@@ -8,6 +8,7 @@ every step fits by construction.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from optgap.models.limits import Limits
@@ -34,9 +35,11 @@ class Descent:
     _number: int = 0
 
     @classmethod
-    def of(cls, migration: MigrationProblem) -> Descent:
-        """A descent that has valued every group and moved none."""
-        made = cls(State(migration))
+    def of(cls, migration: MigrationProblem, begun: Sequence[Move] = ()) -> Descent:
+        """A descent that has valued every group and made no moves but those that are `begun`."""
+        made = cls(State(migration), list(begun))
+        for move in begun:
+            made.state.move(move)
         for n in range(len(migration.problem.cluster)):
             made.value(n)
         return made

@@ -11,18 +11,9 @@ from optgap.auditing.result import Audit, Covered, Records
 from optgap.comparing.comparison import ALL, Comparison, ComparisonRow
 from optgap.comparing.gaps import compare
 from optgap.contract import Problem
+from optgap.explaining.logged import NAME, logged_result
 from optgap.models.limits import Limits
-from optgap.models.result import (
-    Evaluation,
-    Result,
-    Status,
-    Termination,
-    Violation,
-    relative_gap,
-)
-from optgap.versions import versions
-
-NAME = "logged"
+from optgap.models.result import Evaluation, Violation, relative_gap
 
 
 @dataclass(frozen=True)
@@ -111,22 +102,14 @@ def with_logged(problem: Problem, solution: Any, comparison: Comparison) -> Logg
     it does not count as the best known.
     """
     violations = tuple(problem.check(solution))
-    now = problem.evaluate(solution)
-    serves = problem.serves_all(solution)
-    goal = problem.objective.described
-    bound = comparison.best_bound
-    undercuts = bound is not None and ahead(now.objective, bound, goal.sense)
+    result = logged_result(problem, solution, violations)
+    now, serves = problem.evaluate(solution), problem.serves_all(solution)
+    bound, sense = comparison.best_bound, result.sense
+    result = replace(result, bound=bound, bound_by=comparison.bound_by)
+    undercuts = bound is not None and ahead(now.objective, bound, sense)
     fair = serves and not violations
-    message = f"breaks {len(violations)} constraints" if violations else ""
-    if not serves:
-        message = "; ".join(filter(None, [message, "does not serve all"]))
-    result = Result(
-        problem.family, NAME, "policy", Status.FEASIBLE, Termination.COMPLETED, now.objective,
-        goal.unit, goal.sense, bound, comparison.bound_by, 0.0, None, versions(),
-        dict(now.metrics), solution, message, problem,
-    )  # fmt: skip
     known, by = comparison.best_known, comparison.known_by
-    if fair and (known is None or ahead(now.objective, known, goal.sense)):
+    if fair and (known is None or ahead(now.objective, known, sense)):
         known, by = now.objective, NAME
     gap = None if undercuts or not serves else relative_gap(now.objective, bound)
     own = ComparisonRow(result, ALL if serves else None, gap, None)

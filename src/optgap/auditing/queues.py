@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from optgap.api import close
-from optgap.auditing.logged import NAME, Beside
+from optgap.auditing.logged import Beside
 from optgap.auditing.result import Audit, Covered
 from optgap.comparing.comparison import ACCEPTED, Comparison
+from optgap.explaining.logged import NAME
 from optgap.models.queueing.log import QueueLog
 from optgap.render import duration, number, percent
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from optgap.auditing.logged import NAME, Beside, Logged
+from optgap.auditing.logged import Beside, Logged
 from optgap.auditing.result import Audit, Covered
 from optgap.auditing.tables import LoggedRows, read_log, require_some
 from optgap.documents import ProblemLike, as_problem, as_solution
+from optgap.explaining.logged import NAME
 from optgap.models.errors import InputError
 from optgap.models.placement.migrations import MigrationProblem
 from optgap.models.placement.solution import PlacementSolution

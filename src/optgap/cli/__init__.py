@@ -69,6 +69,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "explain": ("optgap explain coscheduling --policy ecosched --plot why.png",),
     "audit": (
+        "optgap audit kubernetes cluster.json --moves 14",
         SMALL,
         "optgap run problem.json --policy bestfit -o log.json",
         "optgap audit placement problem.json log.json",

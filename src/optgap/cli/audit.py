@@ -78,6 +78,10 @@ def command(
         str | None,
         typer.Option("--problem", metavar="FILE", help="write the problem that was read"),
     ] = None,
+    solution_json: Annotated[
+        str | None,
+        typer.Option("--solution", metavar="FILE", help="write what happened, as its solution"),
+    ] = None,
     report: Annotated[
         str | None, typer.Option("--report", metavar="HTML", help="a page about it")
     ] = None,
@@ -94,7 +98,7 @@ def command(
     from optgap.parameters import assignments
     from optgap.plotting.figures import require_ending
 
-    opt.require_writable(json, plot, report, moves_json, problem_json)
+    opt.require_writable(json, plot, report, moves_json, problem_json, solution_json)
     require_ending(plot)
     given = options_of(kind, assignments(settings or [], "--set"))
     answer = interruptible(
@@ -121,6 +125,8 @@ def command(
         Output(moves_json, True).document(answer.moves(moves or 0))
     if problem_json is not None:
         Output(problem_json, True).document(answer.problem)
+    if solution_json is not None:
+        Output(solution_json, True).document(answer.solution.to_json(answer.problem))
     _write(answer, plot, report)
     _tell(answer, out, moves, verbose)
     return exit_code([answer.termination])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,14 +25,20 @@ def command(
         ),
     ],
     policy: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--policy",
             metavar="P",
             help="whose gap; see `optgap families`",
             autocompletion=completing.policies(),
         ),
-    ],
+    ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            "--log", metavar="FILE", help="in its place what was done, as for `audit`: CSV or JSON"
+        ),
+    ] = None,
     methods: opt.Methods = "auto",
     beside: Annotated[
         str,
@@ -64,6 +71,7 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.api import choose_policy
+    from optgap.auditing.tables import read_log, require_some
     from optgap.cli.subjects import problem_of
     from optgap.cli.work import Output, exit_code, interruptible
     from optgap.explaining import explain
@@ -74,12 +82,17 @@ def command(
     require_ending(plot)
     given: dict[str, Any] = assignments(settings or [], "--set")
     problem = problem_of(subject, preset, size, given, seed)
-    choose_policy(problem, policy, given)  # a wrong name is told before any work
+    rows = None if log is None else read_log(log, problem)
+    if rows is not None:
+        require_some(rows, str(log))
+    if policy is not None:
+        choose_policy(problem, policy, given)  # a wrong name is told before any work
     answer = interruptible(
         lambda limits: explain(
             problem,
             policy,
             methods,
+            logged=None if rows is None else rows.solution,
             beside=() if beside == "none" else beside,
             time_limit=time_limit,
             seed=seed,
@@ -88,6 +101,9 @@ def command(
         ),
         quiet=quiet,
     )
+    if rows is not None and rows.reasons:
+        left = ", ".join(f"{count:,} {why}" for why, count in rows.reasons.items())
+        answer = replace(answer, notes=(*answer.notes, f"rows of {log} left out: {left}"))
     _deliver(answer, Output(json, quiet), top, plot)
     return exit_code([answer.termination])
 

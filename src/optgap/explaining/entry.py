@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,22 +10,24 @@ from optgap.api import ahead, choose_method, choose_policy, execute, require_tim
 from optgap.comparing.comparison import ACCEPTED, ALL
 from optgap.comparing.gaps import Methods, Policies, compare, policy_names
 from optgap.contract import Problem
-from optgap.documents import ProblemLike, as_problem
+from optgap.documents import ProblemLike, as_problem, as_solution
+from optgap.explaining.logged import logged_result
 from optgap.explaining.parts import Known, explanation, value
 from optgap.explaining.result import Explanation
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.regret import Regret
-from optgap.models.result import Result, Termination
+from optgap.models.result import Result, Termination, Violation
 from optgap.models.spec import imported
-from optgap.registry import FamilySpec, Runnable, family
+from optgap.registry import FamilySpec, family
 
 
 def explain(
     problem: ProblemLike,
-    policy: str | Callable[..., Any],
+    policy: str | Callable[..., Any] | None = None,
     methods: Methods = "auto",
     *,
+    logged: Any = None,
     beside: Policies = "all",
     time_limit: float | None = None,
     seed: int = 0,
@@ -46,7 +48,10 @@ def explain(
     Parameters
     ----------
     problem: it, or the path of a file with one.
-    policy: as for `run`.
+    policy: as for `run`; None for what is `logged`.
+    logged: what somebody did with the problem, explained in place of a policy: a solution, or
+        the path of a file with one. It may break constraints: a note says so, and it is then not
+        taken for the best known.
     methods: whose bounds and solutions count, as for `compare`.
     beside: further policies, any of which may know a better solution; ``()`` for none.
     time_limit: wall-clock seconds for each single run of a method or policy.
@@ -54,17 +59,16 @@ def explain(
 
     Raises
     ------
-    InputError: for an unknown name or parameter, and for a policy that serves nothing.
+    InputError: for an unknown name or parameter, for a policy that serves nothing, and unless
+        there is either a policy or a log.
     RefereeError: when a bound is better than a solution that serves everything.
     """
     problem = as_problem(problem)
     require_time_limit(time_limit)
     limits = limits or Limits(progress=progress)
     spec = family(problem.family)
-    runnable = choose_policy(problem, policy, params)
-    limits.progress(runnable.label, None, None)
-    own = execute(problem, runnable, limits.each(time_limit), seed)
-    scope, asked = _scope(problem, runnable, own)
+    own, broken = _own(problem, policy, logged, limits.each(time_limit), seed, params)
+    scope, asked = _scope(problem, own)
     names = [spec.per_event] if spec.per_event else []
     table = compare(
         asked, names, methods, time_limit=time_limit, seed=seed, limits=limits, parts=True
@@ -73,9 +77,33 @@ def explain(
     rival, trouble = _rival(asked, others, time_limit, seed, limits)
     regrets = _regrets(problem, own) if spec.regrets else ()
     placed, counted = _with_hindsight(asked, spec, time_limit, seed, limits)
-    known = Known.of(table, own, rival, placed)
+    known = Known.of(table, own.sense, [None if broken else own, rival, placed])
     found = explanation(table, scope, own, known, counted, regrets, spec)
-    return replace(found, notes=(*found.notes, *trouble))
+    told = [f"{own.method} breaks {len(broken)} constraints: it may owe what it gains to them"]
+    return replace(found, notes=(*found.notes, *(told if broken else ()), *trouble))
+
+
+def _own(
+    problem: Problem,
+    policy: str | Callable[..., Any] | None,
+    logged: Any,
+    limits: Limits,
+    seed: int,
+    params: Mapping[str, Any],
+) -> tuple[Result, list[Violation]]:
+    """What is to be explained, and the constraints that it breaks: a log may."""
+    if (policy is None) == (logged is None):
+        found = NoQuote("nothing" if policy is None else "a log beside it")
+        raise InputError("--policy", "", found, "a policy, or what was logged (--log FILE)")
+    if policy is None:
+        if params:
+            raise InputError("--set", "", next(iter(params)), "nothing: what was logged has none")
+        solution = as_solution(logged, problem)
+        broken = problem.check(solution)
+        return logged_result(problem, solution, broken), broken
+    runnable = choose_policy(problem, policy, params)
+    limits.progress(runnable.label, None, None)
+    return execute(problem, runnable, limits, seed), []
 
 
 def _rival(
@@ -128,11 +156,11 @@ def _with_hindsight(
     return found[0], found[1]
 
 
-def _scope(problem: Problem, runnable: Runnable, own: Result) -> tuple[str, Problem]:
+def _scope(problem: Problem, own: Result) -> tuple[str, Problem]:
     """What the policy is held against: all that was asked, or what it served."""
     if own.solution is None or own.objective is None:
         found = NoQuote(own.message or str(own.status))
-        raise InputError("--policy", runnable.label, found, "a policy that finds a solution")
+        raise InputError("--policy", own.method, found, "a policy that finds a solution")
     if serves(own):
         return ALL, problem
     try:
@@ -140,7 +168,7 @@ def _scope(problem: Problem, runnable: Runnable, own: Result) -> tuple[str, Prob
     except InputError as error:
         stopped = own.termination is not Termination.COMPLETED
         found = NoQuote("nothing served" + (f" ({own.termination})" if stopped else ""))
-        raise InputError("--policy", runnable.label, found, "a policy that serves some") from error
+        raise InputError("--policy", own.method, found, "a policy that serves some") from error
 
 
 def _regrets(problem: Problem, own: Result) -> tuple[Regret, ...]:

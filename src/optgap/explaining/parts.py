@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from optgap.api import ahead, close, serves
 from optgap.comparing.comparison import ACCEPTED, Comparison
 from optgap.explaining.result import Explanation, Part
-from optgap.models.errors import RefereeError
+from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.regret import Regret
 from optgap.models.result import Result, Sense, Termination
 from optgap.registry import FamilySpec
@@ -76,15 +76,24 @@ class Known:
     kind: str
 
     @classmethod
-    def of(cls, table: Comparison, own: Result, *others: Result | None) -> Known:
-        """The best of a comparison, the policy itself, and the best of the others."""
-        best = cls(value(own.objective), own.method, own.kind)
+    def of(cls, table: Comparison, sense: Sense, others: Sequence[Result | None]) -> Known:
+        """The best of a comparison and of the others, of these the first of equals.
+
+        Raises
+        ------
+        InputError: when nobody has a solution.
+        """
+        best: Known | None = None
         for rival in others:
-            if rival is not None and ahead(value(rival.objective), best.objective, own.sense):
+            if rival is not None and (
+                best is None or ahead(value(rival.objective), best.objective, sense)
+            ):
                 best = cls(value(rival.objective), rival.method, rival.kind)
         if table.best_known is None or table.known_by is None:
+            if best is None:
+                raise InputError("explain", "", NoQuote("no solution"), "one that breaks nothing")
             return best
-        if ahead(best.objective, table.best_known, own.sense):
+        if best is not None and ahead(best.objective, table.best_known, sense):
             return best
         # of equals, the method with hindsight: it says more
         return cls(table.best_known, table.known_by, table.row(table.known_by).result.kind)

@@ -189,14 +189,15 @@ def draw_savings(
     ax.plot(moves, most, "--", color=GREY, linewidth=1.2, label="no plan saves more (proven)")
     ax.plot(moves, reached, "-o", color=COLOURS[0], markersize=5, label="saved by the moves found")
     ax.annotate(
-        f"{reached[-1]:.1f} %", (moves[-1], reached[-1]), xytext=(0, -9),
-        textcoords="offset points", fontsize=9, va="top", ha="right",
+        f"{reached[-1]:.1f} %", (moves[-1], reached[-1]), xytext=(7, 0),
+        textcoords="offset points", fontsize=9, va="center", ha="left",
     )  # fmt: skip
-    if moves[-1] > 20:
+    far = moves[-1] > 20
+    if far:
         ax.set_xscale("symlog", linthresh=10)
         ticks = [m for m in (0, 1, 2, 5, 10, 100, 1000, 10_000, 100_000) if m <= moves[-1]]
         ax.set_xticks(ticks, [f"{m:,}" for m in ticks], minor=False)
-    ax.set_xlim(left=0)
+    ax.set_xlim(0, max(1, moves[-1]) * (1.7 if far else 1.12))
     ax.set_ylim(bottom=0)
     ax.set_xlabel("migrations, at most")
     ax.set_ylabel("power saved (%)")
