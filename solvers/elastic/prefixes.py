@@ -15,14 +15,21 @@ import numpy as np
 
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.limits import Limits
-from optgap.models.result import Status, Termination
-from optgap.solvers.backends import solve
+from optgap.models.result import Termination
+from optgap.solvers.backends.growing import Growing
 from optgap.solvers.backends.linear import LinearModel
 from optgap.solvers.backends.safe import EPS, outwards, safe_bound
 from optgap.solvers.elastic.joint import Tables
 
 TOLERANCE = 1e-9
 """The linear programs' own, with the longest job alone as the unit of time."""
+SIMPLEX = {
+    "presolve": "off",
+    "simplex_strategy": 4,  # primal
+    "primal_feasibility_tolerance": TOLERANCE,
+    "dual_feasibility_tolerance": TOLERANCE,
+}
+"""Options of HiGHS: these programs are small, and all work undone is where it may begin."""
 UNDONE = 1000.0
 """What work left undone costs, in times that all jobs one after another take."""
 
@@ -101,7 +108,7 @@ class Prefixes:
         self.gap_s = np.diff(tables.submit_s)
         self.last = latest(tables) * (1 + 1e-12) / self.unit
         self.undone = UNDONE * float(tables.fastest_s.sum()) / self.unit
-        self.pool = [{int(rate.argmax())} for rate in tables.rate]
+        self.pool: dict[tuple[int, int], set[int]] = {}  # by number of active jobs, and job
         limit = tables.problem.power_allowed_w
         self.limited = math.isfinite(limit)
         # shares of the cluster and of the limit, and work per unit of time
@@ -111,6 +118,10 @@ class Prefixes:
         self.programs = 0
         self.trouble = ""
         self.stopped: Termination | None = None
+
+    def configurations(self, active: int, job: int) -> set[int]:
+        """Those made so far for a job among so many; at first the fastest."""
+        return self.pool.setdefault((active, job), {int(self.rate[job].argmax())})
 
     def value(self, events: Events, cut: float) -> float | None:
         """Σ (completion − submission) of every schedule that begins so is at least this, s.
@@ -124,16 +135,15 @@ class Prefixes:
         while True:
             program = self._program(parts, gone)
             self.programs += 1
-            found = solve(program.model, backend="highs", limits=self.limits, tolerance=TOLERANCE)
-            if found.termination in (Termination.TIME_LIMIT, Termination.INTERRUPTED):
-                self.stopped = found.termination
-            self.stopped = self.stopped or self.limits.stop
+            self.stopped = self.limits.stop
             if self.stopped is not None:
                 return None
-            if found.status is not Status.OPTIMAL or found.duals is None:
-                self.trouble = found.message or f"a linear program ended {found.status}"
+            solver = Growing(**SIMPLEX)
+            solver.load(program.model)
+            if not solver.run():  # all work may be left undone
+                self.trouble = "a linear program that has a solution was not solved"
                 return None
-            proven, more = self._proven(program, parts, gone, found.duals)
+            proven, more = self._proven(program, parts, gone, solver.duals)
             best = max(best, proven * self.unit)
             if best >= cut or not more:
                 return best
@@ -167,10 +177,11 @@ class Prefixes:
             reduced = -sum(terms)
             size = sum(np.abs(term) for term in terms)
             lost.append(float((reduced - (self.size + 8) * EPS * size).min(initial=0.0)))
-            wanted = np.unique(reduced.argmin(axis=1)[(reduced < -TOLERANCE * size).any(axis=1)])
-            new = set(wanted.tolist()) - self.pool[j]
-            self.pool[j] |= new
-            added = added or bool(new)
+            best = reduced.argmin(axis=1)
+            for row in np.flatnonzero((reduced < -TOLERANCE * size).any(axis=1)).tolist():
+                known = self.configurations(len(parts[i[row]].active), j)
+                added = added or int(best[row]) not in known
+                known.add(int(best[row]))
         return outwards([bound, *(less * self.last for less in lost)]), added
 
     def _program(self, parts: Sequence[Interval], gone: list[int]) -> Program:
@@ -178,13 +189,14 @@ class Prefixes:
         many = len(parts)
         pair_interval = np.array([i for i, part in enumerate(parts) for _ in part.active])
         pair_job = np.array([j for part in parts for j in part.active])
-        pools = [np.array(sorted(pool)) for pool in self.pool]
-        sizes = np.array([len(pool) for pool in pools])[pair_job]
+        pairs = [(len(part.active), j) for part in parts for j in part.active]
+        pools = {pair: np.array(sorted(self.configurations(*pair))) for pair in set(pairs)}
+        sizes = [len(pools[pair]) for pair in pairs]
         pair = np.repeat(np.arange(len(pair_job)), sizes)
         x = many + np.arange(len(pair))
         interval, job = pair_interval[pair], pair_job[pair]
         gpus, watts, rate = (
-            np.concatenate([table[j][pools[j]] for j in pair_job.tolist()])
+            np.concatenate([table[pair[1]][pools[pair]] for pair in pairs])
             for table in (self.gpus, self.watts, self.rate)
         )
         undone = many + len(pair) + np.arange(self.size)
