@@ -91,7 +91,9 @@ class Tables:
         snapshot = Snapshot(short, everyone, ones, problem.gpus, problem.power_allowed_w, most)
         solved = solve(snapshot, DEARER)
         assert solved.chosen is not None  # all may wait
-        for j, begin, z in zip(jobs, short.first[:-1].tolist(), solved.chosen.tolist(), strict=True):
+        for j, begin, z in zip(
+            jobs, short.first[:-1].tolist(), solved.chosen.tolist(), strict=True
+        ):
             pick[j] = z - begin if z >= 0 else -1
         off = (4 * len(jobs) + 8) * EPS * len(jobs) * most
         return len(jobs) * most - solved.bound + off, tuple(pick)
