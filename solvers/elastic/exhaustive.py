@@ -19,7 +19,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends.safe import outwards
 from optgap.solvers.elastic.area import bound_area
-from optgap.solvers.elastic.joint import Step, Tables, by_worth, listed, order_of, waited
+from optgap.solvers.elastic.joint import Step, Tables, by_worth, ends, listed, order_of, waited
 from optgap.solvers.elastic.orders import Orders
 from optgap.solvers.elastic.prefixes import Events, Prefixes
 
@@ -90,11 +90,11 @@ class Search:
                 self._expand()
 
     def _improve(self) -> None:
-        """From the best schedule's order to one that goes by what work is worth there, and so on."""
+        """From the best order to one that goes by what work is worth there, and so on."""
         seen: set[Events] = set()
         steps = self.best
         while self.limits.stop is None:
-            events = order_of(self.tables, steps)
+            events = order_of(self.tables, ends(self.tables, steps))
             if events in seen:
                 return
             seen.add(events)
@@ -181,14 +181,11 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome
 
     Raises
     ------
-    InputError: for more than six jobs, too many configurations, or an energy budget.
+    InputError: for more than `MOST_JOBS` jobs, or an energy budget.
     """
     if not bounds(problem):
         found = NoQuote(f"{len(problem)} jobs, cap {problem.cap}")
-        expected = (
-            f"at most {MOST_JOBS} jobs of at most {MOST_CONFIGURATIONS} configurations, "
-            "no energy budget"
-        )
+        expected = f"at most {MOST_JOBS} jobs, no energy budget"
         raise InputError("exhaustive", "", found, expected)
     searches = [Search(problem.subset(jobs), limits) for jobs in apart(problem)]
     for part in searches:

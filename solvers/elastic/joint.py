@@ -50,16 +50,13 @@ class Tables:
         self.gpus: list[Ints] = []
         self.watts: list[Floats] = []
         self.index: list[list[tuple[int, int]]] = []
-        for j, c in enumerate(problem.jobs.of_class.tolist()):
-            k, f = np.nonzero(
-                np.isfinite(problem.time_s[c]) & (problem.power_w[c] <= problem.power_allowed_w)
-            )
-            t, n, w = problem.time_s[c, k, f], problem.counts[k], problem.power_w[c, k, f]
-            keep = undominated(t, n.astype(float), w)
-            self.rate.append(1 / (t[keep] * problem.jobs.iterations[j]))
-            self.gpus.append(n[keep].astype(np.int64))
-            self.watts.append(w[keep])
-            self.index.append(list(zip(k[keep].tolist(), f[keep].tolist(), strict=True)))
+        kept = [_kept(problem, c) for c in range(len(problem.classes))]
+        for iterations, c in zip(problem.jobs.iterations, problem.jobs.of_class, strict=True):
+            k, f = kept[c]
+            self.rate.append(1 / (problem.time_s[c, k, f] * iterations))
+            self.gpus.append(problem.counts[k].astype(np.int64))
+            self.watts.append(problem.power_w[c, k, f])
+            self.index.append(list(zip(k.tolist(), f.tolist(), strict=True)))
         self.fastest_s = np.array([1 / r.max() for r in self.rate])
 
     def alone(self, job: int) -> Joint:
@@ -118,26 +115,36 @@ class Tables:
         return rows
 
 
+def _kept(problem: ElasticProblem, c: int) -> tuple[Ints, Ints]:
+    """Counts and clocks of a class that keep the limit and that no other beats."""
+    k, f = np.nonzero(
+        np.isfinite(problem.time_s[c]) & (problem.power_w[c] <= problem.power_allowed_w)
+    )
+    t, n, w = problem.time_s[c, k, f], problem.counts[k], problem.power_w[c, k, f]
+    keep = undominated(t, n.astype(float), w)
+    return k[keep], f[keep]
+
+
 def waited(tables: Tables, steps: Sequence[Step]) -> float:
     """Σ over jobs of the end of the last step that they run in, less their submission, s."""
-    ends = _ends(tables, steps)
-    return math.fsum([*ends, *(-tables.submit_s).tolist()])
+    return math.fsum([*ends(tables, steps), *(-tables.submit_s).tolist()])
 
 
-def _ends(tables: Tables, steps: Sequence[Step]) -> list[float]:
-    ends = [0.0] * tables.size
+def ends(tables: Tables, steps: Sequence[Step]) -> list[float]:
+    """(J,) the end of the last step of each job, s after the first submission."""
+    found = [0.0] * tables.size
     for step in steps:
         for j, z in enumerate(step.joint):
             if z >= 0:
-                ends[j] = max(ends[j], step.end_s)
-    return ends
+                found[j] = max(found[j], step.end_s)
+    return found
 
 
-def order_of(tables: Tables, steps: Sequence[Step]) -> tuple[int, ...]:
-    """The events of a schedule after the first submission: −1 for one, else who completes."""
-    ends = [(end, 1, j) for j, end in enumerate(_ends(tables, steps))]
+def order_of(tables: Tables, ends_s: Iterable[float]) -> tuple[int, ...]:
+    """The events after the first submission: −1 for another one, else who completes."""
+    completed = [(end, 1, j) for j, end in enumerate(ends_s)]
     submissions = [(float(submit), 0, -1) for submit in tables.submit_s[1:]]
-    return tuple(event for _, _, event in sorted([*ends, *submissions]))
+    return tuple(event for _, _, event in sorted([*completed, *submissions]))
 
 
 def listed(tables: Tables) -> list[Step]:

@@ -8,8 +8,9 @@ and power are kept on average in every interval. See ``docs/elastic-bounds.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,8 @@ SIMPLEX = {
     "dual_feasibility_tolerance": TOLERANCE,
 }
 """Options of HiGHS: these programs are small, and all work undone is where it may begin."""
+INTERIOR = {"solver": "ipm", "run_crossover": "off"}
+"""The same for an order of many jobs: prices amid all the best ones need fewer rounds."""
 UNDONE = 1000.0
 """What work left undone costs, in times that all jobs one after another take."""
 
@@ -84,18 +87,39 @@ class Program:
     ----------
     model: its variables are the intervals' lengths, the times in a configuration, and shares of
         work left undone.
-    interval, job: (A,) intervals and the jobs that may run in them; the first A rows say that no
-        job runs for longer than its interval.
-    counted: pair, row, and how often the row counts what the pair does of its job's work.
-    gpus, watts: the first row of GPUs and of power, by interval.
+    parts: the intervals.
+    pair_interval, pair_job: (A,) intervals and the jobs that may run in them.
+    share, gpus, watts, work, done: the first row, or rows, of each kind: a job's time in an
+        interval, by pair; GPUs and power, by interval; work, by job; completions, by number.
     """
 
     model: LinearModel
-    interval: Ints
-    job: Ints
-    counted: tuple[Ints, Ints, Floats]
+    parts: Sequence[Interval]
+    pair_interval: Ints
+    pair_job: Ints
     gpus: int
     watts: int
+    work: int
+    done: int
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """What is known of an order where GPUs and power are kept on average.
+
+    Parameters
+    ----------
+    value: Σ (completion − submission) of no schedule with this order is below it, s.
+    worth: (J,) of each job's work, s.
+    length_s: (I,) of the intervals between events.
+    gpu_price, power_price: (I,) s per GPU·s, and per J.
+    """
+
+    value: float
+    worth: Floats
+    length_s: Floats
+    gpu_price: Floats
+    power_price: Floats
 
 
 class Prefixes:
@@ -129,27 +153,55 @@ class Prefixes:
         Not much more is asked than whether it is at least `cut`. None where it is not known:
         `trouble` and `stopped` say why.
         """
+        best = -math.inf
+        for _, _, proven in self._rounds(events, SIMPLEX):
+            best = max(best, proven)
+            if best >= cut:
+                break
+        return None if self.stopped or self.trouble else best
+
+    def order(self, events: Events) -> Priced | None:
+        """The optimum of a whole order, and what everything is worth there; None as for `value`."""
+        found = None
+        for program, solver, proven in self._rounds(events, INTERIOR):
+            many = len(program.parts)
+            gpus = -solver.duals[program.gpus : program.gpus + many]
+            watts = -solver.duals[program.watts : program.watts + many * self.limited]
+            length = solver.values[:many]
+            spent = np.maximum(length, 1e-12)
+            problem = self.tables.problem
+            found = Priced(
+                proven,
+                solver.duals[program.work : program.work + self.size] * self.unit,
+                length * self.unit,
+                gpus / problem.gpus,
+                watts / problem.power_limit_w if self.limited else 0.0 * spent,
+            )
+        return None if self.stopped or self.trouble else found
+
+    def _rounds(
+        self, events: Events, settings: Mapping[str, Any]
+    ) -> Iterator[tuple[Program, Growing, float]]:
+        """Programs with ever more configurations, solved, and what is proven of all, s."""
         parts = intervals(events, self.tables.submit_s)
         gone = [event for event in events if event >= 0]
-        best = -math.inf
-        while True:
-            program = self._program(parts, gone)
-            self.programs += 1
+        more = True
+        while more:
             self.stopped = self.limits.stop
             if self.stopped is not None:
-                return None
-            solver = Growing(**SIMPLEX)
+                return
+            program = self._program(parts, gone)
+            self.programs += 1
+            solver = Growing(**settings)
             solver.load(program.model)
             if not solver.run():  # all work may be left undone
                 self.trouble = "a linear program that has a solution was not solved"
-                return None
-            proven, more = self._proven(program, parts, gone, solver.duals)
-            best = max(best, proven * self.unit)
-            if best >= cut or not more:
-                return best
+                return
+            proven, more = self._proven(program, gone, solver.duals)
+            yield program, solver, proven * self.unit
 
     def _proven(
-        self, program: Program, parts: Sequence[Interval], gone: list[int], duals: Floats
+        self, program: Program, gone: list[int], duals: Floats
     ) -> tuple[float, bool]:
         """What these prices prove with every configuration, and whether any was added.
 
@@ -157,155 +209,94 @@ class Prefixes:
         than some optimal schedule takes.
         """
         bound = safe_bound(program.model, duals, np.full(program.model.variables, self.last))
-        pair, row, times = program.counted
-        worth = np.bincount(pair, times * duals[row], minlength=len(program.job))
-        worthy = np.bincount(pair, np.abs(times * duals[row]), minlength=len(program.job))
+        open_ = np.ones(self.size, np.bool_)
+        open_[gone] = False
+        completed = np.array([part.completed for part in program.parts])
+        later = np.append(np.cumsum(duals[program.done :][::-1])[::-1], 0.0)
+        later = later[np.maximum(completed - len(gone), 0)]  # prices of the rows that count it
         lost, added = [], False
         for j in range(self.size):
-            rows = np.flatnonzero(program.job == j)
-            i = program.interval[rows]
-            terms = [np.outer(duals[program.gpus + i], self.gpus[j]), duals[rows][:, None]]
+            rows = np.flatnonzero(program.pair_job == j)
+            i = program.pair_interval[rows]
+            worth = duals[program.work + j] + (later[i] if open_[j] else 0.0)
+            terms = [
+                np.outer(worth, self.rate[j]),
+                np.outer(duals[program.gpus + i], self.gpus[j]),
+                duals[rows][:, None],
+            ]
             if self.limited:
                 terms.append(np.outer(duals[program.watts + i], self.watts[j]))
-            reduced = -sum(terms, start=np.outer(worth[rows], self.rate[j]))
-            size = sum(map(np.abs, terms), start=np.outer(worthy[rows], self.rate[j]))
-            lost.append(float((reduced - (program.model.rows + 8) * EPS * size).min(initial=0.0)))
+            reduced = -sum(terms)
+            size = sum(np.abs(term) for term in terms)
+            lost.append(float((reduced - (self.size + 8) * EPS * size).min(initial=0.0)))
             best = reduced.argmin(axis=1)
-            for a in np.flatnonzero((reduced < -TOLERANCE * size).any(axis=1)).tolist():
-                known = self.configurations(len(parts[i[a]].active), j)
-                added = added or int(best[a]) not in known
-                known.add(int(best[a]))
+            for row in np.flatnonzero((reduced < -TOLERANCE * size).any(axis=1)).tolist():
+                known = self.configurations(len(program.parts[i[row]].active), j)
+                added = added or int(best[row]) not in known
+                known.add(int(best[row]))
         return outwards([bound, *(less * self.last for less in lost)]), added
 
     def _program(self, parts: Sequence[Interval], gone: list[int]) -> Program:
         """min Σ cost·length, GPUs and power kept on average, and everyone's work done."""
+        many = len(parts)
+        pair_interval = np.array([i for i, part in enumerate(parts) for _ in part.active])
+        pair_job = np.array([j for part in parts for j in part.active])
         pairs = [(len(part.active), j) for part in parts for j in part.active]
-        job = np.array([j for _, j in pairs])
-        interval = np.array([i for i, part in enumerate(parts) for _ in part.active])
         pools = {pair: np.array(sorted(self.configurations(*pair))) for pair in set(pairs)}
-        sizes = np.array([len(pools[pair]) for pair in pairs])
+        sizes = [len(pools[pair]) for pair in pairs]
+        pair = np.repeat(np.arange(len(pair_job)), sizes)
+        x = many + np.arange(len(pair))
+        interval, job = pair_interval[pair], pair_job[pair]
         gpus, watts, rate = (
             np.concatenate([table[pair[1]][pools[pair]] for pair in pairs])
             for table in (self.gpus, self.watts, self.rate)
         )
-        many, per = len(parts), np.repeat(np.arange(len(pairs)), sizes)
-        lengths, x = np.arange(many), many + np.arange(len(per))
-        undone = many + len(per) + np.arange(self.size)
-        at_gpus = len(pairs)
+        undone = many + len(pair) + np.arange(self.size)
+        ones = np.ones(len(pair))
+        lengths = np.arange(many)
+        at_gpus = len(pair_job)
         at_watts = at_gpus + many
         at_work = at_watts + many * self.limited
-        counts = self._counts(parts, gone, interval, job)
-        pair, row, times = counts.entries
-        ones, at = np.ones(len(per)), interval[per]
+        at_gap = at_work + self.size
+        at_done = at_gap + self.size - 1
+        ends = np.arange(len(gone) + 1, self.size)  # so many completed, by each of the last rows
+        gap = np.array([part.gap for part in parts])
         blocks = [
-            (per, x, ones),
-            (np.arange(len(pairs)), interval, -np.ones(len(pairs))),
-            (at_gpus + at, x, gpus),
+            (pair, x, ones),
+            (np.arange(at_gpus), pair_interval, -np.ones(at_gpus)),
+            (at_gpus + interval, x, gpus),
             (at_gpus + lengths, lengths, -np.ones(many)),
+            (at_work + job, x, rate),
+            (at_work + np.arange(self.size), undone, np.ones(self.size)),
         ]
         if self.limited:
-            blocks.append((at_watts + at, x, watts))
+            blocks.append((at_watts + interval, x, watts))
             blocks.append((at_watts + lengths, lengths, -np.ones(many)))
-        each = np.repeat(np.arange(len(pair)), sizes[pair])  # every configuration of each pair
-        first = np.cumsum(sizes) - sizes
-        begin = np.cumsum(sizes[pair]) - sizes[pair]
-        which = first[pair[each]] + np.arange(len(each)) - begin[each]
-        blocks.append((at_work + row[each], x[which], times[each] * rate[which]))
-        blocks += [(at_work + r, undone[j], t) for r, j, t in (counts.undone,)]
-        blocks += [(at_work + r, i, t) for r, i, t in (counts.lengths,)]
-        lower = np.append(np.full(at_work, -math.inf), counts.lower)
-        upper = np.append(np.zeros(at_work), counts.upper)
-        cost = np.zeros(many + len(per) + self.size)
+        inner = np.flatnonzero(gap < self.size - 1)
+        blocks.append((at_gap + gap[inner], inner, np.ones(len(inner))))
+        completed = np.array([part.completed for part in parts])[interval]
+        open_ = np.ones(self.size, np.bool_)
+        open_[gone] = False
+        for k, end in enumerate(ends.tolist()):
+            counted = np.flatnonzero((completed < end) & open_[job])
+            row = at_done + k
+            blocks.append((np.full(len(counted), row), x[counted], rate[counted]))
+            left = undone[open_]
+            blocks.append((np.full(len(left), row), left, np.ones(len(left))))
+        upper = np.zeros(at_done + len(ends))
+        upper[at_work:at_gap] = 1.0
+        upper[at_gap:at_done] = self.gap_s / self.unit
+        upper[at_done:] = math.inf
+        lower = np.full(len(upper), -math.inf)
+        lower[at_work:at_done] = upper[at_work:at_done]
+        lower[at_done:] = ends - len(gone)
+        cost = np.zeros(many + len(pair) + self.size)
         cost[:many] = [part.cost for part in parts]
         cost[undone] = self.undone
         most = np.full(len(cost), math.inf)
         most[undone] = 1.0
         model = _model(blocks, cost, most, lower, upper)
-        return Program(model, interval, job, (pair, at_work + row, times), at_gpus, at_watts)
-
-    def _counts(
-        self, parts: Sequence[Interval], gone: list[int], interval: Ints, job: Ints
-    ) -> Counts:
-        """Rows of work and of time: everyone's work; the times between submissions; that so many
-        jobs have done theirs where so many have completed; and before which submissions."""
-        counts = Counts()
-        gap = np.array([part.gap for part in parts])
-        completed = np.array([part.completed for part in parts])
-        open_ = np.ones(self.size, np.bool_)
-        open_[gone] = False
-        everyone = np.flatnonzero(open_)
-        for j in range(self.size):
-            counts.row(np.flatnonzero(job == j), 1.0, np.array([j]), lower=1.0, upper=1.0)
-        for g, length in enumerate((self.gap_s / self.unit).tolist()):
-            counts.row(none=True, over=np.flatnonzero(gap == g), lower=length, upper=length)
-        for end in range(len(gone) + 1, self.size):
-            done = np.flatnonzero((completed < end)[interval] & open_[job])
-            counts.row(done, 1.0, everyone, lower=float(end - len(gone)))
-        for g, length in enumerate((self.gap_s / self.unit).tolist()):
-            for end in range(len(gone) + 1, g + 2):
-                over = np.flatnonzero((gap == g) & (completed >= end))
-                if not len(over):
-                    continue
-                before = (completed < end) & (gap <= g)
-                done = np.flatnonzero(before[interval] & open_[job] & (job <= g))
-                there = everyone[everyone <= g]
-                counts.row(done, length, there, over=over, each=float(len(gone) - end), lower=0.0)
-        return counts
-
-
-class Counts:
-    """Rows that add up shares of jobs' work, and lengths of intervals, in the making."""
-
-    def __init__(self) -> None:
-        self._work: list[tuple[Ints, float]] = []
-        self._undone: list[tuple[Ints, float]] = []
-        self._over: list[tuple[Ints, float]] = []
-        self.lower: list[float] = []
-        self.upper: list[float] = []
-
-    def row(
-        self,
-        pairs: Ints | None = None,
-        times: float = 1.0,
-        undone: Ints | None = None,
-        *,
-        over: Ints | None = None,
-        each: float = 1.0,
-        lower: float,
-        upper: float = math.inf,
-        none: bool = False,
-    ) -> None:
-        empty = np.zeros(0, np.int64)
-        self._work.append((empty if pairs is None else pairs, times))
-        self._undone.append((empty if undone is None else undone, times))
-        self._over.append((empty if over is None else over, each))
-        self.lower.append(lower)
-        self.upper.append(upper)
-
-    @staticmethod
-    def _flat(parts: Sequence[tuple[Ints, float]]) -> tuple[Ints, Ints, Floats]:
-        """Columns, rows and values."""
-        many = [len(part[0]) for part in parts]
-        column = np.concatenate([part[0] for part in parts])
-        return (
-            column,
-            np.repeat(np.arange(len(parts)), many),
-            np.repeat([t for _, t in parts], many),
-        )
-
-    @property
-    def entries(self):
-        return self._flat(self._work)
-
-    @property
-    def undone(self):
-        c, r, v = self._flat(self._undone)
-        return r, c, v
-
-    @property
-    def lengths(self):
-        c, r, v = self._flat(self._over)
-        return r, c, v
+        return Program(model, parts, pair_interval, pair_job, at_gpus, at_watts, at_work, at_done)
 
 
 def _model(
