@@ -10,13 +10,13 @@ work is worth is varied at random for as long as that leads to better schedules.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from optgap.models.elastic import ElasticProblem, ElasticSolution
-from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 from optgap.models.elastic.snapshot import Choices, Snapshot
@@ -30,6 +30,8 @@ from optgap.solvers.elastic.prefixes import Events, Prefixes, Priced
 from optgap.solvers.elastic.prices import MOST_ORDERED, Bounded, bounded
 from optgap.solvers.elastic.snapshot import solve
 
+CLOSE = 1e-6
+"""A schedule so little above the bound, relative, is not improved any more."""
 FLOOR = 1e-6
 """Of the dearest work: what no job's work is worth less than, so that none waits for ever."""
 
@@ -99,6 +101,9 @@ class Index:
         return Decision(*short.configurations(solved.chosen))
 
 
+ORDER_SHARE = 0.25
+"""Of what is left of a time limit, for orders of completions, and for a bound."""
+BOUND_SHARE = 0.5
 MANY = 5000
 """Jobs times schedules without a time limit."""
 MOST_STATES = 3000
@@ -130,31 +135,38 @@ class Search:
             self.limits.progress("schedules", value, None)
         return tried
 
+    def begin(self) -> None:
+        """Between shortest jobs first and most progress in all."""
+        for power in self.options.powers:
+            if self.limits.stop is None:
+                self.run(self.problem.least_jct_s**power, self.options.spread_s)
 
     def by_orders(self) -> Priced | None:
         """From order to order, as long as they are new; the prices of the best schedule's."""
         problem, tables = self.problem, Tables(self.problem)
         prefixes = Prefixes(tables, self.limits)
-        tried = self.run(problem.least_jct_s, self.options.spread_s)
-        seen: dict[Events, Priced] = {}
+        tried, seen = self.best, set[Events]()
         best: Priced | None = None
+        until = self.limits.elapsed + ORDER_SHARE * self.limits.remaining
         while tried is not None and len(seen) < self.options.orders:
+            if seen and self.limits.elapsed > until:
+                break
             ends = completions(problem, tried.solution) - problem.epoch_s
             events = order_of(tables, ends)
             if events in seen:
                 break
+            seen.add(events)
             order = prefixes.order(events)
             if order is None:
                 break
-            seen[events] = order
             best = order if best is None or tried is self.best else best
-            tried = self.run(order.worth, self.options.spread_s)
+            tried = self.run(order.worth, tried.spread_s)
         return best
 
     def by_prices(self, worth: Floats) -> None:
         """With what work is worth at the bound's prices."""
-        for spread in (self.options.spread_s, 5 * self.options.spread_s):
-            self.run(worth, spread)
+        if self.limits.stop is None:
+            self.run(worth, self.options.spread_s)
 
     def vary(self, rng: np.random.Generator, bound: float) -> None:
         """Random changes of the best schedule's worths and spread, kept where they are better."""
@@ -163,12 +175,13 @@ class Search:
         if not runs:
             runs = 10**9 if self.limits.time_limit is not None else MANY // size
         while self.best is not None and self.runs < runs and self.limits.stop is None:
-            if self.best.value <= bound * (1 + options.gap / 10):
+            if self.best.value <= bound * (1 + CLOSE):
                 return
-            changed = rng.random(size) < options.share
+            share, change = size ** -rng.random(), options.change * rng.random()
+            changed = rng.random(size) < share
             changed[rng.integers(size)] = True
-            noise = np.where(changed, rng.normal(0.0, options.change, size), 0.0)
-            spread = self.best.spread_s * math.exp(rng.normal(0.0, options.change))
+            noise = np.where(changed, rng.normal(0.0, change, size), 0.0)
+            spread = self.best.spread_s * math.exp(rng.normal(0.0, change))
             self.run(self.best.worth * np.exp(noise), spread)
 
     def outcome(self, proof: Bounded) -> Outcome:
@@ -210,8 +223,11 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     if not 0 <= options.gap < 1:
         raise InputError("offline", "gap", options.gap, "a number from 0 to 1")
     search = Search(problem, options, limits)
+    search.begin()
     order = search.by_orders() if len(problem) <= MOST_ORDERED else None
-    proof = bounded(problem, limits, rounds=options.rounds, order=order)
+    proof = bounded(
+        problem, limits.within(BOUND_SHARE * limits.remaining), rounds=options.rounds, order=order
+    )
     if order is None:
         search.by_prices(proof.worth)
     search.vary(np.random.default_rng(seed), proof.bound)

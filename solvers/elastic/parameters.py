@@ -25,12 +25,15 @@ class OfflineParams:
         0, "schedules made at most; 0: by the number of jobs, or as many as a time limit lets"
     )
     rounds: int = parameter(0, "rounds of the bound's ascent; 0: by the number of jobs")
-    orders: int = parameter(12, "orders of completions whose linear program is solved at most")
+    orders: int = parameter(6, "orders of completions whose linear program is solved at most")
     gap: float = parameter(1e-3, "relative gap up to which a decision is searched", "share")
-    change: float = parameter(
-        0.3, "standard deviation of the logarithm of what a job's work is worth, when varied"
+    powers: tuple[float, ...] = parameter(
+        (0.5, 0.25, 0.75),
+        "the first schedules take work as worth a job's least time to such a power",
     )
-    share: float = parameter(0.15, "share of the jobs whose worth is varied at a time", "share")
+    change: float = parameter(
+        0.6, "most by which the logarithm of what a job's work is worth is varied at a time"
+    )
     spread_s: float = parameter(
-        600.0, "time over which a restart is spread, to begin with: what it has to pay off in", "s"
+        120.0, "time over which a restart is spread, to begin with: what it has to pay off in", "s"
     )

@@ -200,9 +200,7 @@ class Prefixes:
             proven, more = self._proven(program, gone, solver.duals)
             yield program, solver, proven * self.unit
 
-    def _proven(
-        self, program: Program, gone: list[int], duals: Floats
-    ) -> tuple[float, bool]:
+    def _proven(self, program: Program, gone: list[int], duals: Floats) -> tuple[float, bool]:
         """What these prices prove with every configuration, and whether any was added.
 
         One that is not in the program costs at least its reduced cost, and no job runs for longer
