@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from optgap.models.elastic import ElasticProblem
 
 HERE = "optgap.solvers.elastic"
-FEW = 6
-"""Jobs up to which orders of events are gone through in seconds."""
 MANY = 3000
 """More, and a schedule that decides exactly at every event takes minutes."""
 
@@ -73,7 +71,7 @@ FORMULATIONS = entries(
 
 def auto(problem: ElasticProblem) -> str:
     """The method for a problem of this size."""
-    from optgap.solvers.elastic.exhaustive import fits
+    from optgap.solvers.elastic.exhaustive import FEW, fits
 
     if fits(problem) and len(problem) <= FEW:
         return "exhaustive"
@@ -82,6 +80,6 @@ def auto(problem: ElasticProblem) -> str:
 
 def auto_bound(problem: ElasticProblem) -> str:
     """The method with the best bound for a problem of this size."""
-    from optgap.solvers.elastic.exhaustive import bounds
+    from optgap.solvers.elastic.exhaustive import FEW, bounds
 
     return "exhaustive" if bounds(problem) and len(problem) <= FEW else "bound-prices"

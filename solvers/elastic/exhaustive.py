@@ -22,7 +22,12 @@ from optgap.solvers.elastic.area import bound_area
 from optgap.solvers.elastic.joint import Step, Tables, by_worth, ends, listed, order_of, waited
 from optgap.solvers.elastic.orders import Orders
 from optgap.solvers.elastic.prefixes import Events, Prefixes
+from optgap.solvers.elastic.prices import bounded
 
+FEW = 6
+"""Jobs up to which that takes seconds; with more the bound by prices comes first."""
+PRICES_SHARE = 0.2
+"""Of a time limit, for that bound."""
 MOST_JOBS = 12
 """More orders than these have are not gone through in any time."""
 GAP = 5e-7
@@ -187,10 +192,17 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome
         found = NoQuote(f"{len(problem)} jobs, cap {problem.cap}")
         expected = f"at most {MOST_JOBS} jobs, no energy budget"
         raise InputError("exhaustive", "", found, expected)
-    searches = [Search(problem.subset(jobs), limits) for jobs in apart(problem)]
+    groups = apart(problem)
+    few = max(map(len, groups)) <= FEW
+    area = bound_area(problem, limits=limits, seed=seed)
+    floor, by = area.bound or 0.0, area.bound_by or ""
+    if not few:
+        prices = bounded(problem, limits.within(PRICES_SHARE * limits.remaining))
+        floor, by = prices.bound, prices.by
+    searches = [Search(problem.subset(jobs), limits) for jobs in groups]
     for part in searches:
         part.run()
-    return _outcome(problem, searches, limits, seed)
+    return _outcome(problem, searches, groups, (floor, by))
 
 
 def apart(problem: ElasticProblem) -> list[list[int]]:
@@ -206,14 +218,18 @@ def apart(problem: ElasticProblem) -> list[list[int]]:
     return groups
 
 
-def _outcome(problem: ElasticProblem, searches: list[Search], limits: Limits, seed: int) -> Outcome:
+def _outcome(
+    problem: ElasticProblem,
+    searches: list[Search],
+    groups: list[list[int]],
+    floor: tuple[float, str],
+) -> Outcome:
     proof = outwards([part.proven for part in searches]) / len(problem) * (1 - ROUNDING)
     programs = sum(part.orders.programs + part.prefixes.programs for part in searches)
     by = "orders of events, LP" if programs else "every job alone"
     stopped = next((part.stopped for part in searches if part.stopped is not None), None)
-    area = bound_area(problem, limits=limits, seed=seed)
-    if area.bound is not None and area.bound > proof and stopped is not None:
-        proof, by = area.bound, area.bound_by or by
+    if stopped is not None and floor[0] > proof:
+        proof, by = floor
     termination = stopped or Termination.COMPLETED
     info = {"programs": programs, "groups": len(searches)}
     trouble = next(filter(None, (part.trouble for part in searches)), "")
@@ -223,7 +239,7 @@ def _outcome(problem: ElasticProblem, searches: list[Search], limits: Limits, se
             message="; ".join(filter(None, (trouble, "restarts taken as free: a bound"))),
         )  # fmt: skip
     rows: list[tuple[int, float, float, int, int, int, int]] = []
-    for part, jobs in zip(searches, apart(problem), strict=True):
+    for part, jobs in zip(searches, groups, strict=True):
         rows += [(jobs[row[0]], *row[1:]) for row in part.tables.segments(part.best)]
     status = Status.OPTIMAL if stopped is None else Status.FEASIBLE
     return Outcome(

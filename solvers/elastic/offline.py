@@ -10,7 +10,7 @@ work is worth is varied at random for as long as that leads to better schedules.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
+from optgap.solvers.elastic.exhaustive import FEW, GAP, MOST_JOBS, exhaustive
 from optgap.solvers.elastic.joint import Tables, order_of
 from optgap.solvers.elastic.parameters import OfflineParams
 from optgap.solvers.elastic.prefixes import Events, Prefixes, Priced
@@ -34,6 +35,15 @@ CLOSE = 1e-6
 """A schedule so little above the bound, relative, is not improved any more."""
 FLOOR = 1e-6
 """Of the dearest work: what no job's work is worth less than, so that none waits for ever."""
+
+
+ORDER_SHARE = 0.25
+"""Of what is left of a time limit, for orders of completions, and for a bound."""
+BOUND_SHARE = 0.5
+MANY = 5000
+"""Jobs times schedules without a time limit."""
+MOST_STATES = 3000
+"""Of one decision, which need not be the best."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,15 +109,6 @@ class Index:
         solved = solve(snapshot, self.gap / len(parts), MOST_STATES)
         assert solved.chosen is not None  # all may wait
         return Decision(*short.configurations(solved.chosen))
-
-
-ORDER_SHARE = 0.25
-"""Of what is left of a time limit, for orders of completions, and for a bound."""
-BOUND_SHARE = 0.5
-MANY = 5000
-"""Jobs times schedules without a time limit."""
-MOST_STATES = 3000
-"""Of one decision, which need not be the best."""
 
 
 class Search:
@@ -186,17 +187,28 @@ class Search:
 
     def outcome(self, proof: Bounded) -> Outcome:
         """The best schedule and the bound; without one where the limits left no time for it."""
-        stopped = self.limits.stop
+        termination = self.limits.stop or Termination.COMPLETED
+        info = {"runs": self.runs}
         if self.best is None:
             return Outcome(
-                None, Status.BOUND_ONLY, stopped or Termination.COMPLETED, bound=proof.bound,
-                bound_by=proof.by,
+                None, Status.BOUND_ONLY, termination, bound=proof.bound, bound_by=proof.by,
+                info=info,
             )  # fmt: skip
+        proven = proof.bound >= self.best.value * (1 - GAP)
         return Outcome(
-            self.best.solution, Status.FEASIBLE, stopped or Termination.COMPLETED,
-            bound=proof.bound, bound_by=proof.by, claimed=self.best.value,
-            info={"runs": self.runs, "spread_s": self.best.spread_s},
+            self.best.solution, Status.OPTIMAL if proven else Status.FEASIBLE, termination,
+            bound=proof.bound, bound_by=proof.by, claimed=self.best.value, info=info,
+            message="" if proven else f"not proven optimal: {unproven(self.problem)}",
         )  # fmt: skip
+
+
+def unproven(problem: ElasticProblem) -> str:
+    """Why no exact method is asked."""
+    if not problem.overhead.free:
+        return "restarts cost time, and the bound takes them as free"
+    if len(problem) > MOST_JOBS:
+        return f"{len(problem)} jobs are too many for exhaustive, which takes {MOST_JOBS}"
+    return f"exhaustive may take minutes for more than {FEW} jobs"
 
 
 def completions(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
@@ -230,5 +242,9 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     )
     if order is None:
         search.by_prices(proof.worth)
+    if len(problem) <= FEW:  # with restarts taken as free the optimum is soon known
+        known = exhaustive(problem, limits=limits.within(BOUND_SHARE * limits.remaining), seed=seed)
+        if known.bound is not None and known.bound > proof.bound:
+            proof = replace(proof, bound=known.bound, by=known.bound_by or proof.by)
     search.vary(np.random.default_rng(seed), proof.bound)
     return search.outcome(proof)
