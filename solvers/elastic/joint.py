@@ -152,10 +152,11 @@ def listed(tables: Tables) -> list[Step]:
     together, and most progress relative to what is left."""
 
     def shortest(active: Ints, left: Floats) -> Floats:
-        return np.eye(tables.size)[active[(left * tables.fastest_s)[active].argmin()]]
+        first = active[(left * tables.fastest_s)[active].argmin()]
+        return np.asarray(np.eye(tables.size)[first])
 
     def most(active: Ints, left: Floats) -> Floats:
-        return tables.fastest_s
+        return np.asarray(tables.fastest_s)
 
     def least_left(active: Ints, left: Floats) -> Floats:
         return np.asarray(1 / np.maximum(left, 1e-300))

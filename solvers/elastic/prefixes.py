@@ -217,15 +217,12 @@ class Prefixes:
             rows = np.flatnonzero(program.pair_job == j)
             i = program.pair_interval[rows]
             worth = duals[program.work + j] + (later[i] if open_[j] else 0.0)
-            terms = [
-                np.outer(worth, self.rate[j]),
-                np.outer(duals[program.gpus + i], self.gpus[j]),
-                duals[rows][:, None],
-            ]
+            terms = [np.outer(duals[program.gpus + i], self.gpus[j]), duals[rows][:, None]]
             if self.limited:
                 terms.append(np.outer(duals[program.watts + i], self.watts[j]))
-            reduced = -sum(terms)
-            size = sum(np.abs(term) for term in terms)
+            earned = np.outer(worth, self.rate[j])
+            reduced = -sum(terms, start=earned)
+            size = sum(map(np.abs, terms), start=np.abs(earned))
             lost.append(float((reduced - (self.size + 8) * EPS * size).min(initial=0.0)))
             best = reduced.argmin(axis=1)
             for row in np.flatnonzero((reduced < -TOLERANCE * size).any(axis=1)).tolist():
