@@ -124,9 +124,8 @@ class Search:
         """The schedule that goes by this; None where the limits stop it."""
         policy = Index(self.problem, self.choices, worth, spread_s, self.options.gap)
         outcome = simulate(self.problem, policy, self.limits)
-        if self.limits.stop is not None and outcome.termination is not None and outcome.message:
+        if outcome.termination is not Termination.COMPLETED or outcome.solution is None:
             return None
-        assert outcome.solution is not None
         self.runs += 1
         ends = completions(self.problem, outcome.solution)
         value = float((ends - self.problem.jobs.submit_s).mean())
