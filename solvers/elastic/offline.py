@@ -40,8 +40,8 @@ FLOOR = 1e-6
 ORDER_SHARE = 0.25
 """Of what is left of a time limit, for orders of completions, and for a bound."""
 BOUND_SHARE = 0.5
-MANY = 5000
-"""Jobs times schedules without a time limit."""
+MANY, MOST_RUNS = 5000, 300
+"""Jobs times schedules without a time limit, and schedules."""
 MOST_STATES = 3000
 """Of one decision, which need not be the best."""
 
@@ -173,7 +173,7 @@ class Search:
         size, options = len(self.problem), self.options
         runs = options.runs
         if not runs:
-            runs = 10**9 if self.limits.time_limit is not None else MANY // size
+            runs = 10**9 if self.limits.time_limit is not None else min(MOST_RUNS, MANY // size)
         while self.best is not None and self.runs < runs and self.limits.stop is None:
             if self.best.value <= bound * (1 + CLOSE):
                 return
@@ -231,8 +231,16 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     for name, value in (("runs", options.runs), ("rounds", options.rounds)):
         if not 0 <= value <= 1_000_000:
             raise InputError("offline", name, value, "0 to 1000000")
-    if not 0 <= options.gap < 1:
-        raise InputError("offline", "gap", options.gap, "a number from 0 to 1")
+    for name, value, most in (
+        ("gap", options.gap, 1.0),
+        ("change", options.change, 10.0),
+        ("spread_s", options.spread_s, 1e9),
+    ):
+        if not 0 <= value <= most:
+            raise InputError("offline", name, value, f"a number from 0 to {most:g}")
+    for power in options.powers or ("",):
+        if not isinstance(power, (int, float)) or not 0 <= power <= 4:
+            raise InputError("offline", "powers", power, "numbers from 0 to 4")
     search = Search(problem, options, limits)
     search.begin()
     order = search.by_orders() if len(problem) <= MOST_ORDERED else None
