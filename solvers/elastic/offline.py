@@ -231,13 +231,13 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     for name, value in (("runs", options.runs), ("rounds", options.rounds)):
         if not 0 <= value <= 1_000_000:
             raise InputError("offline", name, value, "0 to 1000000")
-    for name, value, most in (
+    for name, number, most in (
         ("gap", options.gap, 1.0),
         ("change", options.change, 10.0),
         ("spread_s", options.spread_s, 1e9),
     ):
-        if not 0 <= value <= most:
-            raise InputError("offline", name, value, f"a number from 0 to {most:g}")
+        if not 0 <= number <= most:
+            raise InputError("offline", name, number, f"a number from 0 to {most:g}")
     for power in options.powers or ("",):
         if not isinstance(power, (int, float)) or not 0 <= power <= 4:
             raise InputError("offline", "powers", power, "numbers from 0 to 4")
