@@ -10,9 +10,9 @@ import numpy as np
 
 from optgap.heuristics.custom import Own
 from optgap.heuristics.elastic.budget import within_budget
-from optgap.heuristics.elastic.engine import simulate
-from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.models.elastic import ElasticProblem, JobClass
+from optgap.models.elastic.simulation.engine import simulate
+from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 from optgap.models.errors import NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome

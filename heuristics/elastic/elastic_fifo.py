@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from optgap.heuristics.elastic.budget import within_budget
-from optgap.heuristics.elastic.engine import simulate
 from optgap.heuristics.elastic.growing import Elastic
 from optgap.heuristics.elastic.parameters import ClockParams
-from optgap.heuristics.elastic.protocol import State
 from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Ints
+from optgap.models.elastic.simulation.engine import simulate
+from optgap.models.elastic.simulation.protocol import State
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.heuristics.elastic.shared_clock import Clock
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Ints
+from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 
 
 class Elastic(ABC):

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.heuristics.elastic.engine import simulate
 from optgap.heuristics.elastic.parameters import PowerFlowParams
 from optgap.heuristics.elastic.powerflow import PowerFlow
 from optgap.heuristics.elastic.predictions import Known
-from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.simulation.engine import simulate
+from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 from optgap.models.elastic.snapshot import Choices, Snapshot, Solve, Solved
 from optgap.models.limits import Limits
 

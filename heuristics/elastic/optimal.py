@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from optgap.heuristics.elastic.budget import within_budget
-from optgap.heuristics.elastic.engine import simulate
 from optgap.heuristics.elastic.parameters import OptimalParams, OptimalSlowdownParams
-from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.models.elastic import ElasticProblem
+from optgap.models.elastic.simulation.engine import simulate
+from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 from optgap.models.elastic.snapshot import Choices, Snapshot, Solve
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits

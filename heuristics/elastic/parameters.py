@@ -1,13 +1,10 @@
 """What can be set of each policy, what it means, and where it stands in a paper."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
+from optgap.models.elastic.simulation.protocol import Making
 from optgap.models.spec import parameter
-
-Making = Literal["least", "repack", "none"]
-"""What to do when a job fits nowhere although enough GPUs are free: move as few as possible,
-place all jobs anew, or let it wait."""
 
 
 def _frequency() -> Any:

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 
 from optgap.heuristics.elastic.budget import within_budget_by_eta
-from optgap.heuristics.elastic.engine import simulate
 from optgap.heuristics.elastic.growing import previous_count
 from optgap.heuristics.elastic.parameters import PowerFlowParams
 from optgap.heuristics.elastic.powerflow_kernels import Jobs, Limit, Steps, allocate
 from optgap.heuristics.elastic.predictions import Known, Predicted
-from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.heuristics.elastic.shared_clock import govern
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.problem import POWER_SLACK
+from optgap.models.elastic.simulation.engine import simulate
+from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome

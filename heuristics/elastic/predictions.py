@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.heuristics.elastic.powerflow_kernels import FINITE, FREE, NO_STEP, Steps
-from optgap.heuristics.elastic.protocol import State
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.simulation.protocol import State
 
 
 def steps_of(

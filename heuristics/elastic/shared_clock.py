@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.elastic.protocol import State
 from optgap.heuristics.elastic.zeus import SWEEP_ITERATIONS, zeus_clocks
 from optgap.models.compiled import compiled
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.simulation.protocol import State
 from optgap.models.errors import InputError
 
 

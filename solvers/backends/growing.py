@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optgap.models.limits import Limits
+from optgap.solvers.backends.linear import LinearModel
 
 Floats = npt.NDArray[np.float64]
 LEAST_S = 0.05
@@ -83,6 +84,17 @@ class Growing:
     ) -> None:
         """Add a column."""
         self._highs.addCol(float(cost), 0.0, float(upper), len(rows), rows, values)
+
+    def load(self, model: LinearModel) -> None:
+        """Take a minimisation of continuous variables as it is; rows have their order."""
+        lp = self._api.HighsLp()
+        lp.num_col_, lp.num_row_, lp.offset_ = model.variables, model.rows, model.offset
+        lp.col_cost_, lp.col_lower_, lp.col_upper_ = model.cost, model.lower, model.upper
+        lp.row_lower_, lp.row_upper_ = model.row_lower, model.row_upper
+        matrix = lp.a_matrix_
+        matrix.format_ = self._api.MatrixFormat.kRowwise
+        matrix.start_, matrix.index_, matrix.value_ = model.starts, model.columns, model.values
+        self._highs.passModel(lp)
 
     def reprice(self, column: int, cost: float) -> None:
         """Change what a column costs."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.models.spec import Entry, entries
+from optgap.solvers.elastic.parameters import OfflineParams
 
 if TYPE_CHECKING:
     from optgap.models.elastic import ElasticProblem
 
 HERE = "optgap.solvers.elastic"
+MANY = 3000
+"""More, and a schedule that decides exactly at every event takes minutes."""
 
 METHODS = entries(
     Entry(
@@ -22,8 +25,16 @@ METHODS = entries(
     Entry(
         "exhaustive",
         f"{HERE}.exhaustive:exhaustive",
-        "every order of completions, a linear program for each; up to 6 jobs",
+        "orders of events, best first, with free restarts; 6 jobs in seconds, 12 at most",
         kind="exact",
+    ),
+    Entry(
+        "offline",
+        f"{HERE}.offline:offline",
+        "index policy from the prices of work, varied with hindsight; and a bound; any number",
+        kind="offline",
+        options=OfflineParams,
+        deterministic=False,
     ),
     Entry(
         "bound-milp",
@@ -60,13 +71,15 @@ FORMULATIONS = entries(
 
 def auto(problem: ElasticProblem) -> str:
     """The method for a problem of this size."""
-    from optgap.solvers.elastic.exhaustive import fits
+    from optgap.solvers.elastic.exhaustive import FEW, fits
 
-    return "exhaustive" if fits(problem) else "bound-prices"
+    if fits(problem) and len(problem) <= FEW:
+        return "exhaustive"
+    return "bound-prices" if problem.cap == "energy" or len(problem) > MANY else "offline"
 
 
 def auto_bound(problem: ElasticProblem) -> str:
     """The method with the best bound for a problem of this size."""
-    from optgap.solvers.elastic.exhaustive import bounds
+    from optgap.solvers.elastic.exhaustive import FEW, bounds
 
-    return "exhaustive" if bounds(problem) else "bound-prices"
+    return "exhaustive" if bounds(problem) and len(problem) <= FEW else "bound-prices"

@@ -19,12 +19,17 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends.safe import outwards
 from optgap.solvers.elastic.area import bound_area
-from optgap.solvers.elastic.joint import Step, Tables, completions, listed
-from optgap.solvers.elastic.orders import Node, Orders
+from optgap.solvers.elastic.joint import Step, Tables, by_worth, ends, listed, order_of, waited
+from optgap.solvers.elastic.orders import Orders
+from optgap.solvers.elastic.prefixes import Events, Prefixes
+from optgap.solvers.elastic.prices import bounded
 
-MOST_JOBS = 6
-MOST_CONFIGURATIONS = 40
-"""Per class: more, and a joint one takes too long to find."""
+FEW = 6
+"""Jobs up to which that takes seconds; with more the bound by prices comes first."""
+PRICES_SHARE = 0.2
+"""Of a time limit, for that bound."""
+MOST_JOBS = 12
+"""More orders than these have are not gone through in any time."""
 GAP = 5e-7
 """Relative to the mean completion time: a schedule proven to so much is called optimal."""
 ROUNDING = 1e-12
@@ -33,18 +38,12 @@ ROUNDING = 1e-12
 
 def bounds(problem: ElasticProblem) -> bool:
     """Whether the relaxation with free restarts can be searched."""
-    if len(problem) > MOST_JOBS or problem.cap == "energy":
-        return False
-    return max(_count(problem, int(c)) for c in problem.jobs.of_class) <= MOST_CONFIGURATIONS
+    return len(problem) <= MOST_JOBS and problem.cap != "energy"
 
 
 def fits(problem: ElasticProblem) -> bool:
     """Whether the optimum can be searched: as `bounds`, and restarts are free."""
     return bounds(problem) and problem.overhead.free
-
-
-def _count(problem: ElasticProblem, c: int) -> int:
-    return int(np.isfinite(problem.time_s[c]).sum())
 
 
 class Search:
@@ -60,64 +59,124 @@ class Search:
     def __init__(self, problem: ElasticProblem, limits: Limits) -> None:
         self.limits = limits
         self.tables = Tables(problem)
+        self.prefixes = Prefixes(self.tables, limits)
         self.orders = Orders(self.tables, limits)
-        self.submitted = math.fsum(self.tables.submit_s.tolist())
+        self.first = dominated(problem)
         self.best = listed(self.tables)
-        self.found = completions(self.tables, self.best) - self.submitted
-        least = outwards([*self.tables.submit_s.tolist(), *self.tables.fastest_s.tolist()])
-        self.heap: list[tuple[float, int, Node]] = [(least, 0, Node((), least, None))]
+        self.found = waited(self.tables, self.best)
+        least = outwards(self.tables.fastest_s.tolist())
+        self.heap: list[tuple[float, int, Events]] = [(least, 0, ())]
         self.counter = itertools.count(1)
         self.left_out = math.inf  # the least value of orders that were not pursued
         self.stopped: Termination | None = None
 
     @property
     def cut(self) -> float:
-        """Σ completions from which on an order is not worth pursuing, s."""
-        return self.submitted + self.found * (1 - GAP)
+        """Σ (completion − submission) from which on an order is not worth pursuing, s."""
+        return self.found * (1 - GAP)
 
     @property
     def proven(self) -> float:
         """A bound on Σ (completion − submission), s."""
         open_ = self.heap[0][0] if self.heap else math.inf
-        return min(outwards([min(self.left_out, open_), -self.submitted]), self.found)
+        return min(self.left_out, open_, self.found)
+
+    @property
+    def trouble(self) -> str:
+        """What went wrong with a linear program."""
+        return self.prefixes.trouble or self.orders.trouble
 
     def run(self) -> None:
         """Until nothing better is left, or the limits say stop."""
-        while self.heap and self.heap[0][0] < self.cut:
+        self._improve()
+        while self.stopped is None and self.heap and self.heap[0][0] < self.cut:
             self.stopped = self.limits.stop
             if self.stopped is None:
                 self._expand()
-            if self.stopped is not None:
+
+    def _improve(self) -> None:
+        """From the best order to one that goes by what work is worth there, and so on."""
+        seen: set[Events] = set()
+        steps = self.best
+        while self.limits.stop is None:
+            events = order_of(self.tables, ends(self.tables, steps))
+            if events in seen:
                 return
+            seen.add(events)
+            known = self.orders.solve(events, math.inf)
+            if known is None or known.steps is None:
+                self.orders.trouble = ""  # it is only left out here
+                return
+            self._offer(list(known.steps))
+            steps = by_worth(self.tables, known.worth)
+            self._offer(steps)
 
     def _expand(self) -> None:
         """The best open prefix by one event; it stays open where its children are not known."""
-        value, _, node = self.heap[0]
+        value, _, events = self.heap[0]
         children = []
-        for events in self.orders.children(node.events):
-            child = self.orders.solve(events, self.cut)
-            self.stopped = Termination.ERROR if self.orders.trouble else self.orders.stopped
-            if self.stopped is not None:
+        for child in self._children(events):
+            proven = self._value(child)
+            if proven is None:
+                self.stopped = Termination.ERROR if self.trouble else self.prefixes.stopped
+                self.stopped = self.stopped or self.orders.stopped
                 return
-            if child is None:
-                continue
-            children.append(child)
-            if child.steps is not None:
-                self._offer(list(child.steps))
+            children.append((max(proven, value), child))
         heapq.heappop(self.heap)
-        for child in children:
-            proven = max(child.value, value)
-            if child.steps is None and proven < self.cut:
+        for proven, child in children:
+            if proven < self.cut and len(child) < 2 * self.tables.size - 1:
                 # deeper first among equals
                 heapq.heappush(self.heap, (proven, -next(self.counter), child))
             else:
                 self.left_out = min(self.left_out, proven)
 
+    def _value(self, events: Events) -> float | None:
+        """What is proven of a prefix; infinite for an order that is impossible."""
+        value = self.prefixes.value(events, self.cut)
+        if value is None or value >= self.cut or len(events) < 2 * self.tables.size - 1:
+            return value
+        known = self.orders.solve(events, self.cut)
+        if known is None:
+            return None if self.orders.trouble or self.orders.stopped else math.inf
+        if known.steps is not None:
+            self._offer(list(known.steps))
+        return max(value, known.value)
+
+    def _children(self, events: Events) -> list[Events]:
+        """Every next event that may be one of some optimal order."""
+        submit_s, size = self.tables.submit_s, self.tables.size
+        arrived = 1 + sum(1 for event in events if event < 0)
+        gone = {event for event in events if event >= 0}
+        if arrived < size and submit_s[arrived] == submit_s[arrived - 1]:
+            return [(*events, -1)]
+        active = [j for j in range(arrived) if j not in gone and self.first[j] <= gone]
+        following = [(*events, j) for j in active]
+        if arrived < size:
+            following.append((*events, -1))
+        return following
+
     def _offer(self, steps: list[Step]) -> None:
-        found = completions(self.tables, steps) - self.submitted
+        found = waited(self.tables, steps)
         if found < self.found:
             self.best, self.found = steps, found
             self.limits.progress("orders", found, self.proven)
+
+
+def dominated(problem: ElasticProblem) -> list[set[int]]:
+    """By job, those that complete before it in some optimal schedule.
+
+    They are of the same class, submitted no later and have no more to do: where such a job
+    completes later, the two can change places from some moment on so that it does not.
+    """
+    jobs = problem.jobs
+    first: list[set[int]] = []
+    for j in range(len(problem)):
+        same = (jobs.of_class == jobs.of_class[j]) & (jobs.submit_s <= jobs.submit_s[j])
+        same &= jobs.iterations <= jobs.iterations[j]
+        alike = (jobs.submit_s == jobs.submit_s[j]) & (jobs.iterations == jobs.iterations[j])
+        same &= ~alike | (np.arange(len(problem)) < j)
+        first.append(set(np.flatnonzero(same).tolist()))
+    return first
 
 
 def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
@@ -127,23 +186,27 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome
 
     Raises
     ------
-    InputError: for more than six jobs, too many configurations, or an energy budget.
+    InputError: for more than `MOST_JOBS` jobs, or an energy budget.
     """
     if not bounds(problem):
         found = NoQuote(f"{len(problem)} jobs, cap {problem.cap}")
-        expected = (
-            f"at most {MOST_JOBS} jobs of at most {MOST_CONFIGURATIONS} configurations, "
-            "no energy budget"
-        )
+        expected = f"at most {MOST_JOBS} jobs, no energy budget"
         raise InputError("exhaustive", "", found, expected)
-    searches = [Search(problem.subset(jobs), limits) for jobs in apart(problem)]
+    groups = apart(problem)
+    few = max(map(len, groups)) <= FEW
+    area = bound_area(problem, limits=limits, seed=seed)
+    floor, by = area.bound or 0.0, area.bound_by or ""
+    if not few:
+        prices = bounded(problem, limits.within(PRICES_SHARE * limits.remaining))
+        floor, by = prices.bound, prices.by
+    searches = [Search(problem.subset(jobs), limits) for jobs in groups]
     for part in searches:
         part.run()
-    return _outcome(problem, searches, limits, seed)
+    return _outcome(problem, searches, groups, (floor, by))
 
 
 def apart(problem: ElasticProblem) -> list[list[int]]:
-    """The jobs in groups that share no time in some optimal schedule: see `orders.latest`."""
+    """The jobs in groups that share no time in some optimal schedule: see `prefixes.latest`."""
     tables = Tables(problem)
     groups: list[list[int]] = [[]]
     end = 0.0
@@ -155,24 +218,28 @@ def apart(problem: ElasticProblem) -> list[list[int]]:
     return groups
 
 
-def _outcome(problem: ElasticProblem, searches: list[Search], limits: Limits, seed: int) -> Outcome:
+def _outcome(
+    problem: ElasticProblem,
+    searches: list[Search],
+    groups: list[list[int]],
+    floor: tuple[float, str],
+) -> Outcome:
     proof = outwards([part.proven for part in searches]) / len(problem) * (1 - ROUNDING)
-    programs = sum(part.orders.programs for part in searches)
+    programs = sum(part.orders.programs + part.prefixes.programs for part in searches)
     by = "orders of events, LP" if programs else "every job alone"
     stopped = next((part.stopped for part in searches if part.stopped is not None), None)
-    area = bound_area(problem, limits=limits, seed=seed)
-    if area.bound is not None and area.bound > proof and stopped is not None:
-        proof, by = area.bound, area.bound_by or by
+    if stopped is not None and floor[0] > proof:
+        proof, by = floor
     termination = stopped or Termination.COMPLETED
     info = {"programs": programs, "groups": len(searches)}
-    trouble = next(filter(None, (part.orders.trouble for part in searches)), "")
+    trouble = next(filter(None, (part.trouble for part in searches)), "")
     if not problem.overhead.free:
         return Outcome(
             None, Status.BOUND_ONLY, termination, bound=proof, bound_by=by, info=info,
             message="; ".join(filter(None, (trouble, "restarts taken as free: a bound"))),
         )  # fmt: skip
     rows: list[tuple[int, float, float, int, int, int, int]] = []
-    for part, jobs in zip(searches, apart(problem), strict=True):
+    for part, jobs in zip(searches, groups, strict=True):
         rows += [(jobs[row[0]], *row[1:]) for row in part.tables.segments(part.best)]
     status = Status.OPTIMAL if stopped is None else Status.FEASIBLE
     return Outcome(

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from optgap.models.compiled import compiled
 from optgap.models.elastic import ElasticProblem, Kind
 from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.snapshot import undominated
-from optgap.solvers.elastic.pareto import pareto
+from optgap.models.elastic.snapshot import Choices, Snapshot, undominated
+from optgap.solvers.backends.safe import EPS
+from optgap.solvers.elastic.snapshot import solve
 
 Joint = tuple[int, ...]
 """The configuration of each job, an index into `Tables.index`, −1 for none."""
 
 DEARER = 1e-12
-"""Relative: a state of `best_joint` that is so little dearer than another gives way to it."""
+"""The relative gap up to which a joint configuration is proven the best."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +50,13 @@ class Tables:
         self.gpus: list[Ints] = []
         self.watts: list[Floats] = []
         self.index: list[list[tuple[int, int]]] = []
-        for j, c in enumerate(problem.jobs.of_class.tolist()):
-            k, f = np.nonzero(
-                np.isfinite(problem.time_s[c]) & (problem.power_w[c] <= problem.power_allowed_w)
-            )
-            t, n, w = problem.time_s[c, k, f], problem.counts[k], problem.power_w[c, k, f]
-            keep = undominated(t, n.astype(float), w)
-            self.rate.append(1 / (t[keep] * problem.jobs.iterations[j]))
-            self.gpus.append(n[keep].astype(np.int64))
-            self.watts.append(w[keep])
-            self.index.append(list(zip(k[keep].tolist(), f[keep].tolist(), strict=True)))
+        kept = [_kept(problem, c) for c in range(len(problem.classes))]
+        for iterations, c in zip(problem.jobs.iterations, problem.jobs.of_class, strict=True):
+            k, f = kept[c]
+            self.rate.append(1 / (problem.time_s[c, k, f] * iterations))
+            self.gpus.append(problem.counts[k].astype(np.int64))
+            self.watts.append(problem.power_w[c, k, f])
+            self.index.append(list(zip(k.tolist(), f.tolist(), strict=True)))
         self.fastest_s = np.array([1 / r.max() for r in self.rate])
 
     def alone(self, job: int) -> Joint:
@@ -76,18 +72,28 @@ class Tables:
         if not jobs:
             return 0.0, tuple(pick)
         values = [worth[j] * self.rate[j] for j in jobs]
-        picks = best_joint(
+        most = max(float(v.max()) for v in values)
+        # the most of a sum is the least of what each job falls short of the best
+        short = Choices(
             np.cumsum([0, *(len(v) for v in values)]),
-            np.concatenate(values),
+            most - np.concatenate(values),
             np.concatenate([self.gpus[j] for j in jobs]),
             np.concatenate([self.watts[j] for j in jobs]),
-            self.problem.gpus,
-            min(self.problem.power_allowed_w, 1e300),
+            np.zeros(0, dtype=np.int64),
+            np.zeros(0, dtype=np.int64),
         )
-        for j, z in zip(jobs, picks.tolist(), strict=True):
-            pick[j] = z
-        total = math.fsum(worth[j] * self.rate[j][pick[j]] for j in jobs if pick[j] >= 0)
-        return total * (1 + 2 * len(jobs) * DEARER), tuple(pick)
+        ones = np.ones(len(jobs))
+        everyone = np.arange(len(jobs))
+        problem = self.problem
+        snapshot = Snapshot(short, everyone, ones, problem.gpus, problem.power_allowed_w, most)
+        solved = solve(snapshot, DEARER)
+        assert solved.chosen is not None  # all may wait
+        for j, begin, z in zip(
+            jobs, short.first[:-1].tolist(), solved.chosen.tolist(), strict=True
+        ):
+            pick[j] = z - begin if z >= 0 else -1
+        off = (4 * len(jobs) + 8) * EPS * len(jobs) * most
+        return len(jobs) * most - solved.bound + off, tuple(pick)
 
     def segments(self, steps: Sequence[Step]) -> list[tuple[int, float, float, int, int, int, int]]:
         """Rows of an `ElasticSolution`; steps that follow on one another are one."""
@@ -109,62 +115,66 @@ class Tables:
         return rows
 
 
-@compiled
-def best_joint(first: Any, value: Any, gpus: Any, watts: Any, capacity: int, limit: float) -> Any:
-    """One configuration per job, or none, of most value within both capacities.
-
-    As good as the best up to `DEARER` of it for every job.
-    """
-    size = len(first) - 1
-    used, power, cost = np.zeros(1, np.int64), np.zeros(1), np.zeros(1)
-    parents, picks = [], []
-    for j in range(size):
-        total = len(used) * (first[j + 1] - first[j] + 1)
-        new_used, new_power = np.empty(total, np.int64), np.empty(total)
-        new_cost = np.empty(total)
-        parent, pick = np.empty(total, np.int64), np.empty(total, np.int64)
-        m = 0
-        for s in range(len(used)):
-            new_used[m], new_power[m], new_cost[m] = used[s], power[s], cost[s]
-            parent[m], pick[m] = s, -1
-            m += 1
-            for z in range(first[j], first[j + 1]):
-                if used[s] + gpus[z] <= capacity and power[s] + watts[z] <= limit:
-                    new_used[m], new_power[m] = used[s] + gpus[z], power[s] + watts[z]
-                    new_cost[m], parent[m], pick[m] = cost[s] - value[z], s, z - first[j]
-                    m += 1
-        slack = DEARER * np.abs(new_cost[:m]).max()
-        keep = pareto(new_used[:m], new_power[:m], new_cost[:m], np.arange(m + 1), slack)
-        used, power, cost = new_used[keep], new_power[keep], new_cost[keep]
-        parents.append(parent[keep])
-        picks.append(pick[keep])
-    where = np.argmin(cost)
-    answer = np.empty(size, np.int64)
-    for j in range(size - 1, -1, -1):
-        answer[j] = picks[j][where]
-        where = parents[j][where]
-    return answer
+def _kept(problem: ElasticProblem, c: int) -> tuple[Ints, Ints]:
+    """Counts and clocks of a class that keep the limit and that no other beats."""
+    k, f = np.nonzero(
+        np.isfinite(problem.time_s[c]) & (problem.power_w[c] <= problem.power_allowed_w)
+    )
+    t, n, w = problem.time_s[c, k, f], problem.counts[k], problem.power_w[c, k, f]
+    keep = undominated(t, n.astype(float), w)
+    return k[keep], f[keep]
 
 
-def completions(tables: Tables, steps: Sequence[Step]) -> float:
-    """Σ over jobs of the end of the last step that they run in, s."""
-    ends = [0.0] * tables.size
+def waited(tables: Tables, steps: Sequence[Step]) -> float:
+    """Σ over jobs of the end of the last step that they run in, less their submission, s."""
+    return math.fsum([*ends(tables, steps), *(-tables.submit_s).tolist()])
+
+
+def ends(tables: Tables, steps: Sequence[Step]) -> list[float]:
+    """(J,) the end of the last step of each job, s after the first submission."""
+    found = [0.0] * tables.size
     for step in steps:
         for j, z in enumerate(step.joint):
             if z >= 0:
-                ends[j] = max(ends[j], step.end_s)
-    return math.fsum(ends)
+                found[j] = max(found[j], step.end_s)
+    return found
+
+
+def order_of(tables: Tables, ends_s: Iterable[float]) -> tuple[int, ...]:
+    """The events after the first submission: −1 for another one, else who completes."""
+    completed = [(end, 1, j) for j, end in enumerate(ends_s)]
+    submissions = [(float(submit), 0, -1) for submit in tables.submit_s[1:]]
+    return tuple(event for _, _, event in sorted([*completed, *submissions]))
 
 
 def listed(tables: Tables) -> list[Step]:
     """The best of three list schedules: shortest remaining first one by one, most progress of all
     together, and most progress relative to what is left."""
-    made = [_listed(tables, rule) for rule in ("shortest", "most", "least left")]
-    return min(made, key=lambda steps: completions(tables, steps))
+
+    def shortest(active: Ints, left: Floats) -> Floats:
+        first = active[(left * tables.fastest_s)[active].argmin()]
+        return np.asarray(np.eye(tables.size)[first])
+
+    def most(active: Ints, left: Floats) -> Floats:
+        return np.asarray(tables.fastest_s)
+
+    def least_left(active: Ints, left: Floats) -> Floats:
+        return np.asarray(1 / np.maximum(left, 1e-300))
+
+    made = [_listed(tables, rule) for rule in (shortest, most, least_left)]
+    return min(made, key=lambda steps: waited(tables, steps))
 
 
-def _listed(tables: Tables, rule: str) -> list[Step]:
-    """From event to event the joint configuration of most worth."""
+def by_worth(tables: Tables, worth: Floats) -> list[Step]:
+    """At every event the joint configuration that does most worth of work."""
+    floor = 1e-9 * float(np.abs(worth).max(initial=1e-9))  # no job waits for ever
+    safe = np.maximum(worth, floor)
+    return _listed(tables, lambda active, left: safe)
+
+
+def _listed(tables: Tables, rule: Callable[[Ints, Floats], Floats]) -> list[Step]:
+    """From event to event the joint configuration of most worth; `rule` says whose work is worth
+    what, from the active jobs and the (J,) shares of work left."""
     left = np.ones(tables.size)
     now, arrived, steps = 0.0, 0, []
     while left.any():
@@ -175,13 +185,7 @@ def _listed(tables: Tables, rule: str) -> list[Step]:
         if not len(active):
             now = coming
             continue
-        rest = left[active] * tables.fastest_s[active]
-        worth = np.zeros(tables.size)
-        if rule == "shortest":
-            worth[active[rest.argmin()]] = 1.0
-        else:
-            worth[active] = tables.fastest_s[active] if rule == "most" else 1 / left[active]
-        joint = tables.price(active.tolist(), worth)[1]
+        joint = tables.price(active.tolist(), rule(active, left))[1]
         runs = {j: float(tables.rate[j][z]) for j, z in enumerate(joint) if z >= 0}
         first = min(runs, key=lambda j: left[j] / runs[j])
         end = min(now + left[first] / runs[first], coming)

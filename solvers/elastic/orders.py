@@ -1,4 +1,4 @@
-"""The least Σ completions of one order of events: a linear program whose columns are priced.
+"""The least Σ (completion − submission) of one order of events: a program whose columns are priced.
 
 Between two events (a submission or a completion) it only matters how long the cluster spends in
 each joint configuration of the active jobs. What is proven of an order never rests on the
@@ -8,6 +8,7 @@ solver's tolerances: see `Orders.proven`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,55 +20,52 @@ from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Solved
 from optgap.solvers.backends.safe import outwards, safe_bound
 from optgap.solvers.elastic.joint import Joint, Step, Tables
+from optgap.solvers.elastic.prefixes import TOLERANCE, Events, Interval, intervals, latest
 
-TOLERANCE = 1e-9
-"""The linear programs' own, with the longest job alone as the unit of time."""
 SHORT = 1e-8
 """Shares of jobs that an order may leave undone where it is not proven impossible."""
 
 NEGLIGIBLE = 1e-9
 """Shares of jobs that a schedule need not do: a thousandth of what the referee allows."""
 
-Events = tuple[int, ...]
-"""−1 for the next submission, else the job that completes."""
 
-
-@dataclass(frozen=True)
-class Node:
-    """A prefix of events, and what is known of its best completion.
+@dataclass(frozen=True, eq=False)
+class Ordered:
+    """What is known of an order.
 
     Parameters
     ----------
-    events: the prefix.
-    value: proven: no schedule whose events begin so has a smaller Σ completions, s.
-    steps: the schedule found for a complete order, every job's work done; None for a prefix.
+    value: proven: no schedule with this order of events has a smaller Σ (completion −
+        submission), s.
+    steps: the schedule found, every job's work done; None where only the value was wanted.
+    worth: (J,) what a job's work is worth at the optimum, s.
     """
 
-    events: Events
     value: float
     steps: tuple[Step, ...] | None
+    worth: Floats
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """The linear program of a prefix over the columns made so far, in units of time.
+    """The linear program of an order over the columns made so far, in units of time.
 
     Parameters
     ----------
-    model: first the columns of (interval, joint configuration), then all else.
+    model: first the columns of (interval, joint configuration), then shares of work left undone.
     columns: interval and joint configuration.
     most: (n,) limits of the variables that some optimal schedule keeps.
-    work: (J,) row of each job's work.
-    counted: (I,) per interval, what a second of it costs: completions at its end or later.
-    spans: rows that add up all time of the intervals 0 to i, with the sign that it has there.
+    cost: (I,) per interval, what a second of it costs.
+    work, gap: the first row of each kind: work by job, and what follows each submission but the
+        last.
     """
 
     model: LinearModel
     columns: list[tuple[int, Joint]]
     most: Floats
-    work: list[int]
-    counted: Floats
-    spans: list[tuple[int, int, float]]
+    cost: Floats
+    work: int
+    gap: int
 
 
 class Orders:
@@ -78,37 +76,29 @@ class Orders:
         self.size = tables.size
         self.unit = float(tables.fastest_s.max())
         self.last_s = latest(tables) * (1 + 1e-12)
-        self.pool: dict[frozenset[int], list[Joint]] = {}
+        self.gap_s = np.diff(tables.submit_s)
+        self.pool: dict[tuple[int, ...], list[Joint]] = {}
         self.programs = 0
         self.trouble = ""
         self.stopped: Termination | None = None
 
-    def columns(self, active: frozenset[int]) -> list[Joint]:
+    def columns(self, active: tuple[int, ...]) -> list[Joint]:
         """Those made so far for a set; at first nothing, and each job alone at its fastest."""
         if active not in self.pool:
-            alone = [self.tables.alone(j) for j in sorted(active)]
+            alone = [self.tables.alone(j) for j in active]
             self.pool[active] = [(-1,) * self.size, *alone]
         return self.pool[active]
 
-    def children(self, events: Events) -> list[Events]:
-        """Every next event."""
-        arrived = 1 + sum(1 for event in events if event < 0)
-        gone = {event for event in events if event >= 0}
-        following = [(*events, j) for j in range(arrived) if j not in gone]
-        if arrived < self.size:
-            following.append((*events, -1))
-        return following
+    def solve(self, events: Events, cut: float) -> Ordered | None:
+        """What is known of an order; None where it is impossible.
 
-    def solve(self, events: Events, cut: float) -> Node | None:
-        """What is known of a prefix; None where no schedule begins so, or `cut` s are exceeded.
-
-        Also None where `trouble` or `stopped` says that it is not known. A node that is cut is
-        one whose value is at least `cut`.
+        Without steps where it cannot be below `cut` s. Also None where `trouble` or `stopped` says
+        that it is not known.
         """
-        sets = self._sets(events)
+        parts = intervals(events, self.tables.submit_s)
         first, slack, value = False, 0.0, -math.inf
         while True:
-            program = self._program(events, sets, first, slack)
+            program = self._program(parts, first, slack)
             solved = self._solved(program.model)
             if solved is None:
                 return None
@@ -121,7 +111,7 @@ class Orders:
                 return None
             assert solved.duals is not None
             assert solved.objective is not None
-            proven, more = self.proven(program, sets, solved.duals)
+            proven, more = self.proven(program, parts, solved.duals)
             if first:
                 if proven > 0:
                     return None  # with every column there is work left undone
@@ -131,12 +121,13 @@ class Orders:
             value = max(value, proven * self.unit)
             if value >= cut or not more:
                 break
-        if value >= cut or len(events) < 2 * self.size - 1:
-            return Node(events, value, None)
-        return Node(events, value, tuple(self._schedule(events, program, solved)))
+        worth = solved.duals[program.work : program.work + self.size] * self.unit
+        if value >= cut:
+            return Ordered(value, None, worth)
+        return Ordered(value, tuple(self._schedule(events, program, solved)), worth)
 
     def proven(
-        self, program: Program, sets: list[frozenset[int]], duals: Floats
+        self, program: Program, parts: Sequence[Interval], duals: Floats
     ) -> tuple[float, bool]:
         """What these prices prove of the program with *every* column, and whether any was added.
 
@@ -146,16 +137,18 @@ class Orders:
         is lost at most.
         """
         bound = safe_bound(program.model, duals, program.most)
-        worth = duals[program.work]
+        worth = duals[program.work : program.work + self.size]
         lost, added = 0.0, False
-        for i, active in enumerate(sets):
-            terms = [float(program.counted[i])]
-            terms += [-sign * float(duals[row]) for row, to, sign in program.spans if i <= to]
-            value, joint = self.tables.price(active, worth * self.unit)
+        for i, part in enumerate(parts):
+            terms = [float(program.cost[i])]
+            if part.gap < self.size - 1:
+                terms.append(-float(duals[program.gap + part.gap]))
+            value, joint = self.tables.price(part.active, worth * self.unit)
             reduced = outwards([*terms, -value])
             lost = min(lost, reduced)
-            if reduced < -TOLERANCE * sum(map(abs, terms)) and joint not in self.columns(active):
-                self.columns(active).append(joint)
+            known = self.columns(part.active)
+            if reduced < -TOLERANCE * sum(map(abs, terms)) and joint not in known:
+                known.append(joint)
                 added = True
         return outwards([bound, lost * self.last_s / self.unit]), added
 
@@ -174,67 +167,34 @@ class Orders:
         self.trouble = found.message or f"a linear program ended {found.status}"
         return None
 
-    def _sets(self, events: Events) -> list[frozenset[int]]:
-        """The active jobs of each interval."""
-        arrived = 1
-        gone: set[int] = set()
-        sets = []
-        for event in events:
-            sets.append(frozenset(set(range(arrived)) - gone))
-            if event < 0:
-                arrived += 1
-            else:
-                gone.add(event)
-        return sets
+    def _program(self, parts: Sequence[Interval], first: bool, slack: float) -> Program:
+        """min Σ cost·time: work rows by job, and the times between submissions.
 
-    def _program(
-        self, events: Events, sets: list[frozenset[int]], first: bool, slack: float
-    ) -> Program:
-        """min Σ C: work rows by job, times of submissions, and completions still to come.
-
-        Time begins with the first submission. In phase 1 (`first`) instead the least work left
-        undone, by artificial variables; in phase 2 they may take up to `slack` each.
+        In phase 1 (`first`) instead the least work left undone, by artificial variables; in
+        phase 2 they may take up to `slack` each.
         """
         tables, unit = self.tables, self.unit
         builder = LinearBuilder("min")
-        columns = [(i, q) for i, active in enumerate(sets) for q in self.columns(active)]
-        done = {event: i for i, event in enumerate(events) if event >= 0}
-        counted = np.array([sum(at >= i for at in done.values()) for i in range(len(sets))])
-        counted = counted * (0.0 if first else 1.0)
+        columns = [(i, q) for i, part in enumerate(parts) for q in self.columns(part.active)]
+        cost = np.array([0.0 if first else float(part.cost) for part in parts])
         for i, _ in columns:
-            builder.variable(cost=float(counted[i]))
-        work = []
+            builder.variable(cost=float(cost[i]))
         for j in range(self.size):
             terms = [
                 (x, float(tables.rate[j][q[j]]) * unit)
                 for x, (_, q) in enumerate(columns)
                 if q[j] >= 0
             ]
-            if j in done and (first or slack):
+            if first or slack:
                 upper = 1.0 if first else min(1.0, slack)
                 terms.append((builder.variable(upper=upper, cost=float(first)), 1.0))
-            work.append(builder.row(terms, lower=1.0 if j in done else -math.inf, upper=1.0))
-        every = [(x, 1.0) for x in range(len(columns))]
-        spans, arrived = [], 1
-        for i, event in enumerate(events):
-            if event < 0:
-                when = float(tables.submit_s[arrived]) / unit
-                part = [(x, 1.0) for x, (at, _) in enumerate(columns) if at <= i]
-                spans.append((builder.row(part, lower=when, upper=when), i, 1.0))
-                arrived += 1
-        last = len(events)
-        for j in range(self.size):
-            if j not in done:  # it ends after the last event so far, and its own work
-                earliest = float(tables.submit_s[j] + tables.fastest_s[j]) / unit
-                end = builder.variable(lower=earliest, cost=0.0 if first else 1.0)
-                terms = [(end, 1.0), *((x, -1.0) for x, _ in every)]
-                spans.append((builder.row(terms, lower=0.0), last, -1.0))
-        if arrived < self.size:  # the last event so far is before the next submission
-            when = float(tables.submit_s[arrived]) / unit
-            spans.append((builder.row(every, upper=when), last, 1.0))
+            builder.row(terms, lower=1.0, upper=1.0)
+        for gap, length in enumerate((self.gap_s / unit).tolist()):
+            terms = [(x, 1.0) for x, (i, _) in enumerate(columns) if parts[i].gap == gap]
+            builder.row(terms, lower=length, upper=length)
         model = builder.build()
         most = np.full(model.variables, self.last_s / unit)
-        return Program(model, columns, most, work, counted, spans)
+        return Program(model, columns, most, cost, 0, self.size)
 
     def _schedule(self, events: Events, program: Program, solved: Solved) -> list[Step]:
         """The solution as a schedule that keeps submissions and finishes every job.
@@ -271,15 +231,3 @@ class Orders:
             elif left[event] > NEGLIGIBLE:
                 spend(tables.alone(event), float(left[event] * tables.fastest_s[event]))
         return [step for step in steps if step.end_s > step.start_s]
-
-
-def latest(tables: Tables) -> float:
-    """An end that some optimal schedule keeps: as soon as they can, one job after another, s.
-
-    Where the jobs there are do less work in a second than one alone at its fastest, the same work
-    one by one takes less time, and what comes after can be done earlier.
-    """
-    now = 0.0
-    for submit, alone in zip(tables.submit_s.tolist(), tables.fastest_s.tolist(), strict=True):
-        now = max(now, submit) + alone
-    return now

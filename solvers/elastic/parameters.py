@@ -1,6 +1,8 @@
 """What the parameters of the methods mean; one that differs in an entry is ``entry.parameter``."""
 
-from optgap.models.spec import Parameter
+from dataclasses import dataclass
+
+from optgap.models.spec import Parameter, parameter
 
 PARAMETERS = {
     "pieces": Parameter("pieces of constant prices; 0: by the number of jobs"),
@@ -13,3 +15,25 @@ PARAMETERS = {
         choices=("highs", "cbc", "scip", "scipy"),
     ),
 }
+
+
+@dataclass(frozen=True)
+class OfflineParams:
+    """The search with hindsight."""
+
+    runs: int = parameter(
+        0, "schedules made at most; 0: by the number of jobs, or as many as a time limit lets"
+    )
+    rounds: int = parameter(0, "rounds of the bound's ascent; 0: by the number of jobs")
+    orders: int = parameter(6, "orders of completions whose linear program is solved at most")
+    gap: float = parameter(1e-3, "relative gap up to which a decision is searched", "share")
+    powers: tuple[float, ...] = parameter(
+        (0.5, 0.25, 0.75),
+        "the first schedules take work as worth a job's least time to such a power",
+    )
+    change: float = parameter(
+        0.6, "most by which the logarithm of what a job's work is worth is varied at a time"
+    )
+    spread_s: float = parameter(
+        120.0, "time over which a restart is spread, to begin with: what it has to pay off in", "s"
+    )

@@ -23,11 +23,15 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends.safe import outwards
 from optgap.solvers.elastic.area import SAFE, alone, best_mixture
+from optgap.solvers.elastic.joint import Tables, order_of
+from optgap.solvers.elastic.prefixes import Prefixes, Priced
 
 VALUES = 64
 """Values of an iteration that are tried per class."""
 FINE = 4
 """How many times as many in the end."""
+MOST_ORDERED = 120
+"""Jobs up to which the prices of an order of completions are a start."""
 ROUND = 4 * 2.0**-52
 """Relative: more than the few operations behind one number round by."""
 
@@ -91,12 +95,16 @@ class Setting:
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """A bound and what it would take: (K,) GPU-s and J bought in each piece."""
+    """A bound and what it would take: (K,) GPU-s and J bought in each piece.
+
+    `worth` is what each job's work is worth where it is bounded, (J,), s.
+    """
 
     bound: float
     gpu_s: Floats
     joules: Floats
     tail_j: float
+    worth: Floats
 
 
 def evaluate(setting: Setting, gpu_price: Floats, power_price: Floats, per: int) -> Evaluated:
@@ -104,7 +112,7 @@ def evaluate(setting: Setting, gpu_price: Floats, power_price: Floats, per: int)
     problem = setting.problem
     values = setting.values(gpu_price, power_price, per)
     tail_price = float(power_price[-1]) if setting.energy else 0.0
-    total, gpu_s, joules, tail = _jobs(
+    total, gpu_s, joules, tail, worth = _jobs(
         setting.edges, setting.first, setting.time_s, setting.gpus, setting.watts, values,
         gpu_price, power_price, tail_price, problem.jobs.submit_s, problem.jobs.of_class,
         problem.jobs.iterations, problem.least_jct_s,
@@ -116,7 +124,7 @@ def evaluate(setting: Setting, gpu_price: Floats, power_price: Floats, per: int)
     elif math.isfinite(setting.limit):
         terms += (setting.limit * power_price * length).tolist()
     bound = outwards([total, *(-paid * (1 + ROUND) for paid in terms)])
-    return Evaluated(bound, gpu_s, joules, tail)
+    return Evaluated(bound, gpu_s, joules, tail, worth)
 
 
 @compiled
@@ -161,7 +169,8 @@ def _jobs(
     edges: Any, first: Any, time_s: Any, gpus: Any, watts: Any, values: Any, gpu_price: Any,
     power_price: Any, tail_price: float, submit: Any, of_class: Any, iterations: Any, least: Any,
 ) -> Any:  # fmt: skip
-    """Σ over jobs of the least completion plus payments, rounded down, and what they buy.
+    """Σ over jobs of the least completion plus payments, rounded down, what they buy, and what
+    their work is worth.
 
     A job that completes at C within piece k has paid at least u − S(C) for any value u of its
     work, S(C) being the gains until C: linear in C within a piece, so that the two ends count.
@@ -169,7 +178,7 @@ def _jobs(
     pieces, many = len(edges) - 1, values.shape[1]
     gain, which = _gains(first, time_s, gpus, watts, values, gpu_price, power_price)
     tail, tail_pick = _tail_gains(first, time_s, watts, values, tail_price)
-    gpu_s, joules = np.zeros(pieces), np.zeros(pieces)
+    gpu_s, joules, worth = np.zeros(pieces), np.zeros(pieces), np.zeros(len(submit))
     total, tail_j = 0.0, 0.0
     before = np.empty(many)
     for j in range(len(submit)):
@@ -217,6 +226,7 @@ def _jobs(
         total += best - ROUND * (abs(total) + abs(best))
         if best_v < 0:
             continue
+        worth[j] = values[c, best_v] * iterations[j]
         k = max(np.searchsorted(edges, start, side="right") - 1, 0)
         while k < pieces and edges[k] < best_end:
             z = which[c, k, best_v]
@@ -228,7 +238,7 @@ def _jobs(
         if best_end > edges[pieces]:
             z = tail_pick[c, best_v]
             tail_j += watts[z] * (best_end - max(edges[pieces], start))
-    return total, gpu_s, joules, tail_j
+    return total, gpu_s, joules, tail_j, worth
 
 
 # -- prices -------------------------------------------------------------------------------
@@ -297,6 +307,7 @@ class Ascent:
     best: float = -math.inf
     best_gpu: Floats | None = None
     best_power: Floats | None = None
+    worth: Floats | None = None
 
     def look(self, per: int = VALUES) -> Evaluated:
         """Evaluate, and remember what is best."""
@@ -304,6 +315,7 @@ class Ascent:
         if seen.bound > self.best:
             self.best = seen.bound
             self.best_gpu, self.best_power = self.gpu.copy(), self.power.copy()
+            self.worth = seen.worth
         return seen
 
     def step(self, seen: Evaluated, size: float) -> None:
@@ -333,6 +345,49 @@ def _moved(price: Floats, excess: Floats, size: float) -> Floats:
     return np.maximum(grown, 0.0)
 
 
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """A bound on the mean completion − submission, s, and what each job's work is worth, s."""
+
+    bound: float
+    by: str
+    worth: Floats
+    pieces: int
+    stopped: Termination | None
+
+
+def bounded(
+    problem: ElasticProblem,
+    limits: Limits,
+    pieces: int = 0,
+    rounds: int = 0,
+    order: Priced | None = None,
+) -> Bounded:
+    """The best bound of prices that begin with one machine's, or with those of an order."""
+    size = len(problem)
+    many = pieces or int(min(480, max(160, 8 * size)))
+    turns = rounds or (400 if size <= 3000 else 120)
+    submitted = math.fsum(problem.jobs.submit_s.tolist())
+    starts = [] if order is None else [_of_order(problem, order, many)]
+    ascents = [*starts, _ascent(problem, many)]
+    best, worth = -math.inf, problem.least_jct_s
+    stopped = limits.stop
+    firsts = [ascent.look().bound for ascent in ascents if stopped is None]
+    if firsts:
+        ascent = ascents[int(np.argmax(firsts))]
+        stopped = _climb(ascent, turns, limits, submitted, size)
+        ascent.back()
+        ascent.look(FINE * VALUES)
+        best = outwards([ascent.best, -submitted]) / size
+        worth = worth if ascent.worth is None else ascent.worth
+    bound, by = max(
+        (best, "prices of GPUs and power over time"),
+        (best_mixture(problem)[1], "one machine, shortest first"),
+        (alone(problem), "every job alone"),
+    )
+    return Bounded(max(0.0, bound * (1 - SAFE)), by, worth, many, stopped)
+
+
 def bound_prices(
     problem: ElasticProblem, *, limits: Limits, seed: int, pieces: int = 0, rounds: int = 0
 ) -> Outcome:
@@ -346,34 +401,36 @@ def bound_prices(
     for name, value in (("pieces", pieces), ("rounds", rounds)):
         if value < 0 or value > 100_000:
             raise InputError("bound-prices", name, value, "0 to 100000")
-    size = len(problem)
-    many = pieces or int(min(480, max(160, 8 * size)))
-    turns = rounds or (400 if size <= 3000 else 120)
-    single = alone(problem)
-    count = len(problem)
-    submitted = math.fsum(problem.jobs.submit_s.tolist())
-    stopped: Termination | None = limits.stop
-    ascent = _ascent(problem, many)
-    best = -math.inf
-    if stopped is None:
-        stopped = _climb(ascent, turns, limits, submitted, count)
-        ascent.back()
-        ascent.look(FINE * VALUES)
-        best = outwards([ascent.best, -submitted]) / count
-    mixture = best_mixture(problem)[1]
-    bound, by = max(
-        (best, "prices of GPUs and power over time"),
-        (mixture, "one machine, shortest first"),
-        (single, "every job alone"),
-    )
+    found = bounded(problem, limits, pieces, rounds, one_machine(problem, limits))
+    info = {
+        "pieces": found.pieces,
+        "one_machine_s": best_mixture(problem)[1],
+        "alone_s": alone(problem),
+    }
     return Outcome(
-        None,
-        Status.BOUND_ONLY,
-        stopped or Termination.COMPLETED,
-        bound=max(0.0, bound * (1 - SAFE)),
-        bound_by=by,
-        info={"pieces": many, "one_machine_s": mixture, "alone_s": single},
-    )
+        None, Status.BOUND_ONLY, found.stopped or Termination.COMPLETED, bound=found.bound,
+        bound_by=found.by, info=info,
+    )  # fmt: skip
+
+
+def one_machine(problem: ElasticProblem, limits: Limits) -> Priced | None:
+    """Prices of the order in which one machine would complete the jobs, if they are not many."""
+    if len(problem) > MOST_ORDERED or problem.cap == "energy":
+        return None
+    ends = best_mixture(problem)[2]
+    tables = Tables(problem)
+    events = order_of(tables, np.maximum(ends - problem.epoch_s, tables.submit_s))
+    return Prefixes(tables, limits).order(events)
+
+
+def _of_order(problem: ElasticProblem, order: Priced, pieces: int) -> Ascent:
+    """From the prices of an order's intervals, each in parts of about the same length."""
+    longest = float(order.length_s.sum()) / pieces
+    real = order.length_s > 1e-9 * longest
+    parts = np.ceil(order.length_s[real] / longest).astype(int)
+    edges = np.cumsum([problem.epoch_s, *np.repeat(order.length_s[real] / parts, parts)])
+    gpu, power = (np.repeat(p[real], parts) for p in (order.gpu_price, order.power_price))
+    return Ascent(Setting.of(problem, edges), np.maximum(gpu, 0.0), np.maximum(power, 0.0))
 
 
 def _ascent(problem: ElasticProblem, pieces: int) -> Ascent:

@@ -15,7 +15,7 @@ from optgap.registry import FAMILIES
 ENGINES = {
     "placement": "optgap.heuristics.placement.engine",
     "consolidation": "optgap.heuristics.consolidation.selection",
-    "elastic": "optgap.heuristics.elastic.engine",
+    "elastic": "optgap.models.elastic.simulation.engine",
     "queueing": "optgap.heuristics.queueing.engine",
 }
 """Where it is decided; coscheduling has nothing to compile."""

@@ -11,9 +11,9 @@ import pytest
 from strategies_elastic import FREE, jobs_of, table
 
 import optgap
-from optgap.heuristics.elastic.engine import simulate
-from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.models.elastic import ElasticProblem, JobClass, Overhead
+from optgap.models.elastic.simulation.engine import simulate
+from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Termination

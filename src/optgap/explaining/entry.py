@@ -12,14 +12,14 @@ from optgap.comparing.gaps import Methods, Policies, compare, policy_names
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.explaining.logged import logged_result
-from optgap.explaining.parts import Known, explanation, value
+from optgap.explaining.parts import Ideal, Known, explanation, value
 from optgap.explaining.result import Explanation
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.regret import Regret
 from optgap.models.result import Result, Termination, Violation
 from optgap.models.spec import imported
-from optgap.registry import FamilySpec, family
+from optgap.registry import FamilySpec, Runnable, family
 
 
 def explain(
@@ -42,8 +42,9 @@ def explain(
     known by then (the *price of being online*), and on to the policy itself (the *price of the
     heuristic*, negative when it beats that policy). Where jobs are placed on nodes but could be
     counted, the first step has two parts: to the best solution known where GPUs are only counted,
-    and on to the best on nodes (the *price of nodes*). A policy that turns some of the demand down
-    is explained on the part that it served.
+    and on to the best on nodes (the *price of nodes*). Where restarts cost time, or a policy has to
+    learn its jobs' models (`elastic`), what these cost is told apart from the heuristic. A policy
+    that turns some of the demand down is explained on the part that it served.
 
     Parameters
     ----------
@@ -78,7 +79,11 @@ def explain(
     regrets = _regrets(problem, own) if spec.regrets else ()
     placed, counted = _with_hindsight(asked, spec, time_limit, seed, limits)
     known = Known.of(table, own.sense, [None if broken else own, rival, placed])
-    found = explanation(table, scope, own, known, counted, regrets, spec)
+    ideal = None
+    if scope == ALL and policy is not None:
+        runnable = choose_policy(problem, policy, params)
+        ideal = _ideal(problem, spec, runnable, time_limit, seed, limits)
+    found = explanation(table, scope, own, known, counted, regrets, spec, ideal)
     told = [f"{own.method} breaks {len(broken)} constraints: it may owe what it gains to them"]
     return replace(found, notes=(*found.notes, *(told if broken else ()), *trouble))
 
@@ -131,6 +136,34 @@ def _rival(
         if best is None or ahead(result.objective, value(best.objective), result.sense):
             best = result
     return best, trouble
+
+
+def _ideal(
+    problem: Problem,
+    spec: FamilySpec,
+    runnable: Runnable,
+    time_limit: float | None,
+    seed: int,
+    limits: Limits,
+) -> Ideal | None:
+    """The policy with exact models, and where restarts are free; None where nothing is spared."""
+
+    def objective(subject: Problem, policy: Runnable) -> float | None:
+        if limits.interrupted.is_set():
+            return None
+        limits.progress(policy.label, None, None)
+        result = execute(subject, policy, limits.each(time_limit), seed)
+        return result.objective if serves(result) else None
+
+    exact = {key: v for key, v in spec.informed.items() if key in runnable.known}
+    informed = replace(runnable, params={**runnable.params, **exact})
+    other = {**runnable.known, **runnable.params} != {**runnable.known, **informed.params}
+    knows = objective(problem, informed) if other else None
+    free = imported(spec.spared)(problem) if spec.spared else None
+    if free is None or (other and knows is None):
+        return None if knows is None else Ideal(knows)
+    per_event = choose_policy(free, spec.per_event)
+    return Ideal(knows, objective(free, informed), objective(free, per_event))
 
 
 def _with_hindsight(

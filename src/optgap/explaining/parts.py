@@ -23,6 +23,7 @@ def explanation(
     counted: Result | None,
     regrets: tuple[Regret, ...],
     spec: FamilySpec,
+    ideal: Ideal | None = None,
 ) -> Explanation:
     """The policy's gap in parts, from what everyone found.
 
@@ -41,7 +42,7 @@ def explanation(
         steps.append(ends.merged(known.objective, objective, trouble))
     else:
         steps.append(ends.online(known.objective, event, table.best_bound))
-        steps.append(ends.heuristic(event, objective))
+        steps += ends.to_policy(event, objective, ideal)
     return Explanation(
         family=table.family,
         problem_name=table.problem_name,
@@ -97,6 +98,22 @@ class Known:
             return best
         # of equals, the method with hindsight: it says more
         return cls(table.best_known, table.known_by, table.row(table.known_by).result.kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Ideal:
+    """What the policy comes to where it is spared something.
+
+    Parameters
+    ----------
+    informed: with exact models of the jobs for nothing; None where it has them.
+    spared: the same where restarts are free, and `event_spared` for the policy that solves every
+        event exactly; None where they are.
+    """
+
+    informed: float | None = None
+    spared: float | None = None
+    event_spared: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +187,27 @@ class Ends:
             how = "solves each event exactly" if self.exact else "plans every event anew"
             because = f"{self.policy} against {self.per_event}, which {how}"
         return Part("heuristic", event, objective, because)
+
+    def to_policy(self, event: float, objective: float, ideal: Ideal | None) -> list[Part]:
+        """From exact per event to the policy: its heuristic, restarts, not knowing the model."""
+        if ideal is None:
+            return [self.heuristic(event, objective)]
+        informed = objective if ideal.informed is None else ideal.informed
+        parts, begin = [], event
+        if ideal.spared is not None and ideal.event_spared is not None:
+            begin = event + ideal.spared - ideal.event_spared
+            parts.append(self.heuristic(event, begin))
+            because = (
+                f"what {self.policy} pays for restarts beyond what {self.per_event} does: both run "
+                "with free restarts as well"
+            )
+            parts.append(Part("restarts", begin, informed, because))
+        else:
+            parts.append(self.heuristic(event, informed))
+        if ideal.informed is not None:
+            because = f"{self.policy} against the same with exact models for nothing"
+            parts.append(Part("model", informed, objective, because))
+        return parts
 
     def merged(self, known: float, objective: float, trouble: str) -> Part:
         return Part("online+heuristic", known, objective, f"not told apart: {trouble}")

@@ -23,12 +23,14 @@ SCHEMA = "optgap.explain/1"
 TOP = 10
 """How many of the costliest decisions are shown."""
 
-Name = Literal["unproven", "nodes", "online", "heuristic", "online+heuristic"]
+Name = Literal["unproven", "nodes", "online", "heuristic", "restarts", "model", "online+heuristic"]
 TITLES: Mapping[str, str] = {
     "unproven": "unproven",
     "nodes": "price of nodes",
     "online": "price of being online",
     "heuristic": "price of the heuristic",
+    "restarts": "price of restarts",
+    "model": "price of not knowing the model",
     "online+heuristic": "prices of online and heuristic",
 }
 

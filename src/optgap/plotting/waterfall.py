@@ -19,6 +19,8 @@ PART_COLOURS = {
     "nodes": COLOURS[5],
     "online": COLOURS[4],
     "heuristic": COLOURS[1],
+    "restarts": COLOURS[3],
+    "model": COLOURS[5],
     "online+heuristic": COLOURS[3],
 }
 GAIN = COLOURS[2]

@@ -32,6 +32,8 @@ SPEC = FamilySpec(
     doubts="optgap.models.elastic.doubts:doubts",
     exact=dict.fromkeys(("optimal", "optimal-slowdown"), "optgap.solvers.elastic.snapshot:solve"),
     per_event="optimal",
+    spared="optgap.models.elastic.problem:spared",
+    informed={"profiles": "oracle"},
     regrets="optgap.solvers.elastic.regret:regrets",
     refit="optgap.models.elastic.fits:refit",
 )

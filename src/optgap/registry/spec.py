@@ -37,6 +37,8 @@ class FamilySpec:
     per_event: the policy that solves every event exactly with what is known by then, or, where
         `per_event_exact` is false, as well as it can.
     counted: ``f(problem)``, the problem with GPUs of nodes only counted; None where they are.
+    spared: ``f(problem)``, the problem with free restarts; None where they are.
+    informed: parameters with which policies that have them know their jobs' models for nothing.
     regrets: a function that judges a solution's decisions one by one, ``f(problem, solution) ->
         list of Regret``.
     refit: a function that puts fits into a problem, ``f(problem, fits, seed=0)``; `SERVES` beside
@@ -60,6 +62,8 @@ class FamilySpec:
     per_event: str = ""
     per_event_exact: bool = True
     counted: str = ""
+    spared: str = ""
+    informed: Mapping[str, Any] = field(default_factory=dict)
     regrets: str = ""
     refit: str = ""
     doubts: str = ""

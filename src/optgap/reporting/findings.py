@@ -118,6 +118,8 @@ PARTS = {
     "nodes": "the price of nodes",
     "online": "the price of being online",
     "heuristic": "the price of the heuristic",
+    "restarts": "the price of restarts",
+    "model": "the price of not knowing the model",
     "online+heuristic": "the price of being online and of the heuristic",
 }
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 from strategies_elastic import rigid
 
-from optgap.heuristics.elastic.cluster import Cluster
-from optgap.heuristics.elastic.engine import simulate
-from optgap.heuristics.elastic.protocol import Decision, Settings, State
 from optgap.models.elastic import Kind, Overhead
+from optgap.models.elastic.simulation.cluster import Cluster
+from optgap.models.elastic.simulation.engine import simulate
+from optgap.models.elastic.simulation.protocol import Decision, Settings, State
 from optgap.models.limits import Limits
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 from strategies_elastic import two_jobs
 
-from optgap.heuristics.elastic.engine import simulate
 from optgap.heuristics.elastic.judged import Judge, judged
 from optgap.models.elastic.presets import small
+from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.snapshot import Snapshot
 from optgap.models.limits import Limits
 from optgap.solvers.elastic.snapshot import solve

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_elastic import elastic_problems, two_jobs
 
-from optgap.heuristics.elastic.engine import Simulation
 from optgap.heuristics.elastic.parameters import PowerFlowParams
 from optgap.heuristics.elastic.powerflow import PowerFlow, powerflow
 from optgap.heuristics.elastic.powerflow_kernels import Jobs, allocate
 from optgap.heuristics.elastic.predictions import Known
-from optgap.heuristics.elastic.protocol import Settings
 from optgap.models.elastic import ElasticProblem, Kind
+from optgap.models.elastic.simulation.engine import Simulation
+from optgap.models.elastic.simulation.protocol import Settings
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome

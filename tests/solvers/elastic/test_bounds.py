@@ -122,8 +122,12 @@ def test_a_budget_of_energy_bounds_what_a_limit_on_power_does_not() -> None:
 
 def test_the_method_goes_by_the_size_of_the_problem() -> None:
     assert auto(tiny(seed=0)) == auto_bound(tiny(seed=0)) == "exhaustive"
-    assert auto(small(seed=0)) == auto_bound(small(seed=0)) == "bound-prices"
-    with pytest.raises(InputError, match="at most 6 jobs"):
+    assert (auto(small(seed=0)), auto_bound(small(seed=0))) == ("offline", "bound-prices")
+    few = small(seed=0, size=6)
+    assert (auto(few), auto_bound(few)) == ("offline", "exhaustive")  # restarts cost time
+    energy = small(seed=0, cap="energy", energy_budget_mj=1000.0)
+    assert auto(energy) == auto_bound(energy) == "bound-prices"
+    with pytest.raises(InputError, match="at most 12 jobs"):
         solved(small(seed=0), "exhaustive")
     with pytest.raises(InputError, match="variables"):
         solved(small(seed=0), "bound-lp", slot_s=1.0)

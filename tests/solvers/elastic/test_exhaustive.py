@@ -5,15 +5,21 @@ from typing import Any
 
 import numpy as np
 import pytest
-from strategies_elastic import FREE, jobs_of, table
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies_elastic import FREE, elastic_problems, jobs_of, table
 
 from optgap.models.elastic import ElasticProblem
+from optgap.models.elastic.presets import small
 from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
+from optgap.registry import FAMILIES
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.elastic import orders
-from optgap.solvers.elastic.exhaustive import apart, exhaustive
+from optgap.solvers.elastic.exhaustive import apart, dominated, exhaustive
+from optgap.solvers.elastic.joint import Tables, ends, listed, order_of
+from optgap.solvers.elastic.prefixes import Prefixes
 
 
 def two_and_one_later(submit_s: float) -> ElasticProblem:
@@ -89,3 +95,37 @@ def test_a_bound_holds_at_whatever_prices_the_solver_names(monkeypatch: pytest.M
     best = exhaustive(problem, limits=Limits(10), seed=0)
     assert best.bound <= 10
     assert problem.evaluate(best.solution).objective >= 10 * (1 - 1e-9)
+
+
+@settings(max_examples=25)
+@given(problem=elastic_problems(max_jobs=4, free=True), data=st.data())
+def test_no_prefix_is_bounded_above_the_optimum_of_an_order_that_begins_with_it(
+    problem: ElasticProblem, data: st.DataObject
+) -> None:
+    tables = Tables(problem)
+    events = order_of(tables, ends(tables, listed(tables)))
+    prefixes, whole = Prefixes(tables, Limits()), orders.Orders(tables, Limits())
+    known = whole.solve(events, np.inf)
+    assert known is not None
+    length = data.draw(st.integers(0, len(events)))
+    value = prefixes.value(events[:length], np.inf)
+    assert value is not None
+    assert 0 < value <= known.value * (1 + 1e-6)
+
+
+def test_jobs_with_all_clocks_on_sixteen_gpus_are_proven() -> None:
+    problem = small(seed=1, size=4, gpus=16, hours=0.2, restarts=False)
+    best = exhaustive(problem, limits=Limits(60), seed=0)
+    assert best.status is Status.OPTIMAL
+    assert problem.check(best.solution) == []
+    least = problem.evaluate(best.solution).objective
+    for name in ("afs", "elastic-srtf", "optimal"):
+        found = FAMILIES["elastic"].policies[name].load()(problem, limits=Limits(), seed=0)
+        assert problem.evaluate(found.solution).objective >= least * (1 - 1e-6), name
+
+
+def test_of_two_alike_the_one_that_is_shorter_and_there_before_completes_first() -> None:
+    problem = two_and_one_later(5.0)
+    assert dominated(problem) == [set(), {0}, {0, 1}]
+    later = replace(problem, jobs=jobs_of([0, 0, 0], [10, 9, 8], [0, 0, 5]))
+    assert dominated(later) == [{1}, set(), set()]

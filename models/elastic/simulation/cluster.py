@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgap.heuristics.elastic import buddy
-from optgap.heuristics.elastic.parameters import Making
 from optgap.models.elastic import ElasticProblem
+from optgap.models.elastic.simulation import buddy
+from optgap.models.elastic.simulation.protocol import Making
 
 
 class Cluster:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from optgap.heuristics.elastic.cluster import Cluster
-from optgap.heuristics.elastic.protocol import Decision, Policy, State
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.arrays import Ints
 from optgap.models.elastic.referee import profile_of_power, within_limit
+from optgap.models.elastic.simulation.cluster import Cluster
+from optgap.models.elastic.simulation.protocol import Decision, Policy, State
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s

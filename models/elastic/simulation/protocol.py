@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
-from optgap.heuristics.elastic.parameters import Making
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
+
+Making = Literal["least", "repack", "none"]
+"""What to do when a job fits nowhere although enough GPUs are free: move as few as possible,
+place all jobs anew, or let it wait."""
 
 
 @dataclass(frozen=True, eq=False)

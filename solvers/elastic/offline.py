@@ -1,0 +1,257 @@
+"""A good schedule with hindsight: what the work of each job is worth decides at every event.
+
+At a fixed order of completions the work of a job is worth the same at all times (it is the dual of
+its row in the order's linear program), so that the optimum does at every moment what is worth most.
+Here the program of an order says what work is worth, a simulation that goes by it gives the next
+order, and so on; restarts, places and moves are charged by the simulation. Then what each job's
+work is worth is varied at random for as long as that leads to better schedules.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from optgap.models.elastic import ElasticProblem, ElasticSolution
+from optgap.models.elastic.arrays import Floats
+from optgap.models.elastic.simulation.engine import simulate
+from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.snapshot import Choices, Snapshot
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome, Status, Termination
+from optgap.models.spec import chosen
+from optgap.solvers.elastic.exhaustive import FEW, GAP, MOST_JOBS, exhaustive
+from optgap.solvers.elastic.joint import Tables, order_of
+from optgap.solvers.elastic.parameters import OfflineParams
+from optgap.solvers.elastic.prefixes import Events, Prefixes, Priced
+from optgap.solvers.elastic.prices import MOST_ORDERED, Bounded, bounded
+from optgap.solvers.elastic.snapshot import solve
+
+CLOSE = 1e-6
+"""A schedule so little above the bound, relative, is not improved any more."""
+FLOOR = 1e-6
+"""Of the dearest work: what no job's work is worth less than, so that none waits for ever."""
+
+
+ORDER_SHARE = 0.25
+"""Of what is left of a time limit, for orders of completions, and for a bound."""
+BOUND_SHARE = 0.5
+MANY, MOST_RUNS = 5000, 300
+"""Jobs times schedules without a time limit, and schedules."""
+MOST_STATES = 3000
+"""Of one decision, which need not be the best."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """A schedule, and by what it was made.
+
+    Parameters
+    ----------
+    value: mean completion − submission, s.
+    worth: (J,) of each job's work, s; spread_s: over how much time a restart is spread.
+    """
+
+    value: float
+    worth: Floats
+    spread_s: float
+    solution: ElasticSolution
+
+
+class Index:
+    """At every event the configurations that do most worth of work, restarts taken off.
+
+    Parameters
+    ----------
+    worth: (J,) of each job's whole work, s.
+    spread_s: a restart costs its share of so much time, or of what is left of the job if that is
+        less.
+    gap: up to which a decision is proven.
+    """
+
+    def __init__(
+        self, problem: ElasticProblem, choices: Choices, worth: Floats, spread_s: float, gap: float
+    ) -> None:
+        self.settings = Settings(switch_off=True)
+        self.problem, self.choices, self.gap = problem, choices, gap
+        per_s = np.maximum(worth, FLOOR * float(worth.max())) / problem.jobs.iterations
+        self.per_iteration, self.spread_s = per_s, spread_s
+        self.start_s = np.array([problem.overhead.seconds(int(n)) for n in problem.counts])
+        self.of_class = [
+            np.arange(first, last)
+            for first, last in zip(choices.first[:-1], choices.first[1:], strict=True)
+        ]
+
+    def decide(self, state: State) -> Decision:
+        """The most worth of work per second that fits."""
+        choices = self.choices
+        parts = [self.of_class[c] for c in state.of_class.tolist()]
+        which = np.concatenate(parts)
+        of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+        time_s, count = choices.time_s[which], choices.count[which]
+        value = self.per_iteration[state.jobs][of] / time_s
+        if not self.problem.overhead.free:
+            spread = np.minimum(self.spread_s, state.remaining[of] * time_s)
+            lost = self.start_s[count] / np.maximum(self.start_s[count] + spread, 1e-9)
+            value = value * np.where(count == state.count[of], 1.0, 1.0 - lost)
+        most = float(value.max())
+        short = Choices(
+            np.cumsum([0, *(len(part) for part in parts)]), most - value, choices.gpus[which],
+            choices.watts[which], count, choices.clock[which],
+        )  # fmt: skip
+        everyone, ones = np.arange(len(parts)), np.ones(len(parts))
+        problem = self.problem
+        snapshot = Snapshot(short, everyone, ones, problem.gpus, problem.power_allowed_w, most)
+        solved = solve(snapshot, self.gap / len(parts), MOST_STATES)
+        assert solved.chosen is not None  # all may wait
+        return Decision(*short.configurations(solved.chosen))
+
+
+class Search:
+    """Schedules of ever less mean completion time."""
+
+    def __init__(self, problem: ElasticProblem, options: OfflineParams, limits: Limits) -> None:
+        self.problem, self.options, self.limits = problem, options, limits
+        self.choices = Choices.of(problem)
+        self.best: Tried | None = None
+        self.runs = 0
+
+    def run(self, worth: Floats, spread_s: float) -> Tried | None:
+        """The schedule that goes by this; None where the limits stop it."""
+        policy = Index(self.problem, self.choices, worth, spread_s, self.options.gap)
+        outcome = simulate(self.problem, policy, self.limits)
+        if outcome.termination is not Termination.COMPLETED or outcome.solution is None:
+            return None
+        self.runs += 1
+        ends = completions(self.problem, outcome.solution)
+        value = float((ends - self.problem.jobs.submit_s).mean())
+        tried = Tried(value, worth, spread_s, outcome.solution)
+        if self.best is None or value < self.best.value:
+            self.best = tried
+            self.limits.progress("schedules", value, None)
+        return tried
+
+    def begin(self) -> None:
+        """Between shortest jobs first and most progress in all."""
+        for power in self.options.powers:
+            if self.limits.stop is None:
+                self.run(self.problem.least_jct_s**power, self.options.spread_s)
+
+    def by_orders(self) -> Priced | None:
+        """From order to order, as long as they are new; the prices of the best schedule's."""
+        problem, tables = self.problem, Tables(self.problem)
+        prefixes = Prefixes(tables, self.limits)
+        tried, seen = self.best, set[Events]()
+        best: Priced | None = None
+        until = self.limits.elapsed + ORDER_SHARE * self.limits.remaining
+        while tried is not None and len(seen) < self.options.orders:
+            if seen and self.limits.elapsed > until:
+                break
+            ends = completions(problem, tried.solution) - problem.epoch_s
+            events = order_of(tables, ends)
+            if events in seen:
+                break
+            seen.add(events)
+            order = prefixes.order(events)
+            if order is None:
+                break
+            best = order if best is None or tried is self.best else best
+            tried = self.run(order.worth, tried.spread_s)
+        return best
+
+    def by_prices(self, worth: Floats) -> None:
+        """With what work is worth at the bound's prices."""
+        if self.limits.stop is None:
+            self.run(worth, self.options.spread_s)
+
+    def vary(self, rng: np.random.Generator, bound: float) -> None:
+        """Random changes of the best schedule's worths and spread, kept where they are better."""
+        size, options = len(self.problem), self.options
+        runs = options.runs
+        if not runs:
+            runs = 10**9 if self.limits.time_limit is not None else min(MOST_RUNS, MANY // size)
+        while self.best is not None and self.runs < runs and self.limits.stop is None:
+            if self.best.value <= bound * (1 + CLOSE):
+                return
+            share, change = size ** -rng.random(), options.change * rng.random()
+            changed = rng.random(size) < share
+            changed[rng.integers(size)] = True
+            noise = np.where(changed, rng.normal(0.0, change, size), 0.0)
+            spread = self.best.spread_s * math.exp(rng.normal(0.0, change))
+            self.run(self.best.worth * np.exp(noise), spread)
+
+    def outcome(self, proof: Bounded) -> Outcome:
+        """The best schedule and the bound; without one where the limits left no time for it."""
+        termination = self.limits.stop or Termination.COMPLETED
+        info = {"runs": self.runs}
+        if self.best is None:
+            return Outcome(
+                None, Status.BOUND_ONLY, termination, bound=proof.bound, bound_by=proof.by,
+                info=info,
+            )  # fmt: skip
+        proven = proof.bound >= self.best.value * (1 - GAP)
+        return Outcome(
+            self.best.solution, Status.OPTIMAL if proven else Status.FEASIBLE, termination,
+            bound=proof.bound, bound_by=proof.by, claimed=self.best.value, info=info,
+            message="" if proven else f"not proven optimal: {unproven(self.problem)}",
+        )  # fmt: skip
+
+
+def unproven(problem: ElasticProblem) -> str:
+    """Why no exact method is asked."""
+    if not problem.overhead.free:
+        return "restarts cost time, and the bound takes them as free"
+    if len(problem) > MOST_JOBS:
+        return f"{len(problem)} jobs are too many for exhaustive, which takes {MOST_JOBS}"
+    return f"exhaustive may take minutes for more than {FEW} jobs"
+
+
+def completions(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
+    """(J,) the last end of each job, s."""
+    ends = np.zeros(len(problem))
+    np.maximum.at(ends, solution.job, solution.end_s)
+    return ends
+
+
+def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """The best schedule found, and a bound; `given` as in `OfflineParams`.
+
+    Raises
+    ------
+    InputError: for a budget of energy, and for a parameter out of range.
+    """
+    options = chosen(OfflineParams, given, "offline")
+    if problem.cap == "energy":
+        found = NoQuote("a budget of energy")
+        raise InputError("offline", "field cap", found, "a limit on power, or none")
+    for name, value in (("runs", options.runs), ("rounds", options.rounds)):
+        if not 0 <= value <= 1_000_000:
+            raise InputError("offline", name, value, "0 to 1000000")
+    for name, number, most in (
+        ("gap", options.gap, 1.0),
+        ("change", options.change, 10.0),
+        ("spread_s", options.spread_s, 1e9),
+    ):
+        if not 0 <= number <= most:
+            raise InputError("offline", name, number, f"a number from 0 to {most:g}")
+    for power in options.powers or ("",):
+        if not isinstance(power, (int, float)) or not 0 <= power <= 4:
+            raise InputError("offline", "powers", power, "numbers from 0 to 4")
+    search = Search(problem, options, limits)
+    search.begin()
+    order = search.by_orders() if len(problem) <= MOST_ORDERED else None
+    proof = bounded(
+        problem, limits.within(BOUND_SHARE * limits.remaining), rounds=options.rounds, order=order
+    )
+    if order is None:
+        search.by_prices(proof.worth)
+    if len(problem) <= FEW:  # with restarts taken as free the optimum is soon known
+        known = exhaustive(problem, limits=limits.within(BOUND_SHARE * limits.remaining), seed=seed)
+        if known.bound is not None and known.bound > proof.bound:
+            proof = replace(proof, bound=known.bound, by=known.bound_by or proof.by)
+    search.vary(np.random.default_rng(seed), proof.bound)
+    return search.outcome(proof)
