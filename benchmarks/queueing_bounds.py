@@ -34,10 +34,8 @@ LIMIT_S = 60.0
 
 def timed(method: str, problem: object, **params: float) -> tuple[float, Outcome]:
     """Seconds of one method, and what it gave."""
-    started = time.perf_counter()
-    outcome = METHODS[method].load()(
-        problem, limits=Limits(params.get("seconds", LIMIT_S)), seed=0, **params
-    )
+    started, limits = time.perf_counter(), Limits(params.get("seconds", LIMIT_S))
+    outcome = METHODS[method].load()(problem, limits=limits, seed=0, **params)
     return time.perf_counter() - started, outcome
 
 
