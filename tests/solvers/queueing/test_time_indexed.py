@@ -20,7 +20,7 @@ from optgap.models.queueing.presets import mixed, small
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.queueing import METHODS
 from optgap.solvers.queueing.incumbents import list_schedule
-from optgap.solvers.queueing.periods import Period, cells, periods, reachable
+from optgap.solvers.queueing.periods import Period, Splitting, cells, periods, reachable
 from optgap.solvers.queueing.step_program import Fineness, StepProgram
 from optgap.solvers.queueing.widths import widths
 
@@ -93,7 +93,7 @@ def test_every_schedule_is_a_point_of_the_program_that_costs_no_more(
     for key in (jobs.arrival_s, -jobs.duration_s, -jobs.gpus.astype(np.float64)):
         start = list_schedule(problem, key).start_s
         total = 0.0
-        for period in periods(problem, start, size, width, whole):
+        for period in periods(problem, start, Splitting(1, size, size), width, whole):
             # cells that have nothing to do with the schedule
             period.times = cells(jobs.arrival_s + 0.3, period.begin, period.end, width)
             program = StepProgram(problem, period, widths(problem), Fineness(width, growth))
@@ -122,7 +122,7 @@ def test_periods_part_where_nobody_waits() -> None:
     jobs = Jobs.of([0, 1, 2, 3, 3600, 3601, 3602, 3603], [10] * 8, [8] * 8)
     problem = QueueingProblem.of(jobs, nodes=1)
     start = list_schedule(problem, jobs.arrival_s).start_s
-    found = periods(problem, start, 5, 600.0, whole=False)
+    found = periods(problem, start, Splitting(2, 5, 5), 600.0, whole=False)
     assert [(p.begin, p.jobs.tolist()) for p in found] == [(0, [0, 1, 2, 3]), (3600, [4, 5, 6, 7])]
     outcome = solved(problem, "time-indexed", jobs=5)
     assert outcome.status is Status.OPTIMAL
