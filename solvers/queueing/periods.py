@@ -134,15 +134,16 @@ def _cuts(problem: QueueingProblem, start: FloatArray, splitting: Splitting) -> 
     lost = _lost(problem, start)
     lost[1:][np.diff(arrival) == 0] = np.inf  # jobs that arrive together stay together
     little = splitting.little * float(problem.jobs.gpu_seconds.mean())
+    least = min(splitting.least, splitting.most)
     chosen: list[float] = []
     first = 0
-    while count - first > 2 * splitting.least:
-        low = first + splitting.least
+    while count - first > min(2 * least, splitting.most):
+        low = first + least
         best = low + int(np.argmin(lost[low : first + splitting.usual + 1]))
         if lost[best] > little:
             later = np.flatnonzero(lost[best:] <= little)
             best = best + int(later[0]) if len(later) else count
-        if best - first > splitting.most:  # which is too long
+        if best - first > splitting.most:  # too long
             low = first + max(1, splitting.most // 2)
             best = low + int(np.argmin(lost[low : first + splitting.most + 1]))
             if lost[best] == np.inf:  # more than that at once

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -83,9 +84,10 @@ def test_a_dozen_jobs_are_as_cp_sat_has_them(goal: Any, seed: int) -> None:
     width=st.sampled_from((0.5, 2.0, 7.0, 100.0)),
     growth=st.sampled_from((0.0, 0.5, 3.0)),
     size=st.integers(1, 6),
+    join=st.booleans(),
 )
 def test_every_schedule_is_a_point_of_the_program_that_costs_no_more(
-    problem: QueueingProblem, width: float, growth: float, size: int
+    problem: QueueingProblem, width: float, growth: float, size: int, join: bool
 ) -> None:
     """On any cells and ranges: what makes its optimum a bound."""
     whole = problem.objective.goal == "makespan"
@@ -93,7 +95,10 @@ def test_every_schedule_is_a_point_of_the_program_that_costs_no_more(
     for key in (jobs.arrival_s, -jobs.duration_s, -jobs.gpus.astype(np.float64)):
         start = list_schedule(problem, key).start_s
         total = 0.0
-        for period in periods(problem, start, Splitting(1, size, size), width, whole):
+        parts = periods(problem, start, Splitting(1, size, size), width, whole)
+        if join:
+            parts = [reduce(lambda one, other: one.joined(other, problem), parts)]
+        for period in parts:
             # cells that have nothing to do with the schedule
             period.times = cells(jobs.arrival_s + 0.3, period.begin, period.end, width)
             program = StepProgram(problem, period, widths(problem), Fineness(width, growth))
@@ -127,6 +132,19 @@ def test_periods_part_where_nobody_waits() -> None:
     outcome = solved(problem, "time-indexed", jobs=5)
     assert outcome.status is Status.OPTIMAL
     assert outcome.info["periods"] == 2
+
+
+def test_a_crowd_is_not_split_where_its_work_is_left_over() -> None:
+    """Of ten jobs on one node the last eight come at once; in a row they would take 80 s."""
+    jobs = Jobs.of([0, 100, *range(200, 208)], [10] * 10, [8] * 10)
+    problem = QueueingProblem.of(jobs, nodes=1)
+    start = list_schedule(problem, jobs.arrival_s).start_s
+    found = periods(problem, start, Splitting(1, 3, 10), 600.0, whole=False)
+    assert [(p.begin, len(p.jobs)) for p in found] == [(0, 1), (100, 1), (200, 8)]
+    forced = periods(problem, start, Splitting(1, 3, 4), 600.0, whole=False)
+    assert len(forced) > 3
+    bounds = [solved(problem, "time-indexed", jobs=jobs_) for jobs_ in (4, 10)]
+    assert bounds[0].bound < bounds[1].bound == pytest.approx(bounds[1].claimed)
 
 
 def test_two_hundred_jobs_get_a_bound_far_above_prices_and_a_schedule() -> None:
