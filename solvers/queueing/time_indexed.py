@@ -82,8 +82,8 @@ def time_indexed(
     ----------
     seconds: for all of it at most.
     jobs: arrivals of a period at most; periods are short where that costs next to nothing, and
-        neighbours become one when nothing else is left to improve. The makespan has one period only; of longer streams it
-        keeps the bound of areas.
+        neighbours become one when nothing else is left to improve. The makespan has one period
+        only; of longer streams it keeps the bound of areas.
     rounds: programs per period; 0 for as many as there is time for.
     moves: of the search for a schedule to start from; 0 for a tenth of the time. With `rounds`
         and `moves` the work does not depend on the clock.

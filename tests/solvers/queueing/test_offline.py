@@ -96,7 +96,7 @@ def test_a_known_schedule_is_polished_to_one_no_worse(placement: Any) -> None:
     known = POLICIES["shortest"].load()(problem, limits=Limits(), seed=0)
     better = polished(problem, known.solution, Limits(), 0, moves=5_000)
     assert problem.check(better.solution) == []
-    assert better.claimed <= better.info["start"] == pytest.approx(known.claimed)
+    assert better.claimed < better.info["start"] <= known.claimed * (1 + 1e-12)
     again = polished(problem, better.solution, Limits(), 0, moves=1)
     assert again.claimed <= better.claimed * (1 + 1e-12)
 
