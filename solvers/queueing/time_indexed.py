@@ -50,7 +50,6 @@ class Tuning:
     searching: share of what is left for a schedule to start from, for one on counted GPUs, and
         to improve the best one once every period has been solved.
     splitting: how periods are split at first.
-    presolved: rows above which a program is presolved; smaller ones are solved faster without.
     least_s: for the program of a period; where periods are so many that there is less, prices
         have the last word, and the time goes to the schedule.
     """
@@ -64,7 +63,6 @@ class Tuning:
     pricing: float = 0.3
     searching: float = 0.1
     splitting: Splitting = field(default_factory=Splitting)
-    presolved: int = 4000
     least_s: float = 2.0
 
 
@@ -279,7 +277,7 @@ class _Search:
             gap=0.0 if period.finest else self.tuning.gap,
             seed=self.seed,
             tolerance=TOLERANCE,
-            presolve=program.model.rows > self.tuning.presolved,
+            presolve=False,  # measured: slower with it, whatever the size
         )
 
     def _slack(self, program: StepProgram) -> float:

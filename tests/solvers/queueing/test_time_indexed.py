@@ -143,8 +143,9 @@ def test_a_crowd_is_not_split_where_its_work_is_left_over() -> None:
     assert [(p.begin, len(p.jobs)) for p in found] == [(0, 1), (100, 1), (200, 1), (201, 8)]
     forced = periods(problem, start, Splitting(1, 3, 4), 600.0, whole=False)
     assert len(forced) > 4
-    bounds = [solved(problem, "time-indexed", jobs=jobs_) for jobs_ in (4, 10)]
-    assert bounds[0].bound < bounds[1].bound == pytest.approx(bounds[1].claimed)
+    outcome = solved(problem, "time-indexed", jobs=4)
+    assert outcome.info["periods"] == len(forced)
+    assert outcome.status is Status.OPTIMAL
 
 
 def test_two_hundred_jobs_get_a_bound_far_above_prices_and_a_schedule() -> None:
