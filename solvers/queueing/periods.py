@@ -79,7 +79,10 @@ class Period:
 def present(problem: QueueingProblem, begin: float, end: float) -> IntArray:
     """Jobs that can hold GPUs or wait between two moments, s."""
     arrival, duration = problem.jobs.arrival_s, problem.jobs.duration_s
-    return np.flatnonzero((arrival < end) & ((arrival >= begin) | (arrival + duration > begin)))
+    found: IntArray = np.flatnonzero(
+        (arrival < end) & ((arrival >= begin) | (arrival + duration > begin))
+    )
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +176,7 @@ def _lost(problem: QueueingProblem, start: FloatArray) -> FloatArray:
         many -= np.append(0.0, np.cumsum(gpus[order]))[ended]
         sums = np.append(0.0, np.cumsum(gpus * end))[came]
         sums -= np.append(0.0, np.cumsum((gpus * end)[order]))[ended]
-        return sums - arrival * many
+        return np.asarray(sums - arrival * many)
 
     return left(start + jobs.duration_s) - left(arrival + jobs.duration_s)
 
