@@ -189,7 +189,7 @@ def solve(model: LinearModel, *, backend: str, limits: Limits, **options: Any) -
     backend: ``highs``, ``cbc``, ``scip``, ``scipy`` or ``cpsat``.
     limits: time limit, interrupt and progress.
     options: see `Options` in ``solvers/backends/linear.py`` (``gap``, ``seed``, ``workers``,
-        ``start``, ``target``, ``tolerance``).
+        ``start``, ``target``, ``tolerance``, ``presolve``).
 
     Raises
     ------

@@ -54,6 +54,8 @@ def _settings(model: LinearModel, limits: Limits, options: Options) -> dict[str,
     if options.tolerance:
         for kind in ("primal_feasibility", "dual_feasibility", "mip_feasibility"):
             settings[f"{kind}_tolerance"] = options.tolerance
+    if not options.presolve:
+        settings["presolve"] = "off"
     if options.target is not None and model.integer.any():
         settings["objective_target"] = options.target
     return settings

@@ -237,6 +237,7 @@ class Options:
         None. Back ends that cannot use it do not.
     tolerance: how far a point may break a row, a reduced cost its sign or an integer itself; 0
         for the back end's own. HiGHS alone is told.
+    presolve: whether the program is made smaller first. HiGHS alone is told.
     """
 
     gap: float = 0.0
@@ -245,6 +246,7 @@ class Options:
     start: FloatArray | None = None
     target: float | None = None
     tolerance: float = 0.0
+    presolve: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -20,6 +20,7 @@ import numpy as np
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution, replanning, reserving
+from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.queueing.list_annealing import (
     Moves,
     Search,
@@ -148,6 +149,41 @@ def offline(
         [partial(_begin, problem, limits, seed + SEEDS * k, settings) for k in range(starts)],
         lambda: limits.progress("re-planning", None, None),
     )
+    return _annealed(problem, searches, settings, limits, seed)
+
+
+def polished(
+    problem: QueueingProblem, known: QueueingSolution, limits: Limits, seed: int, moves: int = 0
+) -> Outcome:
+    """The best schedule found from a known one that starts every job, by annealing without heat."""
+    settings = Annealing(moves=moves)
+    settings = replace(settings, hot=(settings.cool,))
+    stream, (nodes, _) = stream_of(problem), problem.shape
+    searches = []
+    for k in range(settings.starts):
+        order = np.argsort(known.start_s, kind="stable")
+        search = search_of(stream, order, nodes, LEAST_EXTENSION, seed + SEEDS * k)
+        _take(search, known.start_s, known.held_node)
+        searches.append(search)
+    return _annealed(problem, searches, settings, limits, seed)
+
+
+def _take(search: Search, start: FloatArray, node: IntArray) -> None:
+    """Schedule the jobs in this order and on these nodes."""
+    search.plan.start[:] = start
+    search.plan.node[:] = node
+    wait_for_nodes(search)
+    schedule(search)
+
+
+def _annealed(
+    problem: QueueingProblem,
+    searches: list[Search],
+    settings: Annealing,
+    limits: Limits,
+    seed: int,
+) -> Outcome:
+    """The best schedule of some searches side by side."""
     begun = min(float(problem.value(search.best.start)) for search in searches)
     runs = [_Run(problem, s, settings, limits, k, seed) for k, s in enumerate(searches)]
 
@@ -180,10 +216,7 @@ def _begin(problem: QueueingProblem, limits: Limits, seed: int, settings: Anneal
             by_estimate(online)
         _serve(partial(reserving.serve, online, RESERVE_AFTER_S), limits)
         if np.isfinite(online.start).all():
-            search.plan.start[:] = online.start
-            search.plan.node[:] = online.node
-            wait_for_nodes(search)
-            schedule(search)
+            _take(search, online.start, online.node)
         longer = settings.brevity if k == 1 else 1
         if k and limits.elapsed + longer * (limits.elapsed - began) > until:
             break

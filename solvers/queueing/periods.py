@@ -33,6 +33,7 @@ class Period:
     exact: whether every start of some optimum is when a cell begins.
     finest: whether no cell was too coarse for the last point, so that it pays to prove it.
     rounds: programs solved.
+    tried_s: time in which the last program was not solved, s.
     settled: nothing more can be proven here.
     """
 
@@ -45,6 +46,7 @@ class Period:
     exact: bool = False
     finest: bool = False
     rounds: int = 0
+    tried_s: float = 0.0
     settled: bool = False
 
     def waited(self, arrival: FloatArray, start: FloatArray) -> float:
@@ -61,11 +63,54 @@ class Period:
         self.times = np.union1d(self.times, wanted)
         return len(wanted) > 0
 
+    def joined(self, later: Period, problem: QueueingProblem) -> Period:
+        """One period of this and the next one, with the cells of both."""
+        return Period(
+            self.begin,
+            later.end,
+            present(problem, self.begin, later.end),
+            np.concatenate([self.times, later.times]),
+            self.parted | later.parted,
+            self.bound + later.bound,
+            self.exact and later.exact,
+        )
+
+
+def present(problem: QueueingProblem, begin: float, end: float) -> IntArray:
+    """Jobs that can hold GPUs or wait between two moments, s."""
+    arrival, duration = problem.jobs.arrival_s, problem.jobs.duration_s
+    found: IntArray = np.flatnonzero(
+        (arrival < end) & ((arrival >= begin) | (arrival + duration > begin))
+    )
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Splitting:
+    """Into what periods a stream is split.
+
+    Parameters
+    ----------
+    least: arrivals of a period.
+    usual: arrivals of a period at most, if it can end where little is lost.
+    most: arrivals of a period.
+    little: what counts as lost little: GPU time of so many mean jobs.
+    """
+
+    least: int = 20
+    usual: int = 70
+    most: int = 200
+    little: float = 0.3
+
 
 def periods(
-    problem: QueueingProblem, start: FloatArray, size: int, width_s: float, whole: bool
+    problem: QueueingProblem,
+    start: FloatArray,
+    splitting: Splitting,
+    width_s: float,
+    whole: bool,
 ) -> list[Period]:
-    """Periods of at most `size` arrivals, apart where a schedule is at its quietest.
+    """Periods apart where a schedule has little of the work that came before still to do.
 
     Parameters
     ----------
@@ -76,43 +121,64 @@ def periods(
     jobs = problem.jobs
     arrival, duration = jobs.arrival_s, jobs.duration_s
     end = float((start + duration).max())
-    edges = [float(arrival[0]), *([] if whole else _quiet(problem, start, size)), end]
+    edges = [float(arrival[0]), *([] if whole else _cuts(problem, start, splitting)), end]
     found = []
     for a, b in pairwise(edges):
-        some = np.flatnonzero((arrival < b) & ((arrival >= a) | (arrival + duration > a)))
+        some = present(problem, a, b)
         r, d, s = arrival[some], duration[some], start[some]
         times = cells(np.concatenate([r, r + d, s, s + d]), a, b, width_s)
         found.append(Period(a, b, some, times))
     return found
 
 
-def _quiet(problem: QueueingProblem, start: FloatArray, size: int) -> list[float]:
-    """Arrivals at which as few jobs as possible wait, and then as few GPUs as possible are busy."""
-    jobs, count = problem.jobs, len(problem)
-    arrival, number = jobs.arrival_s, np.arange(count)
-    begun, done = np.sort(start), start + jobs.duration_s
-    waiting = number - np.searchsorted(begun, arrival, side="left")
-    taken = np.append(0, np.cumsum(jobs.gpus[np.argsort(start)]))
-    freed = np.append(0, np.cumsum(jobs.gpus[np.argsort(done)]))
-    busy = taken[np.searchsorted(begun, arrival, side="left")]
-    busy = busy - freed[np.searchsorted(np.sort(done), arrival, side="right")]
-    order = np.lexsort((number, busy, waiting))
-    quietness = np.empty(count)
-    quietness[order] = number
-    quietness[1:][np.diff(arrival) == 0] = np.inf  # jobs that arrive together stay together
+def _cuts(problem: QueueingProblem, start: FloatArray, splitting: Splitting) -> list[float]:
+    """Arrivals at which little is lost, or as little as possible where periods get too long."""
+    arrival, count = problem.jobs.arrival_s, len(problem)
+    lost = _lost(problem, start)
+    lost[1:][np.diff(arrival) == 0] = np.inf  # jobs that arrive together stay together
+    little = splitting.little * float(problem.jobs.gpu_seconds.mean())
+    least = min(splitting.least, splitting.most)
     chosen: list[float] = []
     first = 0
-    while count - first > size:
-        low = first + max(1, size // 2)
-        best = low + int(np.argmin(quietness[low : first + size + 1]))
-        if quietness[best] == np.inf:  # more than that at once
-            later = np.flatnonzero(np.isfinite(quietness[best:]))
-            if not len(later):
-                break
-            best += int(later[0])
+    while count - first > min(2 * least, splitting.most):
+        low = first + least
+        best = low + int(np.argmin(lost[low : first + splitting.usual + 1]))
+        if lost[best] > little:
+            later = np.flatnonzero(lost[best:] <= little)
+            best = best + int(later[0]) if len(later) else count
+        if best - first > splitting.most:  # too long
+            low = first + max(1, splitting.most // 2)
+            best = low + int(np.argmin(lost[low : first + splitting.most + 1]))
+            if lost[best] == np.inf:  # more than that at once
+                later = np.flatnonzero(np.isfinite(lost[best:]))
+                best = best + int(later[0]) if len(later) else count
+        if best >= count:
+            break
         first = best
         chosen.append(float(arrival[first]))
     return chosen
+
+
+def _lost(problem: QueueingProblem, start: FloatArray) -> FloatArray:
+    """At each arrival the GPU time that a schedule serves later than if nobody had waited, s.
+
+    A period that begins then sees the jobs that came before as if they had started on arrival.
+    """
+    jobs = problem.jobs
+    arrival, gpus = jobs.arrival_s, jobs.gpus.astype(np.float64)
+    came = np.searchsorted(arrival, arrival, side="left")
+
+    def left(end: FloatArray) -> FloatArray:
+        """GPU time after each arrival of the jobs that came before, s."""
+        order = np.argsort(end)
+        ended = np.searchsorted(end[order], arrival, side="right")
+        many = np.append(0.0, np.cumsum(gpus))[came]
+        many -= np.append(0.0, np.cumsum(gpus[order]))[ended]
+        sums = np.append(0.0, np.cumsum(gpus * end))[came]
+        sums -= np.append(0.0, np.cumsum((gpus * end)[order]))[ended]
+        return np.asarray(sums - arrival * many)
+
+    return left(start + jobs.duration_s) - left(arrival + jobs.duration_s)
 
 
 def cells(moments: FloatArray, begin: float, end: float, width_s: float) -> FloatArray:

@@ -9,6 +9,7 @@ time (`periods`), and the bounds of the periods add up.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -23,7 +24,8 @@ from optgap.solvers.backends.linear import Solved
 from optgap.solvers.backends.safe import EPS, solver_slack
 from optgap.solvers.queueing.areas import in_unit
 from optgap.solvers.queueing.incumbents import kept_patience, known_schedule, list_schedule
-from optgap.solvers.queueing.periods import SAME_S, Period, periods, reachable
+from optgap.solvers.queueing.offline import polished
+from optgap.solvers.queueing.periods import SAME_S, Period, Splitting, periods, reachable
 from optgap.solvers.queueing.prices import best_bound
 from optgap.solvers.queueing.step_program import Fineness, StepProgram
 from optgap.solvers.queueing.widths import Width, widths
@@ -45,7 +47,9 @@ class Tuning:
     few: jobs up to which every start is told apart from the outset.
     moments: starts that are possible at all, up to which all of them begin a cell.
     pricing: share of the time for prices, at most.
-    searching: share of what is left for a schedule to start from, and for one on counted GPUs.
+    searching: share of what is left for a schedule to start from, for one on counted GPUs, and
+        to improve the best one once every period has been solved.
+    splitting: how periods are split at first.
     least_s: for the program of a period; where periods are so many that there is less, prices
         have the last word, and the time goes to the schedule.
     """
@@ -58,6 +62,7 @@ class Tuning:
     moments: int = 1000
     pricing: float = 0.3
     searching: float = 0.1
+    splitting: Splitting = field(default_factory=Splitting)
     least_s: float = 2.0
 
 
@@ -76,8 +81,9 @@ def time_indexed(
     Parameters
     ----------
     seconds: for all of it at most.
-    jobs: arrivals of a period at most. The makespan has one period only; of longer streams it
-        keeps the bound of areas.
+    jobs: arrivals of a period at most; periods are short where that costs next to nothing, and
+        neighbours become one when nothing else is left to improve. The makespan has one period
+        only; of longer streams it keeps the bound of areas.
     rounds: programs per period; 0 for as many as there is time for.
     moves: of the search for a schedule to start from; 0 for a tenth of the time. With `rounds`
         and `moves` the work does not depend on the clock.
@@ -125,7 +131,9 @@ class _Search:
         self.value = np.inf
         self.infeasible = False
         self.start = self._begin()
-        self.periods = periods(problem, self.start, jobs, self.tuning.width_s, self.makespan)
+        splitting = replace(self.tuning.splitting, most=jobs)
+        whole = self.makespan
+        self.periods = periods(problem, self.start, splitting, self.tuning.width_s, whole)
         moments = reachable(problem.jobs.arrival_s, problem.jobs.duration_s, self.tuning.moments)
         for period in self.periods:
             period.cut(moments)
@@ -150,6 +158,12 @@ class _Search:
                     self._offer(found)
         return list_schedule(counted, problem.jobs.arrival_s).start_s if start is None else start
 
+    def _begin_from(self, counted: QueueingSolution) -> None:
+        """Start the programs from a schedule of counted GPUs if it is better."""
+        start = np.asarray(counted.start_s)
+        if self.problem.value(start) < self.problem.value(self.start):
+            self.start = start
+
     def _offer(self, solution: QueueingSolution) -> None:
         """Keep a schedule if it is better, and within everyone's patience."""
         value = self.problem.value(solution.start_s)
@@ -168,9 +182,41 @@ class _Search:
         for k, period in enumerate(first):
             share = self._open(period) / sum(self._open(other) for other in first[k:])
             self._improve(period, share * self.limits.remaining)
-        while (left := self._unsettled()) and self.limits.stop is None and not self.infeasible:
-            share = 1 / min(len(left), 2)
-            self._improve(max(left, key=self._open), share * self.limits.remaining)
+        self._polish(self.tuning.searching)
+        while self.limits.stop is None and not self.infeasible:
+            if left := self._unsettled():
+                remaining = self.limits.remaining
+                some = [each for each in left if 2 * each.tried_s <= remaining]
+                share = remaining / max(1, min(len(some), 2))
+                self._improve(max(some or left, key=self._open), share)
+            elif self.rounds or not self._merge():
+                self._polish(1.0)
+                return
+
+    def _polish(self, share: float) -> None:
+        """Spend a share of what is left on a better schedule, where it is not known to be best."""
+        if self.solution is None or self._proven or self.limits.stop is not None:
+            return
+        limits = self.limits.within((1.0 if self.moves else share) * self.limits.remaining)
+        found = polished(self.problem, self.solution, limits, self.seed, self.moves).solution
+        if found is not None:
+            self._offer(found)
+            if self.problem.placement == "count":
+                self._begin_from(found)
+
+    def _merge(self) -> bool:
+        """Make one of two neighbours, where most is open; whether there are any that are small."""
+        arrival = self.problem.jobs.arrival_s
+        pairs = [
+            (self._open(one) + self._open(other), k)
+            for k, (one, other) in enumerate(pairwise(self.periods))
+            if ((arrival >= one.begin) & (arrival < other.end)).sum() <= self.jobs
+        ]
+        most, k = max(pairs, default=(0.0, 0))
+        if most <= TOLERANCE_S:
+            return False
+        self.periods[k : k + 2] = [self.periods[k].joined(self.periods[k + 1], self.problem)]
+        return True
 
     def _unsettled(self) -> list[Period]:
         return [period for period in self.periods if not period.settled]
@@ -203,7 +249,8 @@ class _Search:
             if self.bound > self.closed:
                 self.by = f"time-indexed program, {solved.solver}"
         if solved.values is None or solved.status is not Status.OPTIMAL:
-            period.settled = True
+            period.tried_s = seconds
+            period.settled = solved.termination is Termination.ERROR
             return
         period.rounds += 1
         more = program.refine(solved.values)
@@ -230,6 +277,7 @@ class _Search:
             gap=0.0 if period.finest else self.tuning.gap,
             seed=self.seed,
             tolerance=TOLERANCE,
+            presolve=False,  # measured: slower with it, whatever the size
         )
 
     def _slack(self, program: StepProgram) -> float:
@@ -247,12 +295,18 @@ class _Search:
             if self.problem.jobs.arrival_s[step.job] >= program.period.begin:
                 self.key[step.job] = start
         counted = replace(self.problem, placement="count")
-        start = list_schedule(counted, self.key).start_s
+        schedule = list_schedule(counted, self.key)
         self._offer(list_schedule(self.problem, self.key))
-        if self.problem.placement == "count" and self.solution is not None:
-            self.start = np.asarray(self.solution.start_s)
+        if kept_patience(counted, schedule):
+            self._begin_from(schedule)
+        start = schedule.start_s
         some, period = program.period.jobs, program.period
         return period.cut(start[some], start[some] + self.problem.jobs.duration_s[some])
+
+    @property
+    def _proven(self) -> bool:
+        """Whether bound and schedule meet."""
+        return in_unit(self.problem, self.bound) >= self.value * (1 - 1e-7) - TOLERANCE_S
 
     # -- what it came to ----------------------------------------------------------------------
 
@@ -267,10 +321,9 @@ class _Search:
             return Outcome(
                 None, Status.BOUND_ONLY, stopped, bound=bound, bound_by=self.by, info=info
             )
-        proven = bound >= self.value * (1 - 1e-7) - TOLERANCE_S
         return Outcome(
             self.solution,
-            Status.OPTIMAL if proven else Status.FEASIBLE,
+            Status.OPTIMAL if self._proven else Status.FEASIBLE,
             stopped,
             claimed=self.value,
             bound=bound,

@@ -24,7 +24,7 @@ from optgap.models.queueing.online import WAITING, by_estimate, online_of
 from optgap.models.queueing.presets import mixed, small
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.queueing import METHODS
-from optgap.solvers.queueing.offline import offline
+from optgap.solvers.queueing.offline import offline, polished
 
 
 def found(problem: QueueingProblem, **params: Any) -> Outcome:
@@ -88,6 +88,17 @@ def test_hindsight_beats_every_policy_and_can_be_repeated(placement: Any) -> Non
     assert first.claimed < first.info["start"]
     for entry in POLICIES.values():
         assert first.claimed < entry.load()(problem, limits=Limits(), seed=0).claimed
+
+
+@pytest.mark.parametrize("placement", ["node", "count"])
+def test_a_known_schedule_is_polished_to_one_no_worse(placement: Any) -> None:
+    problem = mixed(seed=0, placement=placement)
+    known = POLICIES["shortest"].load()(problem, limits=Limits(), seed=0)
+    better = polished(problem, known.solution, Limits(), 0, moves=5_000)
+    assert problem.check(better.solution) == []
+    assert better.claimed < better.info["start"] <= known.claimed * (1 + 1e-12)
+    again = polished(problem, better.solution, Limits(), 0, moves=1)
+    assert again.claimed <= better.claimed * (1 + 1e-12)
 
 
 def test_a_long_stream_is_served_no_worse_than_by_any_short_policy() -> None:

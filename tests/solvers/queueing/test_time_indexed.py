@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from optgap.models.queueing.presets import mixed, small
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.queueing import METHODS
 from optgap.solvers.queueing.incumbents import list_schedule
-from optgap.solvers.queueing.periods import Period, cells, periods, reachable
+from optgap.solvers.queueing.periods import Period, Splitting, cells, periods, reachable
 from optgap.solvers.queueing.step_program import Fineness, StepProgram
 from optgap.solvers.queueing.widths import widths
 
@@ -84,9 +85,10 @@ def test_up_to_a_dozen_jobs_are_as_cp_sat_has_them(goal: Any, seed: int, size: i
     width=st.sampled_from((0.5, 2.0, 7.0, 100.0)),
     growth=st.sampled_from((0.0, 0.5, 3.0)),
     size=st.integers(1, 6),
+    join=st.booleans(),
 )
 def test_every_schedule_is_a_point_of_the_program_that_costs_no_more(
-    problem: QueueingProblem, width: float, growth: float, size: int
+    problem: QueueingProblem, width: float, growth: float, size: int, join: bool
 ) -> None:
     """On any cells and ranges: what makes its optimum a bound."""
     whole = problem.objective.goal == "makespan"
@@ -94,7 +96,10 @@ def test_every_schedule_is_a_point_of_the_program_that_costs_no_more(
     for key in (jobs.arrival_s, -jobs.duration_s, -jobs.gpus.astype(np.float64)):
         start = list_schedule(problem, key).start_s
         total = 0.0
-        for period in periods(problem, start, size, width, whole):
+        parts = periods(problem, start, Splitting(1, size, size), width, whole)
+        if join:
+            parts = [reduce(lambda one, other: one.joined(other, problem), parts)]
+        for period in parts:
             # cells that have nothing to do with the schedule
             period.times = cells(jobs.arrival_s + 0.3, period.begin, period.end, width)
             program = StepProgram(problem, period, widths(problem), Fineness(width, growth))
@@ -123,11 +128,25 @@ def test_periods_part_where_nobody_waits() -> None:
     jobs = Jobs.of([0, 1, 2, 3, 3600, 3601, 3602, 3603], [10] * 8, [8] * 8)
     problem = QueueingProblem.of(jobs, nodes=1)
     start = list_schedule(problem, jobs.arrival_s).start_s
-    found = periods(problem, start, 5, 600.0, whole=False)
+    found = periods(problem, start, Splitting(2, 5, 5), 600.0, whole=False)
     assert [(p.begin, p.jobs.tolist()) for p in found] == [(0, [0, 1, 2, 3]), (3600, [4, 5, 6, 7])]
     outcome = solved(problem, "time-indexed", jobs=5)
     assert outcome.status is Status.OPTIMAL
     assert outcome.info["periods"] == 2
+
+
+def test_a_crowd_is_not_split_where_its_work_is_left_over() -> None:
+    """Of ten jobs on one node the last eight come second by second, and run for 10 s each."""
+    jobs = Jobs.of([0, 100, *range(200, 208)], [10] * 10, [8] * 10)
+    problem = QueueingProblem.of(jobs, nodes=1)
+    start = list_schedule(problem, jobs.arrival_s).start_s
+    found = periods(problem, start, Splitting(1, 3, 10), 600.0, whole=False)
+    assert [(p.begin, len(p.jobs)) for p in found] == [(0, 1), (100, 1), (200, 1), (201, 8)]
+    forced = periods(problem, start, Splitting(1, 3, 4), 600.0, whole=False)
+    assert len(forced) > 4
+    outcome = solved(problem, "time-indexed", jobs=4)
+    assert outcome.info["periods"] > 1
+    assert outcome.status is Status.OPTIMAL
 
 
 def test_two_hundred_jobs_get_a_bound_far_above_prices_and_a_schedule() -> None:
