@@ -41,7 +41,7 @@ ORDER_SHARE = 0.25
 """Of what is left of a time limit, for orders of completions, and for a bound."""
 BOUND_SHARE = 0.5
 MANY, MOST_RUNS = 5000, 300
-"""Jobs times schedules without a time limit, and schedules."""
+"""Jobs times schedules, and schedules, unless it is said how many."""
 MOST_STATES = 3000
 """Of one decision, which need not be the best."""
 
@@ -171,9 +171,7 @@ class Search:
     def vary(self, rng: np.random.Generator, bound: float) -> None:
         """Random changes of the best schedule's worths and spread, kept where they are better."""
         size, options = len(self.problem), self.options
-        runs = options.runs
-        if not runs:
-            runs = 10**9 if self.limits.time_limit is not None else min(MOST_RUNS, MANY // size)
+        runs = options.runs or min(MOST_RUNS, MANY // size)
         while self.best is not None and self.runs < runs and self.limits.stop is None:
             if self.best.value <= bound * (1 + CLOSE):
                 return

@@ -21,9 +21,7 @@ PARAMETERS = {
 class OfflineParams:
     """The search with hindsight."""
 
-    runs: int = parameter(
-        0, "schedules made at most; 0: by the number of jobs, or as many as a time limit lets"
-    )
+    runs: int = parameter(0, "schedules made at most; 0: by the number of jobs")
     rounds: int = parameter(0, "rounds of the bound's ascent; 0: by the number of jobs")
     orders: int = parameter(6, "orders of completions whose linear program is solved at most")
     gap: float = parameter(1e-3, "relative gap up to which a decision is searched", "share")

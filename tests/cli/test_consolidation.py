@@ -75,7 +75,7 @@ def test_placements_and_a_policy_of_ones_own_come_out_as_csv(
 
 def test_a_simulation_has_a_bound_and_an_explanation(tmp_path: Path, cli: Cli) -> None:
     path = tmp_path / "trace.json"
-    given = ["--preset", "pai", "--size", "40", "--set", "present=8", "-o", str(path)]
+    given = ["--preset", "pai", "--size", "12", "--set", "present=8", "-o", str(path)]
     assert cli("generate", "consolidation", *given).code == 0
     answer = cli("compare", str(path), "--policies", "cats,hotcloud,first", "--json", "-", "-q")
     document = json.loads(answer.out)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -71,12 +72,20 @@ def claimed(model: LinearModel, values: Any, bound: float) -> Solved:
     )
 
 
+def over_time() -> Any:
+    """A few tasks that come and go, stay where they are and run at the highest clock."""
+    problem = optgap.generate("consolidation", "pai", size=6, migration=False)
+    return replace(problem, tasks=tuple(replace(task, kappa=1.0) for task in problem.tasks))
+
+
 @cache
 def problem_of(family: str, method: str) -> tuple[Any, float]:
     """A problem that the method takes, and the best objective of a few policies."""
     makers: list[Callable[[], Any]] = [lambda: optgap.generate(family, **SMALL.get(family, {}))]
     if family == "placement":
         makers.append(two_nodes_problem)
+    if family == "consolidation":
+        makers.append(over_time)
     for make in makers:
         problem = make()
         try:

@@ -21,9 +21,12 @@ METHODS = [(name, method) for name, spec in FAMILIES.items() for method in spec.
 POLICIES = [(name, policy) for name, spec in FAMILIES.items() for policy in spec.policies]
 
 
-OTHER: dict[str, Callable[[], Any]] = {
-    "placement": two_nodes_problem,
-    "consolidation": lambda: optgap.generate("consolidation", "philly", size=40),
+OTHER: dict[str, tuple[Callable[[], Any], ...]] = {
+    "placement": (two_nodes_problem,),
+    "consolidation": (
+        lambda: optgap.generate("consolidation", "philly", size=40),
+        lambda: optgap.generate("consolidation", "pai", size=8),
+    ),
 }
 """For methods that take less than a small preset, or another objective."""
 
@@ -35,7 +38,7 @@ def problems(family: str) -> tuple[Any, ...]:
     if family in SMALL:
         made.append(optgap.generate(family, seed=1, **SMALL[family]))
     if family in OTHER:
-        made.append(OTHER[family]())
+        made += [make() for make in OTHER[family]]
     return tuple(made)
 
 

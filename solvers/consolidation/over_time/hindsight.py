@@ -164,7 +164,7 @@ def searched(
     search = Search(problem, limits, seed)
     if not search.construct():
         return None
-    moves = params.moves or min(1500 * len(problem), 60_000, 18_000_000 // len(problem))
+    moves = params.moves or min(500 * len(problem), 20_000, 6_000_000 // len(problem))
     mean = search.joules / len(problem)
     search.anneal(moves, params.hot * mean, params.cold * mean)
     return search

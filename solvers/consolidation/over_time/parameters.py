@@ -55,7 +55,7 @@ class ExactParams:
 class HindsightParams:
     """What tunes `hindsight`."""
 
-    moves: int = parameter(0, "that annealing tries; 0 for 60,000, fewer with few or many tasks")
+    moves: int = parameter(0, "that annealing tries; 0 for 20,000, fewer with few or many tasks")
     hot: float = parameter(0.2, "first temperature, in mean energies of a task")
     cold: float = parameter(2e-4, "last temperature, in mean energies of a task")
     proof: float = parameter(0.4, "share of the time limit for the bound, at most")
