@@ -31,6 +31,7 @@ SPEC = FamilySpec(
     view="optgap.views.elastic:draw",
     doubts="optgap.models.elastic.doubts:doubts",
     exact=dict.fromkeys(("optimal", "optimal-slowdown"), "optgap.solvers.elastic.snapshot:solve"),
+    overview="offline(runs=20)",
     per_event="optimal",
     spared="optgap.models.elastic.problem:spared",
     informed={"profiles": "oracle"},
