@@ -51,7 +51,7 @@ def cheapest_courses(
                 own[begin:] = 0.0
                 taken = False
                 for k in order:
-                    if not taken and (k == end or price[k] >= last):
+                    if not taken and price[k] >= last:  # presence makes its own bucket dearer
                         taken = True
                         own[end] = min(left, cover[ell, end])
                         cost += last * own[end]
