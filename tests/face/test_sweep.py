@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -25,7 +26,6 @@ from optgap.models.result import Termination
 pytest.importorskip("joblib")
 pytest.importorskip("pyarrow")
 
-from joblib.externals.loky import get_reusable_executor
 
 from optgap import sweeping
 from optgap.sweeping import fingerprint, journal
@@ -79,8 +79,6 @@ def grid(*policies: str, seeds: int = 3, **other: Any) -> dict[str, Any]:
 def swept(
     document: Mapping[str, Any], name: str = "serial", path: str = "t.parquet", **options: Any
 ) -> sweeping.Done:
-    if name == "processes":  # those of an earlier test do not have this test's environment
-        get_reusable_executor().shutdown()
     engine = sweeping.Engine(name, options.pop("jobs", None), options.pop("scheduler", None))
     return sweeping.run(sweeping.read_spec(document), path, engine=engine, **options)
 
@@ -395,6 +393,20 @@ def test_every_engine_and_number_of_workers_gives_the_same_table() -> None:
     assert len(expected) == 15
     assert lasting("processes1.parquet") == expected
     assert lasting("processes2.parquet") == expected
+
+
+def test_processes_have_the_folder_and_the_environment_of_their_sweep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = set(multiprocessing.active_children())
+    for place in ("here", "there"):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        monkeypatch.setenv("PLACE", place)
+        Path("own.py").write_text(OWN + f"assert os.environ['PLACE'] == {place!r}\n")
+        done = swept({"grid": [{**SMALL, "policies": ["own.py:first"]}]}, "processes", jobs=1)
+        assert not done.failed, done.failed
+    assert set(multiprocessing.active_children()) <= before
 
 
 def test_a_process_that_dies_takes_no_other_run_with_it() -> None:

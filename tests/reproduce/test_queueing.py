@@ -13,7 +13,7 @@ from optgap.models.limits import Limits
 from optgap.reproduce import Report, Stopped, Study, find
 from optgap.reproduce.queueing import ITEMS, runs
 from optgap.reproduce.queueing.impossible import MINUTES, least_variance, work_h
-from optgap.reproduce.queueing.loads import ARRIVALS, stream
+from optgap.reproduce.queueing.loads import ARRIVALS, Setting
 from optgap.reproduce.queueing.runs import Spread
 
 
@@ -88,7 +88,9 @@ def test_the_page_has_every_item(root: Path) -> None:
 
 
 def test_streams_of_all_arrivals_have_the_same_jobs() -> None:
-    poisson, regular, tens = (stream(3, how, "none", "inf", 0.7, size=40) for how in ARRIVALS)
+    poisson, regular, tens = (
+        Setting(how, "none", "inf", 0.7).stream(3, size=40) for how in ARRIVALS
+    )
     for other in (regular, tens):
         assert np.array_equal(poisson.jobs.duration_s, other.jobs.duration_s)
     assert np.ptp(np.diff(regular.jobs.arrival_s)) < 1e-6

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from trust.agreement import FUZZ
 
 import optgap
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
@@ -16,7 +16,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.solvers.consolidation.over_time.exact import Exact
 
-MANY = 400 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 25
+MANY = 400 if FUZZ else 25
 
 PRESENT = (51, 137, 234, 313)
 """Here presence in the bucket of its end is what a task pays most for."""
@@ -59,7 +59,7 @@ def placements(tasks: int, gpus: int) -> Iterator[tuple[int, ...]]:
         yield tuple(code // gpus**k % gpus for k in range(tasks))
 
 
-def used(problem: ConsolidationProblem, task: Task, at: int) -> float:
+def used(task: Task, at: int) -> float:
     return float(task.util_percent[min(at, task.util_percent.size - 1)])
 
 
@@ -84,8 +84,7 @@ def joules(problem: ConsolidationProblem, gpu: int, residents: list[int]) -> flo
             if sum(float(pick(t.util_percent)) for t in own) > 100 + 1e-6:
                 return math.inf
         asked = sum(
-            used(problem, t, int(done[k] / problem.period_s + 1e-9))
-            for k, t in zip(here, own, strict=True)
+            used(t, int(done[k] / problem.period_s + 1e-9)) for k, t in zip(here, own, strict=True)
         )
         slow = max(1.0, (asked / 100) ** rules.contention)
         rate = 0.0 if now < ready - 1e-9 else 1 / slow

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from optimum_elastic import optimum
 from strategies_elastic import FREE, jobs_of, table
+from trust.agreement import FUZZ
 
 import optgap
 from optgap.models.elastic import ElasticProblem
 from optgap.models.result import Status
 
-MANY = 1000 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 40
+MANY = 1000 if FUZZ else 40
 
 
 def drawn(seed: int) -> ElasticProblem:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from typing import Any
 
 import numpy as np
 import pytest
 from strategies_elastic import FREE, jobs_of, table
+from trust.agreement import FUZZ
 
 import optgap
 from optgap.models.elastic import ElasticProblem, JobClass, Overhead
@@ -21,7 +21,7 @@ from optgap.registry import FAMILIES
 
 POLICIES = FAMILIES["elastic"].policies
 
-MANY = 1000 if os.environ.get("HYPOTHESIS_PROFILE") == "fuzz" else 15
+MANY = 1000 if FUZZ else 15
 """Problems; every policy runs each."""
 FACTORS = (
     1.0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from optgap.comparing.comparison import PART, STOPPED, Comparison, ComparisonRow, ComparisonSet
 from optgap.models.result import Status
@@ -24,6 +24,8 @@ from optgap.render import number
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+    from optgap.comparing.uncertain import UncertainComparison
 
 WIDEST = 1e9
 """Percent: a gap that is larger is drawn there."""
@@ -61,7 +63,7 @@ def figure_size(comparison: Comparison | ComparisonSet) -> tuple[float, float]:
     return 8.0, 2.0 + 0.32 * len(comparison.rows)
 
 
-def gaps_figure(answer: Comparison | ComparisonSet | Drawn) -> Figure:
+def gaps_figure(answer: Comparison | ComparisonSet | UncertainComparison) -> Figure:
     """The picture as a figure of its own, without touching pyplot's state.
 
     What was compared under the uncertainty of fits has an interval below every dot.
@@ -78,18 +80,7 @@ def gaps_figure(answer: Comparison | ComparisonSet | Drawn) -> Figure:
     return figure
 
 
-class Drawn(Protocol):
-    """A comparison at the fitted values, and its gaps over draws."""
-
-    @property
-    def comparison(self) -> Comparison: ...
-    @property
-    def intervals(self) -> Sequence[Any]: ...
-    @property
-    def level(self) -> float: ...
-
-
-def _intervals(answer: Drawn, ax: Axes) -> None:
+def _intervals(answer: UncertainComparison, ax: Axes) -> None:
     """A line below each dot from the low to the high end of its gaps."""
     places = {label.get_text().rstrip(STOPPED): y
               for y, label in zip(ax.get_yticks(), ax.get_yticklabels(), strict=True)}  # fmt: skip

@@ -44,11 +44,11 @@ class Tolerance:
     def verdict(self, ours: float, paper: float) -> Verdict:
         """How near the two are."""
         off = abs(ours - paper)
-        if self.unit == "%":
-            off *= 100 / abs(paper)
-        if off <= self.exact:
-            return "yes"
-        return "nearly" if self.near is not None and off <= self.near else "no"
+        return self.judge(off * (100 / abs(paper)) if self.unit == "%" else off)
+
+    def judge(self, off: float) -> Verdict:
+        """The verdict on a difference in `unit`."""
+        return holds(off <= self.exact, self.near is not None and off <= self.near)
 
     def __str__(self) -> str:
         space = "" if self.unit == "%" else " "
@@ -62,9 +62,9 @@ HOLDS = "yes where the statement holds of our numbers"
 """The rule of statements that have no number to be near to."""
 
 
-def holds(it_does: bool) -> Verdict:
-    """The verdict on a statement, by the rule `HOLDS`."""
-    return "yes" if it_does else "no"
+def holds(it_does: bool, nearly: bool = False) -> Verdict:
+    """The verdict on a statement: ``yes``, or else ``nearly``, or else ``no``."""
+    return "yes" if it_does else "nearly" if nearly else "no"
 
 
 class Stopped(Exception):

@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal, get_args
@@ -86,6 +87,11 @@ class Engine:
             yield from self._processes(cells, stopped)
 
     def _processes(self, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[Row]:
+        with _own_processes():
+            yield from self._rounds(cells, stopped)
+
+    def _rounds(self, cells: Sequence[Cell], stopped: Callable[[], bool]) -> Iterator[Row]:
+        """Rows as they come; what is left is handed out again when a process has died."""
         left = {cell.key: cell for cell in cells}
         strikes: dict[str, int] = {}
         while left and not stopped():
@@ -115,6 +121,21 @@ def cores() -> int:
 
 
 # -- processes of this machine -------------------------------------------------------------
+
+
+@contextmanager
+def _own_processes() -> Iterator[None]:
+    """Processes that begin and end with a sweep.
+
+    joblib keeps them for whoever comes next, in the folder and the environment of when they began.
+    """
+    from joblib.externals.loky import get_reusable_executor
+
+    get_reusable_executor(reuse=True).shutdown()
+    try:
+        yield
+    finally:
+        get_reusable_executor(reuse=True).shutdown()
 
 
 def _joblib(

@@ -63,7 +63,7 @@ def shown(values: Sequence[float | None]) -> str:
 def verdict(paper: Triple, ours: Sequence[float]) -> Verdict:
     """By the largest difference, with tolerance `POINTS`."""
     off = max(abs(p - o) for p, o in zip(paper, ours, strict=True) if p is not None)
-    return POINTS.verdict(off, 0.0)
+    return POINTS.judge(off)
 
 
 def counts_by_app(problem: CoschedulingProblem, runs: Sequence[Run]) -> dict[str, set[int]]:

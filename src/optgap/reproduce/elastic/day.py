@@ -66,13 +66,14 @@ def fig7(item: Item, study: Study) -> Report:
     rows = []
     for name, paper in RATIOS.items():
         most, least = best_ratio(points[name], points["powerflow"])
+        agrees = RATIO.verdict(most, paper)
         rows.append(
             Row(
                 f"{NAMES[name]}: mean JCT over PowerFlow's at equal energy, at most",
                 f"{paper:.2f} x",
                 f"{most:.2f} x",
-                RATIO.verdict(most, paper),
-                WHY if RATIO.verdict(most, paper) != "yes" else "",
+                agrees,
+                WHY if agrees != "yes" else "",
                 str(RATIO),
             )
         )

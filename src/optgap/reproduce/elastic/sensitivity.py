@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from optgap.models.elastic import ElasticProblem
@@ -14,6 +15,7 @@ from optgap.reproduce.report import HOLDS, Item, Report, Row, Study, holds
 COMPARED = ("powerflow", "afs", "tiresias", "gandiva", "tiresias+zeus", "gandiva+zeus")
 Factor = tuple[str, str, Sequence[float], Callable[[float], ElasticProblem], str]
 """Title, axis, values, the problem at a value, and what the paper says of the trend."""
+INTERVAL = "arrival interval"
 INTERVALS_S = (60, 120, 240, 480)
 CLUSTERS = (32, 64, 128)
 SCALES = (0.25, 0.5, 1.0, 2.0)
@@ -31,8 +33,6 @@ def small(
 
 def compared(study: Study, problem: ElasticProblem, key: str, **powerflow: Any) -> dict[str, float]:
     """Mean JCT of each at the energy of Gandiva+Zeus, h; `powerflow` is what is set of it."""
-    from dataclasses import replace
-
     named = replace(problem, name=f"{problem.name} {key}")
     target = frontier(study, named, "gandiva+zeus")[0].energy_j
     found = {}
@@ -48,13 +48,18 @@ def compared(study: Study, problem: ElasticProblem, key: str, **powerflow: Any) 
     return found
 
 
+def gain(jct: Mapping[str, float], pick: Callable[..., float] = max) -> float:
+    """How many times PowerFlow's mean JCT the longest of the others is, or the one picked."""
+    return pick(x for name, x in jct.items() if name != "powerflow") / jct["powerflow"]
+
+
 def fig10(item: Item, study: Study) -> Report:
     """Mean JCT at about equal energy over three factors."""
     seed = study.seeds[0]
     rows: list[Row] = []
     panels: list[Chart] = []
     factors: tuple[Factor, ...] = (
-        ("arrival interval", "mean interval between jobs (s)", INTERVALS_S,
+        (INTERVAL, "mean interval between jobs (s)", INTERVALS_S,
          lambda v: small(seed, interval_s=v), "the larger the load, the larger the gain"),
         ("cluster size", "GPUs", CLUSTERS,
          lambda v: small(seed, gpus=int(v)), "larger gains in small clusters"),
@@ -65,12 +70,8 @@ def fig10(item: Item, study: Study) -> Report:
     )  # fmt: skip
     for title, x_label, values, make, claim in factors:
         found = {v: compared(study, make(v), f"{title} {v}") for v in values}
-        gains = {
-            v: max(x for n, x in jct.items() if n != "powerflow") / jct["powerflow"]
-            for v, jct in found.items()
-        }
-        best = {v: min(x for n, x in jct.items() if n != "powerflow") / jct["powerflow"]
-                for v, jct in found.items()}  # fmt: skip
+        gains = {v: gain(jct) for v, jct in found.items()}
+        best = {v: gain(jct, min) for v, jct in found.items()}
         always = all(b >= 1 for b in best.values())
         shown = ", ".join(f"{v}: {best[v]:.2f} to {gains[v]:.2f}" for v in values)
         rows.append(

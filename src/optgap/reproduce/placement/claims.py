@@ -16,7 +16,7 @@ import numpy as np
 from optgap.reproduce.grid import Curve
 from optgap.reproduce.placement import COUNTS, pods
 from optgap.reproduce.placement.runs import Runs, Trace
-from optgap.reproduce.report import Item, Row, Study, Verdict
+from optgap.reproduce.report import Item, Row, Study, Verdict, holds
 
 POINTS = 0.5
 """Slack on power savings, percentage points."""
@@ -65,15 +65,10 @@ def statement(
     note: str = "",
 ) -> Row:
     """A row for something the paper states; `why` is said when ours is not that."""
-    verdict: Verdict = agrees if isinstance(agrees, str) else verdict_of(agrees)
+    verdict: Verdict = agrees if isinstance(agrees, str) else holds(agrees)
     if verdict == "no":
         note = why or (FEWER if len(study.seeds) < 10 else note)
     return Row(claim, paper, ours, verdict, note, RULE if verdict else "")
-
-
-def verdict_of(exactly: bool, loosely: bool = False) -> Verdict:
-    """``yes``, or else ``nearly``, or else ``no``."""
-    return "yes" if exactly else "nearly" if loosely else "no"
 
 
 def until(curve: Curve, level: float, start: float = RAMP) -> float:
@@ -91,7 +86,7 @@ def stays_above(
     lowest = min(float(curve.between(start, load).min()) for curve in curves.values())
     before = min(float(curve.between(start, load - LOAD).min()) for curve in curves.values())
     words = f"until {loads_text(ends)}; at least {lowest:.1f} % up to {100 * load:g} %"
-    return words, verdict_of(before >= level, before >= level - POINTS)
+    return words, holds(before >= level, before >= level - POINTS)
 
 
 def peak(curves: Mapping[str, Curve], start: float = 0.0) -> tuple[str, float, float]:

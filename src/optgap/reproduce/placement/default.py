@@ -22,13 +22,12 @@ from optgap.reproduce.placement.claims import (
     statement,
     stays_above,
     until,
-    verdict_of,
     with_spread,
 )
 from optgap.reproduce.placement.look import grar_panel, saving_panel
 from optgap.reproduce.placement.runs import COMBINATIONS, COMPETITORS, FGD, HALF, PWR, Runs, Trace
 from optgap.reproduce.placement.savings import ahead_row
-from optgap.reproduce.report import Item, Report, Row, Study
+from optgap.reproduce.report import Item, Report, Row, Study, holds
 
 OTHERS = ("multigpu20", "multigpu50", "gpushare40", "gpushare100", "gpuspec10", "gpuspec33")
 Curves = dict[str, Curve]
@@ -260,7 +259,7 @@ def fig3(item: Item, study: Study) -> Report:
             "largest saving of a competitor",
             "never above 5 %",
             f"{most:.1f} % ({NAMES[name]}, at {100 * where:.1f} %)",
-            verdict_of(most <= 5, most <= 5 + POINTS),
+            holds(most <= 5, most <= 5 + POINTS),
             study,
         ),
         ahead_row("", ours, rivals, study, "over the whole interval", 1.0),

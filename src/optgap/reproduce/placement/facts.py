@@ -11,9 +11,9 @@ from optgap.models.placement.alibaba import NODE_TYPES
 from optgap.models.placement.openb import read_nodes, read_tasks
 from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W, PowerModel
 from optgap.reproduce.placement import ALL_NODES, COUNTS, NODES, pods
-from optgap.reproduce.placement.claims import statement, verdict_of
+from optgap.reproduce.placement.claims import statement
 from optgap.reproduce.placement.savings import FILES
-from optgap.reproduce.report import Item, Report, Row, Study
+from optgap.reproduce.report import Item, Report, Row, Study, holds
 
 TABLE_1 = {
     "no GPU": (13.3, 0.0),
@@ -72,7 +72,7 @@ def table1(item: Item, study: Study) -> Report:
                 f"{name}: of the tasks, of the GPU demand",
                 f"{printed[0]} %, {printed[1]:g} %",
                 f"{share:.2f} %, {part:.2f} %",
-                verdict_of(off <= 0.05, off <= 0.1),
+                holds(off <= 0.05, off <= 0.1),
                 study,
             )
         )

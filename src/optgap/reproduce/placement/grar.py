@@ -16,13 +16,12 @@ from optgap.reproduce.placement.claims import (
     span,
     statement,
     until,
-    verdict_of,
     with_spread,
 )
 from optgap.reproduce.placement.look import grar_panel
 from optgap.reproduce.placement.runs import COMBINATIONS, COMPETITORS, FGD, TESTED
 from optgap.reproduce.placement.savings import FILES
-from optgap.reproduce.report import Item, Report, Row, Study
+from optgap.reproduce.report import Item, Report, Row, Study, holds
 
 LOW, MIDDLE, HIGH = COMBINATIONS
 ALL = (FGD, *TESTED)
@@ -74,7 +73,7 @@ def gap_row(
     off = max(abs(value - gap) for value in gaps)
     further = [NAMES[p] for p, value in zip(lower, gaps, strict=True) if value > gap + RATIO]
     names = ", ".join(NAMES[policy] for policy in lower)
-    verdict = verdict_of(off <= slack, off <= RATIO)
+    verdict = holds(off <= slack, off <= RATIO)
     why = f"{' and '.join(further)} further away" if further else ""
     return statement(claim, paper, f"{span(gaps, 3)} ({names})", verdict, study, why)
 

@@ -17,12 +17,11 @@ from optgap.reproduce.placement.claims import (
     runs_of,
     statement,
     stays_above,
-    verdict_of,
     with_spread,
 )
 from optgap.reproduce.placement.look import saving_panel
 from optgap.reproduce.placement.runs import COMBINATIONS, COMPETITORS, FGD, TESTED
-from optgap.reproduce.report import Item, Report, Row, Study
+from optgap.reproduce.report import Item, Report, Row, Study, holds
 
 LOW, MIDDLE, HIGH = COMBINATIONS
 FILES = "the traces' CSV files"
@@ -93,7 +92,7 @@ def fig4(item: Item, study: Study) -> Report:
             "largest saving of BestFit, the best competitor",
             "about 5 %, at ~80 %",
             f"{fit.mean[k]:.1f} %, at {100 * fit.load[k]:.1f} %",
-            verdict_of(
+            holds(
                 near and abs(float(fit.mean[k]) - 5) <= POINTS,
                 near and abs(float(fit.mean[k]) - 5) <= 2 * POINTS,
             ),

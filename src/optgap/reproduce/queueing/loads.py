@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from optgap.api import run
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.presets import mixed
+from optgap.models.queueing.workload import Corr, Patience
 from optgap.reproduce.queueing import SOURCE
 from optgap.reproduce.queueing.runs import DYNAMIC, JOBS, NAMES, PATIENCE_S
 from optgap.reproduce.queueing.tables import COLUMNS, PAPER
@@ -17,28 +18,57 @@ from optgap.reproduce.report import Item, Report, Row, Study, Tolerance
 
 LOADS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 ARRIVALS = ("Poisson", "regular", "in tens")
-COUPLINGS = ("none", "negative")
+COUPLINGS: tuple[Corr, ...] = ("none", "negative")
 """Of GPUs and durations; with the negative one long jobs take few GPUs."""
-PATIENCES = ("inf", "const")
+PATIENCES: tuple[Patience, ...] = ("inf", "const")
 WHAT = {"used": "used %", "wait": "wait s", "variance": "variance min²", "starved": "starved"}
 """Columns that a load can set; 25.8 jobs per hour are beyond any (``hps-impossible``)."""
 ALL = Tolerance(10, 25)
-Setting = tuple[str, str, str, float]
 SEEDS = 3
 """At most, of those asked for: there are many settings."""
 
 
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the paper does not say of its streams: one of `ARRIVALS`, `COUPLINGS` and so on."""
+
+    arrivals: str
+    coupling: Corr
+    patience: Patience
+    load: float
+
+    def __str__(self) -> str:
+        leaves = "nobody leaves" if self.patience == "inf" else "who has waited 1 h leaves"
+        coupled = "" if self.coupling == "none" else ", long jobs take few GPUs"
+        return f"{self.arrivals}, load {self.load:g}, {leaves}{coupled}"
+
+    def stream(self, seed: int, size: int = JOBS) -> QueueingProblem:
+        """A stream at this setting: Poisson, at equal intervals, or ten jobs at a time."""
+        problem = mixed(
+            seed=seed,
+            size=size,
+            load=self.load,
+            corr=self.coupling,
+            patience=self.patience,
+            patience_s=PATIENCE_S,
+        )
+        submit = problem.jobs.arrival_s
+        if self.arrivals == "regular":
+            submit = np.linspace(submit[0], submit[-1], len(submit))
+        elif self.arrivals == "in tens":
+            submit = submit[np.arange(len(submit)) // 10 * 10]
+        return replace(problem, jobs=replace(problem.jobs, arrival_s=submit))
+
+
 def loads(item: Item, study: Study) -> Report:
     """HPS, PBS and SBS at each setting, and the setting that is nearest to all columns."""
-    found = {
-        setting: _means(study, setting)
-        for setting in product(ARRIVALS, COUPLINGS, PATIENCES, LOADS)
-    }
+    settings = [Setting(*each) for each in product(ARRIVALS, COUPLINGS, PATIENCES, LOADS)]
+    found = {setting: _means(study, setting) for setting in settings}
     off = {setting: _off(means) for setting, means in found.items()}
     paper = "; ".join(_shown([PAPER[p][key] for p in DYNAMIC], key) for key in WHAT)
     rows = [
         Row(
-            _name(setting),
+            str(setting),
             paper if k == 0 else "",
             "; ".join(_shown([means[p, key] for p in DYNAMIC], key) for key in WHAT),
             note=f"furthest off: {off[setting][1]}",
@@ -50,8 +80,8 @@ def loads(item: Item, study: Study) -> Report:
         Row(
             "the setting that explains all of these columns best",
             "one setting",
-            f"{_name(best)}: {off[best][1]}",
-            ALL.verdict(100 + off[best][0], 100),
+            f"{best}: {off[best][1]}",
+            ALL.judge(off[best][0]),
             f"of {len(off)} settings",
             f"{ALL}, of the column that is furthest off",
         )
@@ -60,36 +90,16 @@ def loads(item: Item, study: Study) -> Report:
 
 
 def _means(study: Study, setting: Setting) -> dict[tuple[str, str], float]:
-    study.proceed(_name(setting))
+    study.proceed(str(setting))
     values: dict[tuple[str, str], list[float]] = {(p, k): [] for p in DYNAMIC for k in WHAT}
     for seed in study.seeds[:SEEDS]:
-        problem = stream(seed, *setting)
+        problem = setting.stream(seed)
         for policy in DYNAMIC:
             metrics = run(problem, policy).metrics
             for key in WHAT:
-                _, metric, factor, _ = COLUMNS[key]
-                values[policy, key].append(factor * float(metrics[metric]))
+                column = COLUMNS[key]
+                values[policy, key].append(column.factor * float(metrics[column.metric]))
     return {which: float(np.mean(found)) for which, found in values.items()}
-
-
-def stream(
-    seed: int, arrivals: str, coupling: str, patience: str, load: float, size: int = JOBS
-) -> QueueingProblem:
-    """A stream at a setting: Poisson, at equal intervals, or ten jobs at a time."""
-    problem = mixed(
-        seed=seed,
-        size=size,
-        load=load,
-        corr=coupling,  # type: ignore[arg-type]  # one of its choices
-        patience=patience,  # type: ignore[arg-type]  # one of its choices
-        patience_s=PATIENCE_S,
-    )
-    submit = problem.jobs.arrival_s
-    if arrivals == "regular":
-        submit = np.linspace(submit[0], submit[-1], len(submit))
-    elif arrivals == "in tens":
-        submit = submit[np.arange(len(submit)) // 10 * 10]
-    return replace(problem, jobs=replace(problem.jobs, arrival_s=submit))
 
 
 def _off(means: dict[tuple[str, str], float]) -> tuple[float, str]:
@@ -102,13 +112,6 @@ def _off(means: dict[tuple[str, str], float]) -> tuple[float, str]:
     return apart[policy, key], f"{NAMES[policy]}, {WHAT[key]}, by {apart[policy, key]:.0f} %"
 
 
-def _name(setting: Setting) -> str:
-    arrivals, coupling, patience, load = setting
-    leaves = "nobody leaves" if patience == "inf" else "who has waited 1 h leaves"
-    coupled = "" if coupling == "none" else ", long jobs take few GPUs"
-    return f"{arrivals}, load {load:g}, {leaves}{coupled}"
-
-
 def _shown(values: list[float], key: str) -> str:
-    digits = COLUMNS[key][3]
+    digits = COLUMNS[key].digits
     return f"{WHAT[key]} " + ", ".join(f"{value:.{digits}f}" for value in values)

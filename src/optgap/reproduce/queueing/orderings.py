@@ -7,7 +7,7 @@ from itertools import pairwise, product
 
 from optgap.reproduce.queueing import SOURCE
 from optgap.reproduce.queueing.runs import DYNAMIC, JOBS, NAMES, STATIC, Runs, Spread
-from optgap.reproduce.report import Item, Report, Row, Study, Verdict
+from optgap.reproduce.report import Item, Report, Row, Study, Verdict, holds
 
 Pairs = tuple[tuple[str, str], ...]
 
@@ -99,5 +99,4 @@ def _judge(claim: Claim, runs: Runs) -> tuple[Verdict, str]:
         words += f", {mean - sure} more in the mean"
     if mean < total:
         words += f"; furthest off: {worst[1]}"
-    verdict: Verdict = "yes" if sure == total else "nearly" if mean == total else "no"
-    return verdict, words
+    return holds(sure == total, mean == total), words

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from optgap.reproduce.queueing import SOURCE
 from optgap.reproduce.queueing.runs import DYNAMIC, JOBS, NAMES, OTHERS, STATIC, Runs, Spread
 from optgap.reproduce.report import Item, Report, Row, Study, Verdict, holds
@@ -15,13 +17,23 @@ PAPER: dict[str, dict[str, float]] = {
     "shortest": {"variance": 1957, "starved": 89},
     "shortest-gpu": {"variance": 1678, "starved": 67},
 }
+
+
+class Column(NamedTuple):
+    """What it is, our metric, what it is multiplied by, and how many digits are shown."""
+
+    title: str
+    metric: str
+    factor: float
+    digits: int
+
+
 COLUMNS = {
-    # what it is, our metric, factor, digits
-    "rate": ("jobs per hour", "throughput_per_h", 1.0, 2),
-    "used": ("GPU utilisation (%)", "utilisation", 100.0, 1),
-    "wait": ("mean wait (s)", "mean_wait_s", 1.0, 0),
-    "variance": ("variance of waits (min²)", "wait_variance_min2", 1.0, 0),
-    "starved": ("jobs waiting over 30 min", "starved", 1.0, 0),
+    "rate": Column("jobs per hour", "throughput_per_h", 1.0, 2),
+    "used": Column("GPU utilisation (%)", "utilisation", 100.0, 1),
+    "wait": Column("mean wait (s)", "mean_wait_s", 1.0, 0),
+    "variance": Column("variance of waits (min²)", "wait_variance_min2", 1.0, 0),
+    "starved": Column("jobs waiting over 30 min", "starved", 1.0, 0),
 }
 WHY = {
     "rate": "see hps-impossible: 7.1 is what the workload allows at 78.2 %",
@@ -94,6 +106,5 @@ def _success(policy: str, found: Spread) -> Row:
 def _verdict(paper: float | None, found: Spread) -> Verdict:
     if paper is None:
         return ""
-    if abs(found.mean - paper) <= found.half:
-        return "yes"
-    return "nearly" if abs(found.mean - paper) <= NEAR * abs(found.mean) else "no"
+    off = abs(found.mean - paper)
+    return holds(off <= found.half, off <= NEAR * abs(found.mean))
