@@ -64,7 +64,7 @@ def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple
         sharper = relaxed.sharpened(run.presence(), params, limits)
         if sharper is relaxed or limits.stop is not None or k + 1 == params.passes:
             break
-        relaxed, courses = sharper, run.master.used()
+        relaxed, courses = sharper, run.master.latest()
     scale = best + float(np.abs(relaxed.work).sum())
     return best - BOUND_SAFETY * scale, rounds
 
@@ -87,14 +87,11 @@ class Run:
         self.relaxed, self.params, self.best, self.rounds = relaxed, params, best, 0
         self.master = Master(relaxed)
         self.center = _first(relaxed)
-        self.everyone = np.arange(relaxed.tasks)
         self.weights: FloatArray = np.zeros(0)
         bound, first = priced(relaxed, self.center.feasible(relaxed))
         self.best = max(best, bound)
         self.reached = bound  # by the prices of this run
-        self.master.add(first, self.everyone)
-        for course in courses or []:
-            self.master.adopt(course)
+        self.master.add([*first, *(courses or [])])
 
     def go(self, limits: Limits) -> float:
         """Until no row is broken and no course is missing; the best bound, J."""
@@ -116,7 +113,7 @@ class Run:
         """Courses at prices between the best and the last; at the last where that is no better."""
         for prices in (self.center.between(raw, self.params.smoothing), raw):
             bound, courses = priced(self.relaxed, prices.feasible(self.relaxed))
-            self.master.add(courses, self.everyone)
+            self.master.add(courses)
             if bound > self.reached:
                 self.reached, self.center = bound, prices
                 self.best = max(self.best, bound)
