@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,14 +44,6 @@ def unfit(problem: ConsolidationProblem) -> tuple[str, object, str] | None:
     return None
 
 
-@dataclass(frozen=True, eq=False)
-class _Kind:
-    """GPUs that are alike. gpus: their numbers. watts: of a server that each has to itself."""
-
-    gpus: IntArray
-    watts: float
-
-
 def exact_over_time(
     problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
@@ -84,7 +76,8 @@ class Exact:
 
     Attributes
     ----------
-    energy: by kind, (2^L,) J of each set of tasks at f_max. fixed: whether clocks are no choice.
+    kinds: numbers of GPUs that are alike. energy: (2^L,) J of each set of tasks at f_max, for each
+        of `kinds`. fixed: whether clocks are no choice.
     """
 
     def __init__(self, problem: ConsolidationProblem, limits: Limits, seed: int) -> None:
@@ -95,33 +88,32 @@ class Exact:
         alike: dict[tuple[int, float], list[int]] = {}
         for g, server in enumerate(case.gpu_server.tolist()):
             alike.setdefault((int(case.gpu_kind[g]), float(case.server_w[server])), []).append(g)
-        self.kinds = [_Kind(np.array(gpus), watts) for (_, watts), gpus in alike.items()]
+        self.kinds = list(alike.values())
         used = sorted(set(case.gpu_kind.tolist()))
         self.fixed = bool((case.floor[used] >= case.f_max[used][:, None] - 1e-9).all())
         self.energy: list[FloatArray] = []
 
     def tabulate(self) -> bool:
         """The energy of every set on every kind; False where time is up."""
-        for kind in self.kinds:
+        for gpus in self.kinds:
             costs = np.full(1 << len(self.problem), np.inf)
             for first in range(0, len(costs), 1024):
                 if self.limits.stop is not None:
                     return False
                 shared_energy(
-                    self.case, self.search.scratch, self.search.plan, int(kind.gpus[0]),
-                    kind.watts, costs, first,
-                )  # fmt: skip
+                    self.case, self.search.scratch, self.search.plan, gpus[0], costs, first
+                )
             self.energy.append(costs)
         return True
 
     def outcome(self, params: ExactParams) -> Outcome:
         """The best partition of the tasks, and what is proven of it."""
-        joules, parts = _shared_out(self.energy, [len(kind.gpus) for kind in self.kinds])
+        joules, parts = _shared_out(self.energy, [len(gpus) for gpus in self.kinds])
         if not np.isfinite(joules):
             return self._impossible()
         place, plan = self.search.plan.place, self.search.plan
-        for kind, sets in zip(self.kinds, parts, strict=True):
-            for gpu, mask in zip(kind.gpus.tolist(), sets, strict=False):
+        for gpus, sets in zip(self.kinds, parts, strict=True):
+            for gpu, mask in zip(gpus, sets, strict=False):
                 for ell in range(len(self.problem)):
                     if mask >> ell & 1:
                         place[ell, 0] = gpu

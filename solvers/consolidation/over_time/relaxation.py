@@ -170,8 +170,6 @@ def _certain_gpus(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray
 
 def _integrated(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
     """∫ of a step function (values[i] from times[i] on) between neighbouring edges."""
-    if not len(times):
-        return np.zeros(len(edges) - 1)
     points = np.append(times, max(times[-1], edges[-1]) + 1.0)
     grown = np.concatenate([[0.0], np.cumsum(values * np.diff(points))])
     return np.asarray(np.diff(np.interp(edges, points, grown)))
