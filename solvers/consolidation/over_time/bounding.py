@@ -14,7 +14,7 @@ from optgap.solvers.consolidation.bounds.energy import bound_energy
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.master import Course, Master, Prices, priced
-from optgap.solvers.consolidation.over_time.parameters import BoundParams, within_range
+from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams, within_range
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation, relaxation
 
 BY_PRICES = "prices of memory, presence and progress over time, each task at its cheapest"
@@ -105,7 +105,10 @@ class Run:
             self._try(raw)
             limits.progress("prices", None, self.best * (1 - BOUND_SAFETY))
             missing = value - self.reached > params.close * value
-            if not missing and not master.separate(self.weights, 4 * self.relaxed.buckets, 1e-3):
+            if missing:
+                continue
+            most = TUNING.new_rows * self.relaxed.buckets
+            if not master.separate(self.weights, most, TUNING.least_broken):
                 break
         return self.best
 

@@ -9,9 +9,7 @@ import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.solvers.consolidation.numerics import FloatArray
-
-CELLS = 4096
-"""Clocks at which a power line is held against the curve."""
+from optgap.solvers.consolidation.over_time.parameters import TUNING
 
 
 @dataclass(frozen=True)
@@ -108,6 +106,6 @@ def _below(ref: _Curve, least: float, tangents: int) -> tuple[FloatArray, FloatA
 
 def _ratio(curve: _Curve, pace: FloatArray, watts: FloatArray) -> float:
     """The least of `curve` over the vertices' curve: of each cell the ends that make it least."""
-    x = np.linspace(curve.low, 1.0, CELLS)
+    x = np.linspace(curve.low, 1.0, TUNING.cells)
     below = np.interp(np.minimum(1.0, x[1:] ** curve.beta), pace, watts)
     return float(max(0.0, (curve.watts(x[:-1]) / below).min()))

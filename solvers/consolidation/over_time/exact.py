@@ -16,7 +16,12 @@ from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.bounding import best_bound
 from optgap.solvers.consolidation.over_time.envelope import envelope
 from optgap.solvers.consolidation.over_time.hindsight import Search
-from optgap.solvers.consolidation.over_time.parameters import BoundParams, ExactParams, within_range
+from optgap.solvers.consolidation.over_time.parameters import (
+    TUNING,
+    BoundParams,
+    ExactParams,
+    within_range,
+)
 from optgap.solvers.consolidation.over_time.relaxation import utilisations
 from optgap.solvers.consolidation.over_time.sharing_kernels import (
     least_energy,
@@ -97,12 +102,13 @@ class Exact:
         """The energy of every set on every kind; False where time is up."""
         for gpus in self.kinds:
             costs = np.full(1 << len(self.problem), np.inf)
-            for first in range(0, len(costs), 1024):
+            for first in range(0, len(costs), TUNING.sets_at_once):
                 if self.limits.stop is not None:
                     return False
                 shared_energy(
-                    self.case, self.search.scratch, self.search.plan, gpus[0], costs, first
-                )
+                    self.case, self.search.scratch, self.search.plan, gpus[0], costs, first,
+                    first + TUNING.sets_at_once,
+                )  # fmt: skip
             self.energy.append(costs)
         return True
 
@@ -120,7 +126,7 @@ class Exact:
         self.search.adopt(plan)
         if not self.fixed:
             mean = joules / len(self.problem)
-            self.search.anneal(params.moves, 0.02 * mean, 1e-5 * mean)
+            self.search.anneal(params.moves, TUNING.clocks_hot * mean, TUNING.clocks_cold * mean)
         return self._judged()
 
     def _impossible(self) -> Outcome:

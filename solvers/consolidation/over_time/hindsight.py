@@ -21,6 +21,7 @@ from optgap.solvers.consolidation.outcome import bound_only
 from optgap.solvers.consolidation.over_time.bounding import best_bound
 from optgap.solvers.consolidation.over_time.case import Case, case_of
 from optgap.solvers.consolidation.over_time.parameters import (
+    TUNING,
     BoundParams,
     HindsightParams,
     within_range,
@@ -32,8 +33,6 @@ from optgap.solvers.consolidation.over_time.search_kernels import (
     refresh_servers,
 )
 
-CHUNK = 500
-"""Moves between two looks at the limits."""
 DRAWS = 8
 """Random numbers per move."""
 
@@ -103,7 +102,8 @@ class Search:
 
     def anneal(self, moves: int, hot: float, cold: float) -> None:
         """So many moves, from one temperature to another, J."""
-        chunks = max(1, moves // CHUNK)
+        at_once = TUNING.moves_at_once
+        chunks = max(1, moves // at_once)
         usable = min(len(self.case.gpu_kind), int(self.plan.place.max()) + 9)
         for k in range(chunks):
             if self.limits.stop is not None:
@@ -111,7 +111,7 @@ class Search:
             own, later = (hot * (cold / hot) ** (i / chunks) for i in (k, k + 1))
             anneal(
                 self.case, self.scratch, self.plan, self.best, self.gangs, self.singles, usable,
-                self.rng.random((CHUNK, DRAWS)), own, later,
+                self.rng.random((at_once, DRAWS)), own, later,
             )  # fmt: skip
             if k % 20 == 0:
                 self.limits.progress("annealing", self.joules, None)

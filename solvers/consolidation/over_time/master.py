@@ -11,14 +11,12 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.solvers.backends.growing import quiet_highs, solve_within
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
+from optgap.solvers.consolidation.over_time.parameters import TUNING
 from optgap.solvers.consolidation.over_time.pricing_kernels import cheapest_courses
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation
 
 DEVEX = 1
 """HiGHS's dual edge weights: exact ones are made anew for each program, at more than they save."""
-FINE = 3.0
-"""For a second of work too much or too little, in seconds of a GPU at full pace."""
-
 
 Course = tuple[int, FloatArray, FloatArray, FloatArray]
 """A task, and its presence, progress and work over the buckets, s."""
@@ -114,7 +112,7 @@ class Master:
             self.highs.addRow(free, math.inf, levels, *self._gpus(k, True))
         self.fixed = 2 * relaxed.tasks + 2 * relaxed.buckets
         for ell in range(relaxed.tasks):  # a fine for work too much or too little
-            fine = FINE * max(1e-6, float(relaxed.weight[ell]))
+            fine = TUNING.fine * max(1e-6, float(relaxed.weight[ell]))
             for sign in (1.0, -1.0):
                 row = np.array([relaxed.tasks + ell], dtype=np.int32)
                 self.highs.addCol(fine, 0.0, math.inf, 1, row, np.array([sign]))
@@ -197,8 +195,8 @@ class Master:
         return there, pace
 
     def latest(self) -> list[Course]:
-        """Courses for another program to begin with: as many as twenty for each task."""
-        return self.courses[-20 * self.relaxed.tasks :]
+        """Courses for another program to begin with."""
+        return self.courses[-TUNING.kept_courses * self.relaxed.tasks :]
 
     def separate(self, weights: FloatArray, most: int, least: float) -> int:
         """Add the rows of shares that the present solution breaks most, at most so many."""

@@ -61,6 +61,39 @@ class HindsightParams:
     proof: float = parameter(0.4, "share of the time limit for the bound, at most")
 
 
+@dataclass(frozen=True)
+class Tuning:
+    """What tunes them besides, and is not for users to set.
+
+    Parameters
+    ----------
+    thresholds, multiples: of the shares in closed form: Martello and Toth's, and n of ⌊(n + 1)x⌋/n.
+    cells: clocks at which a power line is held against the curve.
+    fine: for a second of work too much or too little, in seconds of a GPU at full pace.
+    new_rows, least_broken: of the program, that are added at a time, for each bucket; and by how
+        much of the tasks' mean duration one is broken at least.
+    kept_courses: for each task, that another program begins with.
+    moves_at_once, sets_at_once: of annealing, and of the table of all sets, between two looks at
+        the limits.
+    clocks_hot, clocks_cold: first and last temperature of `exact-over-time`, in mean energies of a
+        task.
+    """
+
+    thresholds: tuple[float, ...] = (0.15, 0.25, 0.35, 0.45)
+    multiples: tuple[int, ...] = (1, 2, 3)
+    cells: int = 4096
+    fine: float = 3.0
+    new_rows: int = 4
+    least_broken: float = 1e-3
+    kept_courses: int = 20
+    moves_at_once: int = 500
+    sets_at_once: int = 1024
+    clocks_hot: float = 0.02
+    clocks_cold: float = 1e-5
+
+
+TUNING = Tuning()
+
 RANGES: dict[str, tuple[float, float]] = {
     "buckets": (0, 1000),
     "tangents": (2, 100),

@@ -29,18 +29,18 @@ def members(mask: int, tasks: int) -> IntArray:
 
 @compiled
 def shared_energy(
-    case: Case, s: Scratch, plan: Plan, gpu: int, costs: FloatArray, first: int
+    case: Case, s: Scratch, plan: Plan, gpu: int, costs: FloatArray, first: int, last: int
 ) -> None:
-    """The energy of each set of tasks on a GPU at the clocks of `plan`, J, from set `first` on.
+    """The energy of each set of tasks on a GPU at the clocks of `plan`, J, up to before set `last`.
 
     Parameters
     ----------
     gpu: any of its kind; where its server draws power of its own, alone in it.
-    costs: (2^L,) infinite for what does not fit, filled up to the end or for 1024 sets.
+    costs: (2^L,) infinite for what does not fit, filled from set `first` on.
     """
     tasks = len(case.submit)
     alone = np.array([gpu])
-    for mask in range(max(first, 1), min(len(costs), first + 1024)):
+    for mask in range(max(first, 1), min(len(costs), last)):
         own = members(mask, tasks)
         for ell in own:
             plan.place[ell, 0] = gpu
