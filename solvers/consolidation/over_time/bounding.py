@@ -10,11 +10,12 @@ import numpy as np
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.spec import chosen
 from optgap.solvers.consolidation.bounds.energy import bound_energy
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.master import Course, Master, Prices, priced
-from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams, within_range
+from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation, relaxation
 
 BY_PRICES = "prices of memory, presence and progress over time, each task at its cheapest"
@@ -31,7 +32,7 @@ def bound_over_time(
     ------
     InputError: for a parameter out of range.
     """
-    params = within_range(BoundParams, given, "bound-over-time")
+    params = chosen(BoundParams, given, "bound-over-time")
     bound, rounds = best_bound(problem, limits, params)
     return replace(bound_only(bound, limits), info={"rounds": rounds})
 

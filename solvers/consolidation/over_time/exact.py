@@ -11,17 +11,13 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.spec import chosen
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY, CLOSE, FloatArray, IntArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.bounding import best_bound
 from optgap.solvers.consolidation.over_time.envelope import envelope
 from optgap.solvers.consolidation.over_time.hindsight import Search
-from optgap.solvers.consolidation.over_time.parameters import (
-    TUNING,
-    BoundParams,
-    ExactParams,
-    within_range,
-)
+from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams, ExactParams
 from optgap.solvers.consolidation.over_time.relaxation import utilisations
 from optgap.solvers.consolidation.over_time.sharing_kernels import (
     least_energy,
@@ -63,7 +59,7 @@ def exact_over_time(
     InputError: for a parameter out of range, more than 15 tasks, tasks that may wait or take
         several GPUs, or servers of several GPUs with static power.
     """
-    params = within_range(ExactParams, given, "exact-over-time")
+    params = chosen(ExactParams, given, "exact-over-time")
     trouble = unfit(problem)
     if trouble is not None:
         field, found, expected = trouble

@@ -16,16 +16,12 @@ from optgap.models.consolidation import (
 )
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.spec import chosen
 from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.outcome import bound_only
 from optgap.solvers.consolidation.over_time.bounding import best_bound
 from optgap.solvers.consolidation.over_time.case import Case, case_of
-from optgap.solvers.consolidation.over_time.parameters import (
-    TUNING,
-    BoundParams,
-    HindsightParams,
-    within_range,
-)
+from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams, HindsightParams
 from optgap.solvers.consolidation.over_time.replay_kernels import Plan, replay, scratch_of
 from optgap.solvers.consolidation.over_time.search_kernels import (
     anneal,
@@ -179,7 +175,7 @@ def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **giv
     ------
     InputError: for a parameter out of range.
     """
-    params = within_range(HindsightParams, given, "hindsight")
+    params = chosen(HindsightParams, given, "hindsight")
     bound, _ = best_bound(problem, limits.within(params.proof * limits.remaining), BoundParams())
     search = searched(problem, limits, seed, params)
     if search is None:
