@@ -9,14 +9,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.backends.growing import quiet_highs, solve_within
+from optgap.solvers.backends.growing import AGAIN, quiet_highs, solve_within
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.parameters import TUNING
 from optgap.solvers.consolidation.over_time.pricing_kernels import cheapest_courses
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation
-
-DEVEX = 1
-"""HiGHS's dual edge weights: exact ones are made anew for each program, at more than they save."""
 
 Course = tuple[int, FloatArray, FloatArray, FloatArray]
 """A task, and its presence, progress and work over the buckets, s."""
@@ -91,7 +88,7 @@ class Master:
     courses: list[Course] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.highs = quiet_highs(simplex_dual_edge_weight_strategy=DEVEX, simplex_scale_strategy=0)
+        self.highs = quiet_highs(**AGAIN)
         relaxed = self.relaxed
         self.unit = relaxed.span * float(relaxed.curve.watts[-1])
         self.levels = levels = len(relaxed.curve.pace)
