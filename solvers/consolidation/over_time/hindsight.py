@@ -42,7 +42,7 @@ class Search:
     """
 
     def __init__(self, problem: ConsolidationProblem, limits: Limits, seed: int) -> None:
-        self.problem, self.limits = problem, limits
+        self.limits = limits
         self.rng = np.random.default_rng(seed)
         self.case: Case = case_of(problem)
         self.scratch = scratch_of(self.case)
