@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -24,19 +25,27 @@ class Parameter:
     unit: "" for a number without one, a name, or yes and no.
     source: the paper and the place in it; "" where it is this package's own.
     choices: the names that may be given, where they are few.
+    within: the least and the largest number that may be given, where not any may.
     """
 
     meaning: str
     unit: str = ""
     source: str = ""
     choices: tuple[str, ...] = ()
+    within: tuple[float, float] | None = None
 
 
 def parameter(
-    default: Any, meaning: str, unit: str = "", source: str = "", choices: tuple[str, ...] = ()
+    default: Any,
+    meaning: str,
+    unit: str = "",
+    source: str = "",
+    choices: tuple[str, ...] = (),
+    within: tuple[float, float] | None = None,
 ) -> Any:
     """A field of a dataclass of options: its default, and a `Parameter` that says what it means."""
-    return field(default=default, metadata={"means": Parameter(meaning, unit, source, choices)})
+    means = Parameter(meaning, unit, source, choices, within)
+    return field(default=default, metadata={"means": means})
 
 
 def meanings(options: type) -> dict[str, Parameter]:
@@ -52,13 +61,18 @@ def chosen(
     Raises
     ------
     InputError: by `owner`, `where` before the name, for what is none of an option's choices, nor
-        its default.
+        its default, and for a number out of its range.
     """
     made = options(**given)
     for name, meaning in meanings(options).items():
         value, default = getattr(made, name), getattr(options, name)
         if meaning.choices and value not in (default, *meaning.choices):
             raise InputError(owner, f"{where}{name}", value, one_of(meaning.choices))
+        if meaning.within is not None:
+            low, high = meaning.within
+            if not low <= value <= high:
+                expected = f"{low:g} to {high:g}" if high < math.inf else f"at least {low:g}"
+                raise InputError(owner, f"{where}{name}", value, expected)
     return made
 
 

@@ -12,7 +12,7 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.problem import ConsolidationObjective
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
-from optgap.models.result import Outcome, Status
+from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
 from optgap.models.times import TOLERANCE_S
 
@@ -79,7 +79,7 @@ def _at_once(
     return Outcome(
         found.solution,
         Status.FEASIBLE if found.solution is not None else Status.NO_SOLUTION,
-        limits.stop or type(found.termination).COMPLETED,
+        limits.stop or Termination.COMPLETED,
         claimed=found.claimed,
         info={"decisions": 1, "events_proven": proven, "events_unproven": 1 - proven},
         message="" if proven else "least power proven at 0 of 1 events",
@@ -162,13 +162,10 @@ class Repacker:
             left = max(task.duration_s - done, 1e-6)
             tasks.append(replace(task, util_percent=task.util_percent[first:], duration_s=left))
         rules = replace(problem.rules, capacity=self.capacity)  # type: ignore[arg-type]
-        return ConsolidationProblem(
-            problem.kinds,
-            problem.servers,
-            tuple(tasks),
-            ConsolidationObjective("power"),
-            rules,
-            problem.period_s,
-            problem.name,
-            problem.origin,
+        return replace(
+            problem,
+            tasks=tuple(tasks),
+            objective=ConsolidationObjective("power"),
+            rules=rules,
+            fits=(),
         )

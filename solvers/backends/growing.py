@@ -15,6 +15,9 @@ from optgap.solvers.backends.linear import LinearModel
 Floats = npt.NDArray[np.float64]
 LEAST_S = 0.05
 """What a linear program is given where time is up: short of that nothing comes of it."""
+AGAIN = {"simplex_dual_edge_weight_strategy": 1, "simplex_scale_strategy": 0}
+"""Settings of a program that is solved again and again: Devex, as HiGHS makes exact dual edge
+weights anew each time, at more than they save; and no scaling."""
 
 
 def quiet_highs(**settings: Any) -> Any:

@@ -1,6 +1,7 @@
 """Exact methods and bounds of the consolidation family, for running *every* task.
 
-`exact` is a branch-and-price over sets of tasks that share a GPU. Where to look for what:
+`exact`, for tasks that are all present, is a branch-and-price over sets of tasks that share a GPU.
+Where to look for what:
 
 - a column is priced in `column_generation.pricing`, and added in the loop of `.generation`;
 - the dual bound is computed in `column_generation.dual_bound`;
@@ -10,10 +11,11 @@
 
 `instance` holds the problem as arrays, `config` everything that tunes, `bounds` the closed forms
 and the bounds on energy, `bounding` the methods that only bound, `large_scale` what is beyond 600
-tasks, `formulations` the models for general solvers and the enumeration, and `snapshot` the optimum
-at one event. Modules import only from those that come before them in this order: `numerics`,
-`config`, `instance`, `incumbent`, `outcome`, `bounds`, `column_generation`, `branch_and_price`,
-`primal`, then the methods.
+tasks, `formulations` the models for general solvers and the enumeration, `snapshot` the optimum at
+one event, and `over_time` the methods for tasks that come and go, with what tunes them. Modules
+import only from those that come before them in this order: `numerics`, `config`, `instance`,
+`incumbent`, `outcome`, `bounds`, `column_generation`, `branch_and_price`, `primal`, then the
+methods.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from optgap.solvers.consolidation.numerics import CLOSE, Counts
 
 @dataclass(frozen=True)
 class Bound:
-    """A proven bound in W, who proved it, and GPUs by level that every placement has."""
+    """A proven bound in W, over time in J, who proved it, and GPUs by level in every placement."""
 
     watts: float
     by: str

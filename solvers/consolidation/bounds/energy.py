@@ -24,7 +24,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.consolidation import ConsolidationProblem, Task
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.solvers.consolidation.bounds.level_counts import least_static_w
@@ -50,7 +50,7 @@ def work_j(instance: Instance) -> float:
     by_memory, by_asking = [], []
     for ell, task in enumerate(problem.tasks):
         busy = task.util_percent / 100
-        lasting = _lasting(problem, ell)
+        lasting = sample_times(task, problem.period_s)
         price = _price(instance, ell, busy if problem.rules.util_scaled else np.ones(1)) * task.gpus
         by_memory.append(float((price * lasting).sum()) * float(problem.memory[ell]))
         by_asking.append(float((price * busy * lasting).sum()))
@@ -58,11 +58,10 @@ def work_j(instance: Instance) -> float:
     return max(best, math.fsum(by_asking)) if problem.rules.contention >= 1 else best
 
 
-def _lasting(problem: ConsolidationProblem, task: int) -> FloatArray:
+def sample_times(task: Task, period_s: float) -> FloatArray:
     """How much of a task's progress each of its samples is, s; the last goes on to its end."""
-    own, period = problem.tasks[task], problem.period_s
-    ends = np.minimum(np.arange(1, own.util_percent.size + 1) * period, own.duration_s)
-    ends[-1] = own.duration_s
+    ends = np.minimum(np.arange(1, task.util_percent.size + 1) * period_s, task.duration_s)
+    ends[-1] = task.duration_s
     return np.asarray(np.diff(ends, prepend=0.0))
 
 

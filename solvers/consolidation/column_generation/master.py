@@ -25,7 +25,13 @@ from typing import Any
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.backends.growing import basis_of, quiet_highs, solve_within, start_at
+from optgap.solvers.backends.growing import (
+    AGAIN,
+    basis_of,
+    quiet_highs,
+    solve_within,
+    start_at,
+)
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
@@ -35,9 +41,6 @@ from optgap.solvers.consolidation.numerics import Column, FloatArray, IntArray
 
 DUAL, PRIMAL = 1, 4
 """HiGHS's simplex: after rows or bounds have changed, and after columns have been added."""
-DEVEX, UNSCALED = 1, 0
-"""Its dual edge weights, as exact ones are made anew for each node, at more than they save; and
-nearly all entries are ones."""
 SURPLUS = 1e-7
 """GPUs beyond the counts that are more than what a linear program is off by."""
 FREE, EXCLUDED = -1, -2
@@ -98,10 +101,7 @@ class RestrictedMaster:
         self._sizes: IntArray = np.zeros(0, dtype=np.int64)
         self.column_server: IntArray = np.zeros(0, dtype=np.int64)
         self.assignment = ServerAssignment.none(instance.tasks, servers)
-        self._highs = quiet_highs(
-            simplex_dual_edge_weight_strategy=DEVEX, simplex_scale_strategy=UNSCALED
-        )
-        self._infinity = math.inf
+        self._highs = quiet_highs(**AGAIN)
         self._penalty = self._max_penalty = 0.0
         self._primal = False
         self._first = 2 * (len(self.steps) + 1) + servers
@@ -112,20 +112,20 @@ class RestrictedMaster:
     def _build(self) -> None:
         highs, tasks, levels = self._highs, self.instance.tasks, len(self.steps)
         for v in self.instance.width.tolist():
-            highs.addRow(float(v), self._infinity, 0, [], [])
+            highs.addRow(float(v), math.inf, 0, [], [])
         for _ in range(levels + 1):
-            highs.addRow(0.0, self._infinity, 0, [], [])
+            highs.addRow(0.0, math.inf, 0, [], [])
         for _ in range(self.servers):
-            highs.addRow(-float(self.server_gpus), self._infinity, 0, [], [])
+            highs.addRow(-float(self.server_gpus), math.inf, 0, [], [])
         seats = tasks + levels
         for q, step in enumerate(self.steps.tolist()):
             rows, values = [tasks + q], [1.0]
             if q == 0:
                 rows, values = [tasks, seats], [1.0, -1.0]
-            highs.addCol(step, 0.0, self._infinity, len(rows), rows, values)
-        highs.addCol(self.static_w, 0.0, self._infinity, 1, [seats], [float(self.server_gpus)])
+            highs.addCol(step, 0.0, math.inf, len(rows), rows, values)
+        highs.addCol(self.static_w, 0.0, math.inf, 1, [seats], [float(self.server_gpus)])
         for row in (*range(tasks, seats + 1), *self._server_rows()):
-            highs.addCol(0.0, 0.0, self._infinity, 1, [row], [1.0])
+            highs.addCol(0.0, 0.0, math.inf, 1, [row], [1.0])
 
     def _server_rows(self) -> range:
         first = self.instance.tasks + len(self.steps) + 1
@@ -179,7 +179,7 @@ class RestrictedMaster:
         for column in fresh:
             rows = [*column, *range(tasks, tasks + max(of[ell] for ell in column) + 1)]
             values = [1.0] * len(column) + [-1.0] * (len(rows) - len(column))
-            self._highs.addCol(0.0, 0.0, self._infinity, len(rows), rows, values)
+            self._highs.addCol(0.0, 0.0, math.inf, len(rows), rows, values)
         self.columns += fresh
         self._sizes = np.append(self._sizes, [len(column) for column in fresh])
         self.column_server = np.append(self.column_server, np.full(len(fresh), FREE))
@@ -204,7 +204,7 @@ class RestrictedMaster:
             if new[k] >= 0:
                 self._highs.changeCoeff(rows[int(new[k])], column, -1.0)
             if (old[k] == EXCLUDED) != (new[k] == EXCLUDED):
-                most = 0.0 if new[k] == EXCLUDED else self._infinity
+                most = 0.0 if new[k] == EXCLUDED else math.inf
                 self._highs.changeColBounds(column, 0.0, most)
         self.column_server[first:] = new
 
@@ -217,7 +217,7 @@ class RestrictedMaster:
 
     def fix(self, index: int, least: int, most: int | None = None) -> None:
         """Let a column have at least so many GPUs; 0 takes that back."""
-        limit = self._infinity if most is None else float(most)
+        limit = math.inf if most is None else float(most)
         if self.column_server[index] == EXCLUDED:
             limit = float(least)
         self._highs.changeColBounds(self._first + index, float(least), limit)

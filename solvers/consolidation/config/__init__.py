@@ -1,7 +1,8 @@
-"""Everything that tunes the methods of this family, with units; nothing else does.
+"""Everything that tunes the methods for one instant, with units; nothing else does.
 
 Tolerances that proofs are stated with are in `numerics`. Times called "per 100 tasks" grow with the
-number of tasks. A method takes a `Params` of its own where the defaults do not suit.
+number of tasks. A method takes a `Params` of its own where the defaults do not suit. Methods for
+tasks that come and go have `over_time.parameters`.
 """
 
 from __future__ import annotations

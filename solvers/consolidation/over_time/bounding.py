@@ -10,11 +10,12 @@ import numpy as np
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
+from optgap.models.spec import chosen
 from optgap.solvers.consolidation.bounds.energy import bound_energy
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.master import Course, Master, Prices, priced
-from optgap.solvers.consolidation.over_time.parameters import BoundParams, within_range
+from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation, relaxation
 
 BY_PRICES = "prices of memory, presence and progress over time, each task at its cheapest"
@@ -31,7 +32,7 @@ def bound_over_time(
     ------
     InputError: for a parameter out of range.
     """
-    params = within_range(BoundParams, given, "bound-over-time")
+    params = chosen(BoundParams, given, "bound-over-time")
     bound, rounds = best_bound(problem, limits, params)
     return replace(bound_only(bound, limits), info={"rounds": rounds})
 
@@ -64,7 +65,7 @@ def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple
         sharper = relaxed.sharpened(run.presence(), params, limits)
         if sharper is relaxed or limits.stop is not None or k + 1 == params.passes:
             break
-        relaxed, courses = sharper, run.master.used()
+        relaxed, courses = sharper, run.master.latest()
     scale = best + float(np.abs(relaxed.work).sum())
     return best - BOUND_SAFETY * scale, rounds
 
@@ -87,14 +88,11 @@ class Run:
         self.relaxed, self.params, self.best, self.rounds = relaxed, params, best, 0
         self.master = Master(relaxed)
         self.center = _first(relaxed)
-        self.everyone = np.arange(relaxed.tasks)
         self.weights: FloatArray = np.zeros(0)
         bound, first = priced(relaxed, self.center.feasible(relaxed))
         self.best = max(best, bound)
         self.reached = bound  # by the prices of this run
-        self.master.add(first, self.everyone)
-        for course in courses or []:
-            self.master.adopt(course)
+        self.master.add([*first, *(courses or [])])
 
     def go(self, limits: Limits) -> float:
         """Until no row is broken and no course is missing; the best bound, J."""
@@ -108,7 +106,10 @@ class Run:
             self._try(raw)
             limits.progress("prices", None, self.best * (1 - BOUND_SAFETY))
             missing = value - self.reached > params.close * value
-            if not missing and not master.separate(self.weights, 4 * self.relaxed.buckets, 1e-3):
+            if missing:
+                continue
+            most = TUNING.new_rows * self.relaxed.buckets
+            if not master.separate(self.weights, most, TUNING.least_broken):
                 break
         return self.best
 
@@ -116,7 +117,7 @@ class Run:
         """Courses at prices between the best and the last; at the last where that is no better."""
         for prices in (self.center.between(raw, self.params.smoothing), raw):
             bound, courses = priced(self.relaxed, prices.feasible(self.relaxed))
-            self.master.add(courses, self.everyone)
+            self.master.add(courses)
             if bound > self.reached:
                 self.reached, self.center = bound, prices
                 self.best = max(self.best, bound)

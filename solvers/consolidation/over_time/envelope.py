@@ -9,9 +9,7 @@ import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.solvers.consolidation.numerics import FloatArray
-
-CELLS = 4096
-"""Clocks at which a power line is held against the curve."""
+from optgap.solvers.consolidation.over_time.parameters import TUNING
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ def envelope(problem: ConsolidationProblem, tangents: int) -> Envelope:
     tangents: at how many paces the curve is supported from below.
     """
     kinds = sorted(set(problem.gpu_kind.tolist()))
-    curves = [[_curve(problem, ell, k) for k in kinds] for ell in range(len(problem))]
+    curves = list(zip(*(_curves(problem, k) for k in kinds), strict=True))
     counted = Counter(curve for row in curves for curve in row)
     positive = {c: n for c, n in counted.items() if c.static + c.slope * c.low > 0}
     if not positive:
@@ -65,16 +63,20 @@ def envelope(problem: ConsolidationProblem, tangents: int) -> Envelope:
     return Envelope(pace, watts, np.array([min(ratio[c] for c in row) for row in curves]))
 
 
-def _curve(problem: ConsolidationProblem, task: int, k: int) -> _Curve:
-    kind, own = problem.kinds[k], problem.tasks[task]
-    line = problem.line(task, k)
+def _curves(problem: ConsolidationProblem, k: int) -> list[_Curve]:
+    """What a GPU of a kind draws for each task."""
+    kind = problem.kinds[k]
     share = min((s.static_w / len(s.gpus) for s in problem.servers if k in s.gpus), default=0.0)
-    busy = float(own.util_percent.min()) / 100 if problem.rules.util_scaled else 1.0
     # the least exponent of any task: no resident is faster
     beta = min(kind.beta if t.beta is None else t.beta for t in problem.tasks)
-    low = problem.floors_mhz[k][task] / kind.f_max_mhz
-    slope = line.slope_w_per_mhz * kind.f_max_mhz * busy
-    return _Curve(line.static_w + share, slope, beta, low)
+    found = []
+    for ell, task in enumerate(problem.tasks):
+        line = problem.line(ell, k)
+        busy = float(task.util_percent.min()) / 100 if problem.rules.util_scaled else 1.0
+        slope = line.slope_w_per_mhz * kind.f_max_mhz * busy
+        low = problem.floors_mhz[k][ell] / kind.f_max_mhz
+        found.append(_Curve(line.static_w + share, slope, beta, low))
+    return found
 
 
 def _same(one: _Curve, other: _Curve) -> bool:
@@ -104,6 +106,6 @@ def _below(ref: _Curve, least: float, tangents: int) -> tuple[FloatArray, FloatA
 
 def _ratio(curve: _Curve, pace: FloatArray, watts: FloatArray) -> float:
     """The least of `curve` over the vertices' curve: of each cell the ends that make it least."""
-    x = np.linspace(curve.low, 1.0, CELLS)
+    x = np.linspace(curve.low, 1.0, TUNING.cells)
     below = np.interp(np.minimum(1.0, x[1:] ** curve.beta), pace, watts)
     return float(max(0.0, (curve.watts(x[:-1]) / below).min()))

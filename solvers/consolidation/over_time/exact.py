@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,12 +11,13 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.spec import chosen
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY, CLOSE, FloatArray, IntArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.bounding import best_bound
 from optgap.solvers.consolidation.over_time.envelope import envelope
 from optgap.solvers.consolidation.over_time.hindsight import Search
-from optgap.solvers.consolidation.over_time.parameters import BoundParams, ExactParams, within_range
+from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams, ExactParams
 from optgap.solvers.consolidation.over_time.relaxation import utilisations
 from optgap.solvers.consolidation.over_time.sharing_kernels import (
     least_energy,
@@ -44,14 +45,6 @@ def unfit(problem: ConsolidationProblem) -> tuple[str, object, str] | None:
     return None
 
 
-@dataclass(frozen=True, eq=False)
-class _Kind:
-    """GPUs that are alike. gpus: their numbers. watts: of a server that each has to itself."""
-
-    gpus: IntArray
-    watts: float
-
-
 def exact_over_time(
     problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
@@ -66,7 +59,7 @@ def exact_over_time(
     InputError: for a parameter out of range, more than 15 tasks, tasks that may wait or take
         several GPUs, or servers of several GPUs with static power.
     """
-    params = within_range(ExactParams, given, "exact-over-time")
+    params = chosen(ExactParams, given, "exact-over-time")
     trouble = unfit(problem)
     if trouble is not None:
         field, found, expected = trouble
@@ -84,7 +77,8 @@ class Exact:
 
     Attributes
     ----------
-    energy: by kind, (2^L,) J of each set of tasks at f_max. fixed: whether clocks are no choice.
+    kinds: numbers of GPUs that are alike. energy: (2^L,) J of each set of tasks at f_max, for each
+        of `kinds`. fixed: whether clocks are no choice.
     """
 
     def __init__(self, problem: ConsolidationProblem, limits: Limits, seed: int) -> None:
@@ -95,40 +89,40 @@ class Exact:
         alike: dict[tuple[int, float], list[int]] = {}
         for g, server in enumerate(case.gpu_server.tolist()):
             alike.setdefault((int(case.gpu_kind[g]), float(case.server_w[server])), []).append(g)
-        self.kinds = [_Kind(np.array(gpus), watts) for (_, watts), gpus in alike.items()]
+        self.kinds = list(alike.values())
         used = sorted(set(case.gpu_kind.tolist()))
         self.fixed = bool((case.floor[used] >= case.f_max[used][:, None] - 1e-9).all())
         self.energy: list[FloatArray] = []
 
     def tabulate(self) -> bool:
         """The energy of every set on every kind; False where time is up."""
-        for kind in self.kinds:
+        for gpus in self.kinds:
             costs = np.full(1 << len(self.problem), np.inf)
-            for first in range(0, len(costs), 1024):
+            for first in range(0, len(costs), TUNING.sets_at_once):
                 if self.limits.stop is not None:
                     return False
                 shared_energy(
-                    self.case, self.search.scratch, self.search.plan, int(kind.gpus[0]),
-                    kind.watts, costs, first,
+                    self.case, self.search.scratch, self.search.plan, gpus[0], costs, first,
+                    first + TUNING.sets_at_once,
                 )  # fmt: skip
             self.energy.append(costs)
         return True
 
     def outcome(self, params: ExactParams) -> Outcome:
         """The best partition of the tasks, and what is proven of it."""
-        joules, parts = _shared_out(self.energy, [len(kind.gpus) for kind in self.kinds])
+        joules, parts = _shared_out(self.energy, [len(gpus) for gpus in self.kinds])
         if not np.isfinite(joules):
             return self._impossible()
         place, plan = self.search.plan.place, self.search.plan
-        for kind, sets in zip(self.kinds, parts, strict=True):
-            for gpu, mask in zip(kind.gpus.tolist(), sets, strict=False):
+        for gpus, sets in zip(self.kinds, parts, strict=True):
+            for gpu, mask in zip(gpus, sets, strict=False):
                 for ell in range(len(self.problem)):
                     if mask >> ell & 1:
                         place[ell, 0] = gpu
         self.search.adopt(plan)
         if not self.fixed:
             mean = joules / len(self.problem)
-            self.search.anneal(params.moves, 0.02 * mean, 1e-5 * mean)
+            self.search.anneal(params.moves, TUNING.clocks_hot * mean, TUNING.clocks_cold * mean)
         return self._judged()
 
     def _impossible(self) -> Outcome:

@@ -16,15 +16,12 @@ from optgap.models.consolidation import (
 )
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.spec import chosen
 from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.outcome import bound_only
 from optgap.solvers.consolidation.over_time.bounding import best_bound
 from optgap.solvers.consolidation.over_time.case import Case, case_of
-from optgap.solvers.consolidation.over_time.parameters import (
-    BoundParams,
-    HindsightParams,
-    within_range,
-)
+from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams, HindsightParams
 from optgap.solvers.consolidation.over_time.replay_kernels import Plan, replay, scratch_of
 from optgap.solvers.consolidation.over_time.search_kernels import (
     anneal,
@@ -32,8 +29,6 @@ from optgap.solvers.consolidation.over_time.search_kernels import (
     refresh_servers,
 )
 
-CHUNK = 500
-"""Moves between two looks at the limits."""
 DRAWS = 8
 """Random numbers per move."""
 
@@ -47,7 +42,7 @@ class Search:
     """
 
     def __init__(self, problem: ConsolidationProblem, limits: Limits, seed: int) -> None:
-        self.problem, self.limits = problem, limits
+        self.limits = limits
         self.rng = np.random.default_rng(seed)
         self.case: Case = case_of(problem)
         self.scratch = scratch_of(self.case)
@@ -103,7 +98,8 @@ class Search:
 
     def anneal(self, moves: int, hot: float, cold: float) -> None:
         """So many moves, from one temperature to another, J."""
-        chunks = max(1, moves // CHUNK)
+        at_once = TUNING.moves_at_once
+        chunks = max(1, moves // at_once)
         usable = min(len(self.case.gpu_kind), int(self.plan.place.max()) + 9)
         for k in range(chunks):
             if self.limits.stop is not None:
@@ -111,7 +107,7 @@ class Search:
             own, later = (hot * (cold / hot) ** (i / chunks) for i in (k, k + 1))
             anneal(
                 self.case, self.scratch, self.plan, self.best, self.gangs, self.singles, usable,
-                self.rng.random((CHUNK, DRAWS)), own, later,
+                self.rng.random((at_once, DRAWS)), own, later,
             )  # fmt: skip
             if k % 20 == 0:
                 self.limits.progress("annealing", self.joules, None)
@@ -179,7 +175,7 @@ def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **giv
     ------
     InputError: for a parameter out of range.
     """
-    params = within_range(HindsightParams, given, "hindsight")
+    params = chosen(HindsightParams, given, "hindsight")
     bound, _ = best_bound(problem, limits.within(params.proof * limits.remaining), BoundParams())
     search = searched(problem, limits, seed, params)
     if search is None:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.backends.growing import quiet_highs, solve_within
+from optgap.solvers.backends.growing import AGAIN, quiet_highs, solve_within
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
+from optgap.solvers.consolidation.over_time.parameters import TUNING
 from optgap.solvers.consolidation.over_time.pricing_kernels import cheapest_courses
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation
-
-DEVEX = 1
-"""HiGHS's dual edge weights: exact ones are made anew for each program, at more than they save."""
-FINE = 3.0
-"""For a second of work too much or too little, in seconds of a GPU at full pace."""
-
 
 Course = tuple[int, FloatArray, FloatArray, FloatArray]
 """A task, and its presence, progress and work over the buckets, s."""
@@ -54,17 +51,7 @@ class Prices:
         return Prices(a * scale, b * scale, c * scale, n * scale, self.work)
 
 
-@dataclass(frozen=True, eq=False)
-class Courses:
-    """What each task would do at some prices. presence, progress, work: (L, K) s. cost: (L,) J."""
-
-    cost: FloatArray
-    presence: FloatArray
-    progress: FloatArray
-    work: FloatArray
-
-
-def priced(relaxed: Relaxation, prices: Prices) -> tuple[float, Courses]:
+def priced(relaxed: Relaxation, prices: Prices) -> tuple[float, list[Course]]:
     """A proven bound, J, and the course of each task that it rests on; prices are feasible."""
     presence = relaxed.shares.T @ prices.presence
     progress = relaxed.shares.T @ prices.progress
@@ -83,7 +70,7 @@ def priced(relaxed: Relaxation, prices: Prices) -> tuple[float, Courses]:
         before = np.arange(relaxed.buckets)[None, :] < finish[:, None]
         there[before] = relaxed.cover[before]
     bound = float(cost.sum() + (prices.counted * relaxed.counted).sum())
-    return bound, Courses(cost, there, pace, pace * rate)
+    return bound, list(zip(range(relaxed.tasks), there, pace, pace * rate, strict=True))
 
 
 @dataclass(eq=False)
@@ -101,17 +88,13 @@ class Master:
     courses: list[Course] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        import highspy
-
-        self.inf = highspy.kHighsInf
-        self.highs = quiet_highs(simplex_dual_edge_weight_strategy=DEVEX, simplex_scale_strategy=0)
+        self.highs = quiet_highs(**AGAIN)
         relaxed = self.relaxed
         self.unit = relaxed.span * float(relaxed.curve.watts[-1])
-        levels = len(relaxed.curve.pace)
+        self.levels = levels = len(relaxed.curve.pace)
         for _ in range(relaxed.buckets):
             for watts in relaxed.curve.watts.tolist():
-                self.highs.addCol(watts * relaxed.span / self.unit, 0.0, self.inf, 0, [], [])
-        self.levels = levels
+                self.highs.addCol(watts * relaxed.span / self.unit, 0.0, math.inf, 0, [], [])
         for _ in range(relaxed.tasks):  # each task has one course, and asks for ∫u in it
             self.highs.addRow(1.0, 1.0, 0, [], [])
         asked = relaxed.work / relaxed.span
@@ -119,17 +102,17 @@ class Master:
             self.highs.addRow(float(asked[ell]), float(asked[ell]), 0, [], [])
         for k in range(relaxed.buckets):
             self.highs.addRow(
-                float(relaxed.counted[k]) / relaxed.span, self.inf, levels, *self._gpus(k, False)
+                float(relaxed.counted[k]) / relaxed.span, math.inf, levels, *self._gpus(k, False)
             )
         for k in range(relaxed.buckets):
-            free = 0.0 if relaxed.asking else -self.inf
-            self.highs.addRow(free, self.inf, levels, *self._gpus(k, True))
+            free = 0.0 if relaxed.asking else -math.inf
+            self.highs.addRow(free, math.inf, levels, *self._gpus(k, True))
         self.fixed = 2 * relaxed.tasks + 2 * relaxed.buckets
         for ell in range(relaxed.tasks):  # a fine for work too much or too little
-            fine = FINE * max(1e-6, float(relaxed.weight[ell]))
+            fine = TUNING.fine * max(1e-6, float(relaxed.weight[ell]))
             for sign in (1.0, -1.0):
                 row = np.array([relaxed.tasks + ell], dtype=np.int32)
-                self.highs.addCol(fine, 0.0, self.inf, 1, row, np.array([sign]))
+                self.highs.addCol(fine, 0.0, math.inf, 1, row, np.array([sign]))
         self.first = relaxed.buckets * levels + 2 * relaxed.tasks
         for k in range(relaxed.buckets):
             for r in range(min(relaxed.regular, 3)):
@@ -153,31 +136,27 @@ class Master:
         more = [(c, v / self.relaxed.span) for c, v in more if v]
         index = np.concatenate([index, np.array([c for c, _ in more], dtype=np.int64)])
         value = np.concatenate([value, np.array([v for _, v in more])])
-        self.highs.addRow(0.0, self.inf, len(index), index.astype(np.int32), value)
+        self.highs.addRow(0.0, math.inf, len(index), index.astype(np.int32), value)
         self.rows.append((share, bucket, progress))
 
-    def add(self, courses: Courses, wanted: IntArray) -> None:
-        """The courses of some tasks as columns."""
-        for ell in wanted.tolist():
-            self.adopt((ell, courses.presence[ell], courses.progress[ell], courses.work[ell]))
-
-    def adopt(self, course: Course) -> None:
-        """One more column."""
+    def add(self, courses: Iterable[Course]) -> None:
+        """More columns."""
         relaxed, span = self.relaxed, self.relaxed.span
-        ell, there, pace, work = course
         share = np.array([r for r, _, _ in self.rows], dtype=np.int64)
         bucket = np.array([k for _, k, _ in self.rows], dtype=np.int64)
-        progress = np.array([p for _, _, p in self.rows], dtype=bool)
-        taken = np.where(progress, pace[bucket], there[bucket]) * relaxed.shares[share, ell]
-        column = np.zeros(self.fixed + len(self.rows))
-        column[ell] = 1.0
-        column[relaxed.tasks + ell] = work.sum() / span
+        paced = np.array([p for _, _, p in self.rows], dtype=bool)
         asked = 2 * relaxed.tasks + relaxed.buckets
-        column[asked : asked + relaxed.buckets] = -relaxed.weight[ell] * work / span
-        column[self.fixed :] = -taken / span
-        index = np.flatnonzero(column).astype(np.int32)
-        self.highs.addCol(0.0, 0.0, self.inf, len(index), index, column[index])
-        self.courses.append(course)
+        for course in courses:
+            ell, there, pace, work = course
+            taken = np.where(paced, pace[bucket], there[bucket]) * relaxed.shares[share, ell]
+            column = np.zeros(self.fixed + len(self.rows))
+            column[ell] = 1.0
+            column[relaxed.tasks + ell] = work.sum() / span
+            column[asked : asked + relaxed.buckets] = -relaxed.weight[ell] * work / span
+            column[self.fixed :] = -taken / span
+            index = np.flatnonzero(column).astype(np.int32)
+            self.highs.addCol(0.0, 0.0, math.inf, len(index), index, column[index])
+            self.courses.append(course)
 
     def solve(self, limits: Limits) -> tuple[Prices, FloatArray, float] | None:
         """Duals, the weight of each column of a course, and the value, J; None where time is up."""
@@ -212,9 +191,9 @@ class Master:
                 pace[ell] += weight * made
         return there, pace
 
-    def used(self) -> list[Course]:
-        """Courses worth keeping for another program: all but those never used of late."""
-        return self.courses[-20 * self.relaxed.tasks :]
+    def latest(self) -> list[Course]:
+        """Courses for another program to begin with."""
+        return self.courses[-TUNING.kept_courses * self.relaxed.tasks :]
 
     def separate(self, weights: FloatArray, most: int, least: float) -> int:
         """Add the rows of shares that the present solution breaks most, at most so many."""

@@ -2,73 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
-from optgap.models.errors import InputError
-from optgap.models.spec import chosen, parameter
+from optgap.models.spec import parameter
 
-Options = TypeVar("Options")
-
-
-def within_range(options: type[Options], given: Mapping[str, Any], owner: str) -> Options:
-    """The options with what was given.
-
-    Raises
-    ------
-    InputError: by `owner`, for a number out of range.
-    """
-    made = chosen(options, given, owner)
-    for name, value in vars(made).items():
-        low, high = RANGES.get(name, (0, float("inf")))
-        if not low <= value <= high:
-            expected = f"{low:g} to {high:g}" if high < float("inf") else f"at least {low:g}"
-            raise InputError(owner, name, value, expected)
-    return made
+FROM_0 = (0.0, math.inf)
 
 
 @dataclass(frozen=True)
 class BoundParams:
     """What tunes `bound-over-time`."""
 
-    buckets: int = parameter(0, "of time, about; 0 for 40, with more than 150 tasks 32")
-    most_tasks: int = parameter(1500, "with more, the bound is that of bound-energy")
-    tangents: int = parameter(5, "that support the power curve from below")
-    rounds: int = parameter(400, "of column generation, at most")
-    smoothing: float = parameter(0.6, "weight of the best prices so far in those that are tried")
-    passes: int = parameter(2, "with shares made for what tasks did in the last one")
-    most_present: int = parameter(80, "tasks in a bucket for which shares are made")
-    nodes: int = parameter(5000, "of the search for a set that has more than its share")
-    sharper: float = parameter(2e-3, "relative gain for which a share is kept")
-    close: float = parameter(2e-4, "relative distance to the program's value that is let be")
+    buckets: int = parameter(
+        0, "of time, about; 0 for 40, with more than 150 tasks 32", within=(0, 1000)
+    )
+    most_tasks: int = parameter(1500, "with more, the bound is that of bound-energy", within=FROM_0)
+    tangents: int = parameter(5, "that support the power curve from below", within=(2, 100))
+    rounds: int = parameter(400, "of column generation, at most", within=(1, 1e6))
+    smoothing: float = parameter(
+        0.6, "weight of the best prices so far in those that are tried", within=(0, 0.99)
+    )
+    passes: int = parameter(
+        2, "with shares made for what tasks did in the last one", within=(1, 100)
+    )
+    most_present: int = parameter(80, "tasks in a bucket for which shares are made", within=FROM_0)
+    nodes: int = parameter(
+        5000, "of the search for a set that has more than its share", within=FROM_0
+    )
+    sharper: float = parameter(2e-3, "relative gain for which a share is kept", within=FROM_0)
+    close: float = parameter(
+        2e-4, "relative distance to the program's value that is let be", within=FROM_0
+    )
 
 
 @dataclass(frozen=True)
 class ExactParams:
     """What tunes `exact-over-time`."""
 
-    moves: int = parameter(20_000, "that annealing of clocks and places tries at the end")
+    moves: int = parameter(
+        20_000, "that annealing of clocks and places tries at the end", within=FROM_0
+    )
 
 
 @dataclass(frozen=True)
 class HindsightParams:
     """What tunes `hindsight`."""
 
-    moves: int = parameter(0, "that annealing tries; 0 for 20,000, fewer with few or many tasks")
-    hot: float = parameter(0.2, "first temperature, in mean energies of a task")
-    cold: float = parameter(2e-4, "last temperature, in mean energies of a task")
-    proof: float = parameter(0.4, "share of the time limit for the bound, at most")
+    moves: int = parameter(
+        0, "that annealing tries; 0 for 20,000, fewer with few or many tasks", within=FROM_0
+    )
+    hot: float = parameter(0.2, "first temperature, in mean energies of a task", within=(1e-9, 1e3))
+    cold: float = parameter(
+        2e-4, "last temperature, in mean energies of a task", within=(1e-9, 1e3)
+    )
+    proof: float = parameter(0.4, "share of the time limit for the bound, at most", within=(0, 1))
 
 
-RANGES: dict[str, tuple[float, float]] = {
-    "buckets": (0, 1000),
-    "tangents": (2, 100),
-    "rounds": (1, 1e6),
-    "passes": (1, 100),
-    "smoothing": (0, 0.99),
-    "hot": (1e-9, 1e3),
-    "cold": (1e-9, 1e3),
-    "proof": (0, 1),
-}
-"""Of numbers that may not be just anything from 0 on."""
+@dataclass(frozen=True)
+class Tuning:
+    """What tunes them besides, and is not for users to set.
+
+    Parameters
+    ----------
+    thresholds, multiples: of the shares in closed form: Martello and Toth's, and n of ⌊(n + 1)x⌋/n.
+    cells: clocks at which a power line is held against the curve.
+    fine: for a second of work too much or too little, in seconds of a GPU at full pace.
+    new_rows, least_broken: of the program, that are added at a time, for each bucket; and by how
+        much of the tasks' mean duration one is broken at least.
+    kept_courses: for each task, that another program begins with.
+    moves_at_once, sets_at_once: of annealing, and of the table of all sets, between two looks at
+        the limits.
+    clocks_hot, clocks_cold: first and last temperature of `exact-over-time`, in mean energies of a
+        task.
+    """
+
+    thresholds: tuple[float, ...] = (0.15, 0.25, 0.35, 0.45)
+    multiples: tuple[int, ...] = (1, 2, 3)
+    cells: int = 4096
+    fine: float = 3.0
+    new_rows: int = 4
+    least_broken: float = 1e-3
+    kept_courses: int = 20
+    moves_at_once: int = 500
+    sets_at_once: int = 1024
+    clocks_hot: float = 0.02
+    clocks_cold: float = 1e-5
+
+
+TUNING = Tuning()

@@ -14,6 +14,7 @@ import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
+from optgap.solvers.consolidation.bounds.energy import sample_times
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.envelope import Envelope, envelope
 from optgap.solvers.consolidation.over_time.parameters import BoundParams
@@ -141,9 +142,7 @@ def utilisations(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray,
     low, high, work = [], [], []
     for task in problem.tasks:
         u = task.util_percent / 100
-        lasting = np.minimum(np.arange(1, u.size + 1) * problem.period_s, task.duration_s)
-        lasting[-1] = task.duration_s
-        each = np.diff(lasting, prepend=0.0)
+        each = sample_times(task, problem.period_s)
         total = float((u * each).sum())
         some = u[each > 0]
         even = bool((some == some[0]).all())
@@ -171,8 +170,6 @@ def _certain_gpus(problem: ConsolidationProblem) -> tuple[FloatArray, FloatArray
 
 def _integrated(times: FloatArray, values: FloatArray, edges: FloatArray) -> FloatArray:
     """∫ of a step function (values[i] from times[i] on) between neighbouring edges."""
-    if not len(times):
-        return np.zeros(len(edges) - 1)
     points = np.append(times, max(times[-1], edges[-1]) + 1.0)
     grown = np.concatenate([[0.0], np.cumsum(values * np.diff(points))])
     return np.asarray(np.diff(np.interp(edges, points, grown)))

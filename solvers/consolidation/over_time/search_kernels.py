@@ -17,6 +17,13 @@ from optgap.solvers.consolidation.over_time.replay_kernels import (
 
 
 @inner
+def mark(case: Case, place: IntArray, task: int, marked: IntArray) -> None:
+    """Mark a task's GPUs."""
+    for m in range(case.width[task]):
+        marked[place[task, m]] = 1
+
+
+@inner
 def part_of(case: Case, plan: Plan, gangs: IntArray, marked: IntArray) -> tuple[IntArray, IntArray]:
     """GPUs and tasks of the closed part that holds the GPUs with a mark; marks the others, too.
 
@@ -36,8 +43,7 @@ def part_of(case: Case, plan: Plan, gangs: IntArray, marked: IntArray) -> tuple[
                 hit, whole = hit or inside, whole and inside
             if hit and not whole:
                 grew = True
-                for m in range(case.width[task]):
-                    marked[plan.place[task, m]] = 1
+                mark(case, plan.place, task, marked)
     tasks = np.empty(len(case.submit), dtype=np.int64)
     count = 0
     for task in range(len(case.submit)):
@@ -184,10 +190,8 @@ def anneal(
         count = propose(case, plan, singles, usable, draws[row], touched)
         marked = np.zeros(gpus, dtype=np.int64)
         for k in range(count):
-            task = touched[k]
-            for m in range(case.width[task]):
-                marked[place[task, m]] = 1
-                marked[plan.place[task, m]] = 1
+            mark(case, place, touched[k], marked)
+            mark(case, plan.place, touched[k], marked)
         valid = count > 0 and refresh(case, s, plan, gangs, marked)
         after = IMPOSSIBLE
         if valid:
@@ -237,8 +241,7 @@ def insert(
     for target in targets:
         if put(case, plan, task, target, draws):
             marked = np.zeros(len(case.gpu_kind), dtype=np.int64)
-            for m in range(case.width[task]):
-                marked[plan.place[task, m]] = 1
+            mark(case, plan.place, task, marked)
             if refresh(case, s, plan, gangs, marked):
                 added = plan.energy.sum() + plan.static.sum() - before
                 if added < least - 1e-6:
@@ -250,6 +253,5 @@ def insert(
         return False
     put(case, plan, task, chosen, draws)
     marked = np.zeros(len(case.gpu_kind), dtype=np.int64)
-    for m in range(case.width[task]):
-        marked[plan.place[task, m]] = 1
+    mark(case, plan.place, task, marked)
     return refresh(case, s, plan, gangs, marked)

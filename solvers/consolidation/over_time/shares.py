@@ -9,8 +9,7 @@ from optgap.models.limits import Limits
 from optgap.solvers.backends.growing import quiet_highs, solve_within
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.knapsack_kernels import heaviest
-
-THRESHOLDS = (0.15, 0.25, 0.35, 0.45)
+from optgap.solvers.consolidation.over_time.parameters import TUNING
 
 
 def sizes(problem: ConsolidationProblem) -> tuple[IntArray, IntArray]:
@@ -27,10 +26,10 @@ def closed_forms(demand: IntArray, limits: IntArray) -> FloatArray:
     rows: list[FloatArray] = []
     for taken, limit in zip(demand, limits.tolist(), strict=True):
         rows.append(taken / limit)
-        for n in (1, 2, 3):
+        for n in TUNING.multiples:
             whole = (n + 1) * taken // limit
             rows.append(np.where((n + 1) * taken % limit == 0, taken / limit, whole / n))
-        for threshold in THRESHOLDS:
+        for threshold in TUNING.thresholds:
             edge = int(threshold * limit)
             least = np.where(taken < edge, 0.0, taken / limit)
             rows.append(np.where(taken > limit - edge, 1.0, least))

@@ -7,7 +7,12 @@ import numpy as np
 from optgap.models.compiled import compiled, inner
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.case import Case
-from optgap.solvers.consolidation.over_time.replay_kernels import Plan, Scratch, replay
+from optgap.solvers.consolidation.over_time.replay_kernels import (
+    Plan,
+    Scratch,
+    awake_energy,
+    replay,
+)
 
 
 @inner
@@ -24,28 +29,25 @@ def members(mask: int, tasks: int) -> IntArray:
 
 @compiled
 def shared_energy(
-    case: Case, s: Scratch, plan: Plan, gpu: int, watts: float, costs: FloatArray, first: int
+    case: Case, s: Scratch, plan: Plan, gpu: int, costs: FloatArray, first: int, last: int
 ) -> None:
-    """The energy of each set of tasks on a GPU at the clocks of `plan`, J, from set `first` on.
+    """The energy of each set of tasks on a GPU at the clocks of `plan`, J, up to before set `last`.
 
     Parameters
     ----------
-    gpu: any of its kind. watts: of a server that it has to itself, while it is awake.
-    costs: (2^L,) infinite for what does not fit, filled up to the end or for 1024 sets.
+    gpu: any of its kind; where its server draws power of its own, alone in it.
+    costs: (2^L,) infinite for what does not fit, filled from set `first` on.
     """
     tasks = len(case.submit)
     alone = np.array([gpu])
-    for mask in range(max(first, 1), min(len(costs), first + 1024)):
+    for mask in range(max(first, 1), min(len(costs), last)):
         own = members(mask, tasks)
         for ell in own:
             plan.place[ell, 0] = gpu
         costs[mask] = np.inf
         if replay(case, s, plan, alone, own, np.zeros((0, 3))) >= 0:
-            awake, until = 0.0, -np.inf
-            for ell in own:  # in order of their starts
-                awake += max(0.0, plan.end[ell] - max(until, plan.start[ell]))
-                until = max(until, plan.end[ell])
-            costs[mask] = plan.energy[gpu] + watts * awake
+            server = case.gpu_server[gpu]
+            costs[mask] = plan.energy[gpu] + awake_energy(case, plan, server, own)
 
 
 @inner

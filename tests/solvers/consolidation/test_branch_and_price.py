@@ -109,15 +109,11 @@ def test_a_task_goes_into_each_server_in_use_and_one_that_is_empty() -> None:
     assert [int(one.server[1]) for one in split_servers(instance, first, 8, even)] == [1, 0]
 
 
-@pytest.mark.parametrize("heuristics", [False, True])
-@pytest.mark.parametrize("params", [DEFAULT, MANY_LEVELS, LARGE])
-@settings(max_examples=20)
-@given(problem=consolidation_problems(even=True, lines=False))
-def test_trees_end_at_the_optimum_with_a_bound_that_holds(
-    heuristics: bool, params: Params, problem: ConsolidationProblem
+def ends_at_the_optimum(
+    problem: ConsolidationProblem, *, heuristics: bool = False, params: Params = DEFAULT
 ) -> None:
-    least = least_watts(problem)
     tree = grown(problem, heuristics=heuristics, params=params)
+    least = least_watts(problem)
     if least is None or tree is None:
         return
     limits = Limits(20)
@@ -128,21 +124,23 @@ def test_trees_end_at_the_optimum_with_a_bound_that_holds(
     assert tree.bound >= tree.incumbent.watts * (1 - CLOSE)
 
 
+@pytest.mark.parametrize("heuristics", [False, True])
+@pytest.mark.parametrize("params", [DEFAULT, MANY_LEVELS, LARGE])
+@settings(max_examples=20)
+@given(problem=consolidation_problems(even=True, lines=False))
+def test_trees_end_at_the_optimum_with_a_bound_that_holds(
+    heuristics: bool, params: Params, problem: ConsolidationProblem
+) -> None:
+    ends_at_the_optimum(problem, heuristics=heuristics, params=params)
+
+
 @settings(max_examples=60)
 @given(problem=tight_problems(gangs=("server",)))
 def test_trees_end_at_the_optimum_of_gangs_without_any_heuristic(
     problem: ConsolidationProblem,
 ) -> None:
     """What assignments to servers leave open is decided by the columns that they allow."""
-    tree, least = grown(problem), least_watts(problem)
-    if tree is None or least is None:
-        return
-    limits = Limits(20)
-    while (tree.open or tree.reopen()) and limits.stop is None:
-        tree.run(limits)
-    holds(problem, tree, least)
-    assert tree.incumbent.watts == pytest.approx(least, rel=CLOSE, abs=1e-5)
-    assert tree.bound >= tree.incumbent.watts * (1 - CLOSE)
+    ends_at_the_optimum(problem)
 
 
 @pytest.mark.parametrize("most", [1, 20_000])
