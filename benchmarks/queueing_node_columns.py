@@ -107,8 +107,7 @@ def _master(
     # v_j ≤ wait_t + parts·p_t, and u, p limited by what leaving a job out would cost.
     jobs, m = len(single), len(number)
     size = jobs + m + 1
-    gain = np.append(np.ones(jobs + 0), np.zeros(m + 1))
-    gain[-1] = -ticks.nodes
+    gain = np.concatenate([np.ones(jobs), np.zeros(m), [-ticks.nodes]])
     rows, most = [], []
     for column in pool:
         row = np.zeros(size)

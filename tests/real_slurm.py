@@ -13,6 +13,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 PROGRAMS = ("munged", "mariadbd", "mariadb-install-db", "slurmdbd", "slurmctld", "slurmd", "sacct")
@@ -224,7 +225,8 @@ class RealSlurm:
                 process.kill()
                 process.wait()
         for pid in self.left():  # jobs, and the steps that watch them
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has just ended by itself
+                os.kill(pid, signal.SIGKILL)
         shutil.rmtree(self.root, ignore_errors=True)
 
     def left(self) -> list[int]:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -155,9 +155,8 @@ def offline(
 def polished(
     problem: QueueingProblem, known: QueueingSolution, limits: Limits, seed: int, moves: int = 0
 ) -> Outcome:
-    """The best schedule found from a known one that starts every job, by annealing without heat."""
-    settings = Annealing(moves=moves)
-    settings = replace(settings, hot=(settings.cool,))
+    """The best schedule found from a known one that starts every job, annealed from `cool` on."""
+    settings = Annealing(moves=moves, hot=(Annealing.cool,))
     stream, (nodes, _) = stream_of(problem), problem.shape
     searches = []
     for k in range(settings.starts):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import FloatArray, IntArray
@@ -143,20 +144,22 @@ def _cuts(problem: QueueingProblem, start: FloatArray, splitting: Splitting) -> 
     while count - first > min(2 * least, splitting.most):
         low = first + least
         best = low + int(np.argmin(lost[low : first + splitting.usual + 1]))
-        if lost[best] > little:
-            later = np.flatnonzero(lost[best:] <= little)
-            best = best + int(later[0]) if len(later) else count
+        best = _first_from(best, lost <= little)
         if best - first > splitting.most:  # too long
             low = first + max(1, splitting.most // 2)
             best = low + int(np.argmin(lost[low : first + splitting.most + 1]))
-            if lost[best] == np.inf:  # more than that at once
-                later = np.flatnonzero(np.isfinite(lost[best:]))
-                best = best + int(later[0]) if len(later) else count
+            best = _first_from(best, lost < np.inf)  # later if more than that come at once
         if best >= count:
             break
         first = best
         chosen.append(float(arrival[first]))
     return chosen
+
+
+def _first_from(place: int, good: NDArray[np.bool_]) -> int:
+    """The first good place from one on; their number where there is none."""
+    found = np.flatnonzero(good[place:])
+    return place + int(found[0]) if len(found) else len(good)
 
 
 def _lost(problem: QueueingProblem, start: FloatArray) -> FloatArray:

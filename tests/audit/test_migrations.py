@@ -14,7 +14,7 @@ from strategies import placement_problems
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementSolution
 from optgap.models.placement.migrations import MigrationProblem
-from optgap.solvers.placement.migrations import curve
+from optgap.solvers.placement.migrations import Effort, curve
 from optgap.solvers.placement.migrations.bound import DepartureBound
 from optgap.solvers.placement.migrations.exact import MigrationModel
 
@@ -54,7 +54,8 @@ def test_exact_is_what_enumeration_finds_and_the_bound_of_departures_is_below(
     drawn: tuple[MigrationProblem, list[PlacementSolution]],
 ) -> None:
     migration, every = drawn
-    model, departures = MigrationModel(migration), DepartureBound(migration)
+    model = MigrationModel(migration)
+    departures = DepartureBound(migration, Effort().growths)
     for most in range(len(migration.problem.tasks) + 1):
         best = least(migration, every, most)
         assert departures.at(most) <= best + 1e-6

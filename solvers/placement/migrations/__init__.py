@@ -41,6 +41,8 @@ class Effort:
     tolerance: how far its bound may be from that of the linear program, relatively.
     pattern_share: of the time limit, for the offline placement and its bound; without a limit
         they run to their end, which does not depend on the machine.
+    growths: how much dearer GPUs of one node are tried to be, in the bound of departures, when
+        twice as many are needed.
     """
 
     exact_nodes: int = 40
@@ -49,6 +51,7 @@ class Effort:
     rounds: int = 10
     tolerance: float = 4e-3
     pattern_share: float = 0.7
+    growths: tuple[float, ...] = (1.0, 1.15, 1.3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +183,7 @@ def curve(
             descent.run(k, limits)
             work.add(descent.moves)
     exact = _exact(work, grid) if small else {}
-    departures = DepartureBound(migration)
+    departures = DepartureBound(migration, work.effort.growths)
     points: list[CurvePoint] = []
     for k in grid:
         bounds = [

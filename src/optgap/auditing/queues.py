@@ -95,21 +95,20 @@ def _waits(
 ) -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """Waits by size, user and hour, really and under the best policy."""
     jobs = log.problem.jobs
-    solution: Any = comparison.row(best).result.solution if best else log.logged
-    other = solution.start_s
     waits = {
         "waited (s)": log.logged.start_s - jobs.arrival_s,
         "since submission (s)": log.logged.start_s - log.submit_s,
-        f"under {best} (s)" if best else "": other - jobs.arrival_s,
     }
-    waits.pop("", None)
+    if best:
+        solution: Any = comparison.row(best).result.solution
+        waits[f"under {best} (s)"] = solution.start_s - jobs.arrival_s
 
     def row(name: str, what: str, inside: Any) -> dict[str, Any]:
         means = {key: float(np.mean(values[inside])) for key, values in waits.items()}
         paid = {}
         if best:
             paid["paid (s)"] = means["waited (s)"] - means[f"under {best} (s)"]
-        held = float((jobs.gpu_seconds[inside]).sum()) / 3600
+        held = float(jobs.gpu_seconds[inside].sum()) / 3600
         return {what: name, "jobs": int(np.sum(inside)), "GPU-h": held, **means, **paid}
 
     sizes = [
