@@ -209,12 +209,12 @@ class Search:
 
 
 def unproven(problem: ElasticProblem) -> str:
-    """Why no exact method is asked."""
+    """Why no method proves more."""
     if not problem.overhead.free:
         return "restarts cost time, and the bound takes them as free"
     if len(problem) > MOST_JOBS:
         return f"{len(problem)} jobs are too many for exhaustive, which takes {MOST_JOBS}"
-    return f"exhaustive may take minutes for more than {FEW} jobs"
+    return f"exhaustive takes seconds for up to {FEW} jobs, it may take minutes for more"
 
 
 def completions(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
