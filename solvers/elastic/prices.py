@@ -31,11 +31,11 @@ class Tuning:
     Parameters
     ----------
     values: of an iteration, tried per class; fine: how many times as many in the end.
-    pieces: of constant prices per job, between fewest and most.
-    rounds: of the ascent, and of one for more than so many jobs.
+    pieces: of constant prices per job, from `fewest_pieces` to `most_pieces` in all.
+    rounds: of the ascent; `rounds_of_many` for more than `many_jobs`.
     floor: of the dearest price at first: what none is less than.
-    step: the first, relative; shrinks by `shrink`, after so many rounds (`patience`) without a
-        relative gain of `gain`, down to `least_step`.
+    step: the first, relative; times `shrink` after `patience` rounds without a relative gain of
+        `gain`, until it is below `least_step`.
     most_ordered: jobs up to which the prices of an order of completions are a start.
     """
 
