@@ -21,7 +21,7 @@ from optgap.solvers.backends.safe import outwards
 from optgap.solvers.elastic.area import bound_area
 from optgap.solvers.elastic.joint import Step, Tables, by_worth, ends, listed, order_of, waited
 from optgap.solvers.elastic.orders import Orders
-from optgap.solvers.elastic.prefixes import Events, Prefixes
+from optgap.solvers.elastic.prefixes import ROUNDING, Events, Prefixes, one_by_one
 from optgap.solvers.elastic.prices import bounded
 
 FEW = 6
@@ -32,8 +32,6 @@ MOST_JOBS = 12
 """More orders than these have are not gone through in any time."""
 GAP = 5e-7
 """Relative to the mean completion time: a schedule proven to so much is called optimal."""
-ROUNDING = 1e-12
-"""Relative: more than rounding makes of rates and sums of times."""
 
 
 def bounds(problem: ElasticProblem) -> bool:
@@ -206,15 +204,13 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome
 
 
 def apart(problem: ElasticProblem) -> list[list[int]]:
-    """The jobs in groups that share no time in some optimal schedule: see `prefixes.latest`."""
+    """The jobs in groups that share no time in some optimal schedule: see `one_by_one`."""
     tables = Tables(problem)
-    groups: list[list[int]] = [[]]
-    end = 0.0
-    for j, submit in enumerate(tables.submit_s.tolist()):
-        if submit >= end * (1 + 1e-12) and groups[-1]:
+    groups = [[0]]
+    for j, end in enumerate(one_by_one(tables)[:-1], start=1):
+        if tables.submit_s[j] >= end * (1 + ROUNDING):
             groups.append([])
         groups[-1].append(j)
-        end = max(end, submit) + float(tables.fastest_s[j])
     return groups
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
 from optgap.models.elastic import ElasticProblem, Kind
 from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.snapshot import Choices, Snapshot, undominated
+from optgap.models.elastic.snapshot import undominated
 from optgap.solvers.backends.safe import EPS
-from optgap.solvers.elastic.snapshot import solve
+from optgap.solvers.elastic.snapshot import most_worth
 
 Joint = tuple[int, ...]
 """The configuration of each job, an index into `Tables.index`, −1 for none."""
@@ -72,26 +73,14 @@ class Tables:
         if not jobs:
             return 0.0, tuple(pick)
         values = [worth[j] * self.rate[j] for j in jobs]
-        most = max(float(v.max()) for v in values)
-        # the most of a sum is the least of what each job falls short of the best
-        short = Choices(
-            np.cumsum([0, *(len(v) for v in values)]),
-            most - np.concatenate(values),
-            np.concatenate([self.gpus[j] for j in jobs]),
-            np.concatenate([self.watts[j] for j in jobs]),
-            np.zeros(0, dtype=np.int64),
-            np.zeros(0, dtype=np.int64),
-        )
-        ones = np.ones(len(jobs))
-        everyone = np.arange(len(jobs))
-        problem = self.problem
-        snapshot = Snapshot(short, everyone, ones, problem.gpus, problem.power_allowed_w, most)
-        solved = solve(snapshot, DEARER)
+        sizes = [len(v) for v in values]
+        gpus, watts = (np.concatenate([t[j] for j in jobs]) for t in (self.gpus, self.watts))
+        solved = most_worth(self.problem, sizes, np.concatenate(values), gpus, watts, DEARER)
         assert solved.chosen is not None  # all may wait
-        for j, begin, z in zip(
-            jobs, short.first[:-1].tolist(), solved.chosen.tolist(), strict=True
-        ):
+        begins = accumulate(sizes, initial=0)
+        for j, begin, z in zip(jobs, begins, solved.chosen.tolist(), strict=False):
             pick[j] = z - begin if z >= 0 else -1
+        most = max(float(v.max()) for v in values)
         off = (4 * len(jobs) + 8) * EPS * len(jobs) * most
         return len(jobs) * most - solved.bound + off, tuple(pick)
 

@@ -19,7 +19,7 @@ from optgap.models.elastic import ElasticProblem, ElasticSolution
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
-from optgap.models.elastic.snapshot import Choices, Snapshot
+from optgap.models.elastic.snapshot import Choices
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
@@ -28,22 +28,35 @@ from optgap.solvers.elastic.exhaustive import FEW, GAP, MOST_JOBS, exhaustive
 from optgap.solvers.elastic.joint import Tables, order_of
 from optgap.solvers.elastic.parameters import OfflineParams
 from optgap.solvers.elastic.prefixes import Events, Prefixes, Priced
-from optgap.solvers.elastic.prices import MOST_ORDERED, Bounded, bounded
-from optgap.solvers.elastic.snapshot import solve
-
-CLOSE = 1e-6
-"""A schedule so little above the bound, relative, is not improved any more."""
-FLOOR = 1e-6
-"""Of the dearest work: what no job's work is worth less than, so that none waits for ever."""
+from optgap.solvers.elastic.prices import TUNING as PRICES
+from optgap.solvers.elastic.prices import Bounded, bounded
+from optgap.solvers.elastic.snapshot import most_worth
 
 
-ORDER_SHARE = 0.25
-"""Of what is left of a time limit, for orders of completions, and for a bound."""
-BOUND_SHARE = 0.5
-MANY, MOST_RUNS = 5000, 300
-"""Jobs times schedules, and schedules, unless it is said how many."""
-MOST_STATES = 3000
-"""Of one decision, which need not be the best."""
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What was found to work well, beside what can be set (`OfflineParams`).
+
+    Parameters
+    ----------
+    close: a schedule so little above the bound, relative, is not improved any more.
+    floor: of the dearest work: what no job's work is worth less than, so that none waits for ever.
+    order_share, bound_share: of what is left of a time limit, for orders of completions, and for
+        a bound.
+    runs, most_runs: jobs times schedules, and schedules, unless it is said how many.
+    states: of one decision, which need not be the best.
+    """
+
+    close: float = 1e-6
+    floor: float = 1e-6
+    order_share: float = 0.25
+    bound_share: float = 0.5
+    runs: int = 5000
+    most_runs: int = 300
+    states: int = 3000
+
+
+TUNING = Tuning()
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +91,7 @@ class Index:
     ) -> None:
         self.settings = Settings(switch_off=True)
         self.problem, self.choices, self.gap = problem, choices, gap
-        per_s = np.maximum(worth, FLOOR * float(worth.max())) / problem.jobs.iterations
+        per_s = np.maximum(worth, TUNING.floor * float(worth.max())) / problem.jobs.iterations
         self.per_iteration, self.spread_s = per_s, spread_s
         self.start_s = np.array([problem.overhead.seconds(int(n)) for n in problem.counts])
         self.of_class = [
@@ -98,17 +111,13 @@ class Index:
             spread = np.minimum(self.spread_s, state.remaining[of] * time_s)
             lost = self.start_s[count] / np.maximum(self.start_s[count] + spread, 1e-9)
             value = value * np.where(count == state.count[of], 1.0, 1.0 - lost)
-        most = float(value.max())
-        short = Choices(
-            np.cumsum([0, *(len(part) for part in parts)]), most - value, choices.gpus[which],
-            choices.watts[which], count, choices.clock[which],
+        found = most_worth(
+            self.problem, [len(part) for part in parts], value, choices.gpus[which],
+            choices.watts[which], self.gap / len(parts), TUNING.states,
         )  # fmt: skip
-        everyone, ones = np.arange(len(parts)), np.ones(len(parts))
-        problem = self.problem
-        snapshot = Snapshot(short, everyone, ones, problem.gpus, problem.power_allowed_w, most)
-        solved = solve(snapshot, self.gap / len(parts), MOST_STATES)
-        assert solved.chosen is not None  # all may wait
-        return Decision(*short.configurations(solved.chosen))
+        assert found.chosen is not None  # all may wait
+        picked = np.where(found.chosen >= 0, which[found.chosen], -1)
+        return Decision(*choices.configurations(picked))
 
 
 class Search:
@@ -147,7 +156,7 @@ class Search:
         prefixes = Prefixes(tables, self.limits)
         tried, seen = self.best, set[Events]()
         best: Priced | None = None
-        until = self.limits.elapsed + ORDER_SHARE * self.limits.remaining
+        until = self.limits.elapsed + TUNING.order_share * self.limits.remaining
         while tried is not None and len(seen) < self.options.orders:
             if seen and self.limits.elapsed > until:
                 break
@@ -171,9 +180,9 @@ class Search:
     def vary(self, rng: np.random.Generator, bound: float) -> None:
         """Random changes of the best schedule's worths and spread, kept where they are better."""
         size, options = len(self.problem), self.options
-        runs = options.runs or min(MOST_RUNS, MANY // size)
+        runs = options.runs or min(TUNING.most_runs, TUNING.runs // size)
         while self.best is not None and self.runs < runs and self.limits.stop is None:
-            if self.best.value <= bound * (1 + CLOSE):
+            if self.best.value <= bound * (1 + TUNING.close):
                 return
             share, change = size ** -rng.random(), options.change * rng.random()
             changed = rng.random(size) < share
@@ -200,12 +209,12 @@ class Search:
 
 
 def unproven(problem: ElasticProblem) -> str:
-    """Why no exact method is asked."""
+    """Why no method proves more."""
     if not problem.overhead.free:
         return "restarts cost time, and the bound takes them as free"
     if len(problem) > MOST_JOBS:
         return f"{len(problem)} jobs are too many for exhaustive, which takes {MOST_JOBS}"
-    return f"exhaustive may take minutes for more than {FEW} jobs"
+    return f"exhaustive takes seconds for up to {FEW} jobs, it may take minutes for more"
 
 
 def completions(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
@@ -241,14 +250,14 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
             raise InputError("offline", "powers", power, "numbers from 0 to 4")
     search = Search(problem, options, limits)
     search.begin()
-    order = search.by_orders() if len(problem) <= MOST_ORDERED else None
-    proof = bounded(
-        problem, limits.within(BOUND_SHARE * limits.remaining), rounds=options.rounds, order=order
-    )
+    order = search.by_orders() if len(problem) <= PRICES.most_ordered else None
+    share = limits.within(TUNING.bound_share * limits.remaining)
+    proof = bounded(problem, share, rounds=options.rounds, order=order)
     if order is None:
         search.by_prices(proof.worth)
     if len(problem) <= FEW:  # with restarts taken as free the optimum is soon known
-        known = exhaustive(problem, limits=limits.within(BOUND_SHARE * limits.remaining), seed=seed)
+        share = limits.within(TUNING.bound_share * limits.remaining)
+        known = exhaustive(problem, limits=share, seed=seed)
         if known.bound is not None and known.bound > proof.bound:
             proof = replace(proof, bound=known.bound, by=known.bound_by or proof.by)
     search.vary(np.random.default_rng(seed), proof.bound)

@@ -20,7 +20,7 @@ from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Solved
 from optgap.solvers.backends.safe import outwards, safe_bound
 from optgap.solvers.elastic.joint import Joint, Step, Tables
-from optgap.solvers.elastic.prefixes import TOLERANCE, Events, Interval, intervals, latest
+from optgap.solvers.elastic.prefixes import TOLERANCE, Events, Interval, Programs, intervals
 
 SHORT = 1e-8
 """Shares of jobs that an order may leave undone where it is not proven impossible."""
@@ -68,19 +68,12 @@ class Program:
     gap: int
 
 
-class Orders:
+class Orders(Programs):
     """Columns by set of active jobs, and the linear programs over them."""
 
     def __init__(self, tables: Tables, limits: Limits) -> None:
-        self.tables, self.limits = tables, limits
-        self.size = tables.size
-        self.unit = float(tables.fastest_s.max())
-        self.last_s = latest(tables) * (1 + 1e-12)
-        self.gap_s = np.diff(tables.submit_s)
+        super().__init__(tables, limits)
         self.pool: dict[tuple[int, ...], list[Joint]] = {}
-        self.programs = 0
-        self.trouble = ""
-        self.stopped: Termination | None = None
 
     def columns(self, active: tuple[int, ...]) -> list[Joint]:
         """Those made so far for a set; at first nothing, and each job alone at its fastest."""

@@ -33,6 +33,8 @@ SIMPLEX = {
 """Options of HiGHS: these programs are small, and all work undone is where it may begin."""
 INTERIOR = {"solver": "ipm", "run_crossover": "off"}
 """The same for an order of many jobs: prices amid all the best ones need fewer rounds."""
+ROUNDING = 1e-12
+"""Relative: more than rounding makes of rates and sums of times."""
 UNDONE = 1000.0
 """What work left undone costs, in times that all jobs one after another take."""
 
@@ -89,8 +91,8 @@ class Program:
         work left undone.
     parts: the intervals.
     pair_interval, pair_job: (A,) intervals and the jobs that may run in them.
-    share, gpus, watts, work, done: the first row, or rows, of each kind: a job's time in an
-        interval, by pair; GPUs and power, by interval; work, by job; completions, by number.
+    gpus, watts, work, done: the first row of each kind: GPUs and power, by interval; work, by
+        job; completions, by number. Before them a job's time in an interval, by pair.
     """
 
     model: LinearModel
@@ -122,15 +124,35 @@ class Priced:
     power_price: Floats
 
 
-class Prefixes:
-    """Configurations worth having by job, and the linear programs over them."""
+class Programs:
+    """What linear programs over the events of some jobs have in common.
+
+    Attributes
+    ----------
+    unit: the unit of time, s: the longest job alone.
+    gap_s: (J−1,) between submissions.
+    last_s: no longer is some optimal schedule.
+    programs: how many were solved.
+    trouble, stopped: why the last one was not, or "" and None.
+    """
 
     def __init__(self, tables: Tables, limits: Limits) -> None:
         self.tables, self.limits = tables, limits
         self.size = tables.size
         self.unit = float(tables.fastest_s.max())
         self.gap_s = np.diff(tables.submit_s)
-        self.last = latest(tables) * (1 + 1e-12) / self.unit
+        self.last_s = one_by_one(tables)[-1] * (1 + ROUNDING)
+        self.programs = 0
+        self.trouble = ""
+        self.stopped: Termination | None = None
+
+
+class Prefixes(Programs):
+    """Configurations worth having by job, and the linear programs over them."""
+
+    def __init__(self, tables: Tables, limits: Limits) -> None:
+        super().__init__(tables, limits)
+        self.last = self.last_s / self.unit
         self.undone = UNDONE * float(tables.fastest_s.sum()) / self.unit
         self.pool: dict[tuple[int, int], set[int]] = {}  # by number of active jobs, and job
         limit = tables.problem.power_allowed_w
@@ -139,9 +161,6 @@ class Prefixes:
         self.gpus = [n / tables.problem.gpus for n in tables.gpus]
         self.watts = [w / limit if self.limited else 0 * w for w in tables.watts]
         self.rate = [rate * self.unit for rate in tables.rate]
-        self.programs = 0
-        self.trouble = ""
-        self.stopped: Termination | None = None
 
     def configurations(self, active: int, job: int) -> set[int]:
         """Those made so far for a job among so many; at first the fastest."""
@@ -168,14 +187,13 @@ class Prefixes:
             gpus = -solver.duals[program.gpus : program.gpus + many]
             watts = -solver.duals[program.watts : program.watts + many * self.limited]
             length = solver.values[:many]
-            spent = np.maximum(length, 1e-12)
             problem = self.tables.problem
             found = Priced(
                 proven,
                 solver.duals[program.work : program.work + self.size] * self.unit,
                 length * self.unit,
                 gpus / problem.gpus,
-                watts / problem.power_limit_w if self.limited else 0.0 * spent,
+                watts / problem.power_limit_w if self.limited else np.zeros(many),
             )
         return None if self.stopped or self.trouble else found
 
@@ -313,13 +331,15 @@ def _model(
     )  # fmt: skip
 
 
-def latest(tables: Tables) -> float:
-    """An end that some optimal schedule keeps: as soon as they can, one job after another, s.
+def one_by_one(tables: Tables) -> list[float]:
+    """(J,) when each job is done if they run alone, one after another, as soon as they can, s.
 
-    Where the jobs there are do less work in a second than one alone at its fastest, the same work
-    one by one takes less time, and what comes after can be done earlier.
+    Some optimal schedule is done by the last of these. Where the jobs there are do less work in a
+    second than one alone at its fastest, the same work one by one takes less time, and what comes
+    after can be done earlier.
     """
-    now = 0.0
+    now, found = 0.0, []
     for submit, alone in zip(tables.submit_s.tolist(), tables.fastest_s.tolist(), strict=True):
         now = max(now, submit) + alone
-    return now
+        found.append(now)
+    return found

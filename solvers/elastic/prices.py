@@ -1,247 +1,62 @@
 """A bound that scales: GPUs and watts are bought at prices that change over time.
 
-With prices λ(t) ≥ 0 (s per GPU and s) and μ(t) ≥ 0 (s per W and s) the limits need not be kept:
-every job then chooses its own GPUs, clocks and completion so that completion plus payments is
-least, and Σ of these minus what all GPUs and all power would have cost is a lower bound on
-Σ completions, whatever the prices. See ``docs/elastic-bounds.md`` for the proof.
+Any prices give a bound (``lagrangian.py``). These begin with what the best one-machine bound, or
+an order of completions, says GPUs and power are worth, and are raised where more is bought than
+there is.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from optgap.models.compiled import compiled
 from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.snapshot import undominated
+from optgap.models.elastic.arrays import Floats
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends.safe import outwards
-from optgap.solvers.elastic.area import SAFE, alone, best_mixture
+from optgap.solvers.elastic.area import SAFE, alone, best_mixture, least_shares
 from optgap.solvers.elastic.joint import Tables, order_of
+from optgap.solvers.elastic.lagrangian import Evaluated, Setting, evaluate
 from optgap.solvers.elastic.prefixes import Prefixes, Priced
 
-VALUES = 64
-"""Values of an iteration that are tried per class."""
-FINE = 4
-"""How many times as many in the end."""
-MOST_ORDERED = 120
-"""Jobs up to which the prices of an order of completions are a start."""
-ROUND = 4 * 2.0**-52
-"""Relative: more than the few operations behind one number round by."""
 
-
-@dataclass(frozen=True, eq=False)
-class Setting:
-    """What does not change between prices.
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What was found to work well; any of it gives a bound.
 
     Parameters
     ----------
-    edges: (K+1,) where the pieces of constant prices begin and end, s; free of charge after.
-    first, time_s, gpus, watts: undominated configurations by class, as in `Choices`.
-    capacity: GPUs; limit: W, or J in all with `energy`; infinite for none.
-    energy: the limit is one on energy, and its price the same at all times.
+    values: of an iteration, tried per class; fine: how many times as many in the end.
+    pieces: of constant prices per job, from `fewest_pieces` to `most_pieces` in all.
+    rounds: of the ascent; `rounds_of_many` for more than `many_jobs`.
+    floor: of the dearest price at first: what none is less than.
+    step: the first, relative; times `shrink` after `patience` rounds without a relative gain of
+        `gain`, until it is below `least_step`.
+    most_ordered: jobs up to which the prices of an order of completions are a start.
     """
 
-    problem: ElasticProblem
-    edges: Floats
-    first: Ints
-    time_s: Floats
-    gpus: Floats
-    watts: Floats
-    capacity: float
-    limit: float
-    energy: bool
-
-    @classmethod
-    def of(cls, problem: ElasticProblem, edges: Floats) -> Setting:
-        """From a problem and the pieces."""
-        first, rows = [0], []
-        for c in range(len(problem.classes)):
-            k, f = np.nonzero(np.isfinite(problem.time_s[c]))
-            t, n, w = problem.time_s[c, k, f], problem.counts[k].astype(float), problem.power_w
-            keep = undominated(t, t * n, t * w[c, k, f])
-            rows.append(np.stack([t, n, w[c, k, f]])[:, keep])
-            first.append(first[-1] + len(keep))
-        table = np.concatenate(rows, axis=1)
-        energy = problem.cap == "energy"
-        limit = problem.energy_budget_j if energy else problem.power_limit_w
-        return cls(
-            problem, edges, np.array(first), table[0], table[1], table[2], float(problem.gpus),
-            limit, energy,
-        )  # fmt: skip
-
-    def values(self, gpu_price: Floats, power_price: Floats, per: int) -> Floats:
-        """(C, V) values of an iteration worth trying at these prices, s.
-
-        At its best a job gains one second of completion per second of work at the margin, so
-        that an iteration is worth about (1 + λn + μP)·T_iter.
-        """
-        top_gpu, top_power = float(gpu_price.max()), float(power_price.max())
-        rows = []
-        for c in range(len(self.first) - 1):
-            part = slice(int(self.first[c]), int(self.first[c + 1]))
-            t, n, w = self.time_s[part], self.gpus[part], self.watts[part]
-            low = 0.3 * float(t.min())
-            high = 1.5 * float(((1 + top_gpu * n + top_power * w) * t).min())
-            rows.append(np.geomspace(low, max(high, 4 * low), per))
-        return np.array(rows)
+    values: int = 64
+    fine: int = 4
+    pieces: int = 8
+    fewest_pieces: int = 160
+    most_pieces: int = 480
+    rounds: int = 400
+    many_jobs: int = 3000
+    rounds_of_many: int = 120
+    floor: float = 1e-3
+    step: float = 0.5
+    shrink: float = 0.6
+    patience: int = 6
+    gain: float = 1e-7
+    least_step: float = 1e-4
+    most_ordered: int = 120
 
 
-@dataclass(frozen=True, eq=False)
-class Evaluated:
-    """A bound and what it would take: (K,) GPU-s and J bought in each piece.
-
-    `worth` is what each job's work is worth where it is bounded, (J,), s.
-    """
-
-    bound: float
-    gpu_s: Floats
-    joules: Floats
-    tail_j: float
-    worth: Floats
-
-
-def evaluate(setting: Setting, gpu_price: Floats, power_price: Floats, per: int) -> Evaluated:
-    """The bound on Σ completions, s, at these prices."""
-    problem = setting.problem
-    values = setting.values(gpu_price, power_price, per)
-    tail_price = float(power_price[-1]) if setting.energy else 0.0
-    total, gpu_s, joules, tail, worth = _jobs(
-        setting.edges, setting.first, setting.time_s, setting.gpus, setting.watts, values,
-        gpu_price, power_price, tail_price, problem.jobs.submit_s, problem.jobs.of_class,
-        problem.jobs.iterations, problem.least_jct_s,
-    )  # fmt: skip
-    length = np.diff(setting.edges)
-    terms = [*(setting.capacity * gpu_price * length).tolist()]
-    if setting.energy:
-        terms.append(tail_price * setting.limit)
-    elif math.isfinite(setting.limit):
-        terms += (setting.limit * power_price * length).tolist()
-    bound = outwards([total, *(-paid * (1 + ROUND) for paid in terms)])
-    return Evaluated(bound, gpu_s, joules, tail, worth)
-
-
-@compiled
-def _gains(
-    first: Any, time_s: Any, gpus: Any, watts: Any, values: Any, gpu_price: Any, power_price: Any
-) -> Any:
-    """(C, K, V) most that a second may gain in a piece, and which configuration gains it."""
-    classes, pieces, many = len(first) - 1, len(gpu_price), values.shape[1]
-    gain = np.zeros((classes, pieces, many))
-    which = np.full((classes, pieces, many), -1, np.int32)
-    for c in range(classes):
-        for k in range(pieces):
-            for z in range(first[c], first[c + 1]):
-                speed = 1.0 / time_s[z]
-                cost = gpu_price[k] * gpus[z] + power_price[k] * watts[z]
-                for v in range(many):
-                    now = values[c, v] * speed * (1.0 + ROUND) - cost * (1.0 - ROUND)
-                    if now > gain[c, k, v]:
-                        gain[c, k, v] = now
-                        which[c, k, v] = z
-    return gain, which
-
-
-@compiled
-def _tail_gains(first: Any, time_s: Any, watts: Any, values: Any, tail_price: float) -> Any:
-    """(C, V) most that a second may gain after the last piece, and which configuration gains it."""
-    classes, many = values.shape
-    gain = np.zeros((classes, many))
-    which = np.zeros((classes, many), np.int64)
-    for c in range(classes):
-        for z in range(first[c], first[c + 1]):
-            for v in range(many):
-                now = values[c, v] / time_s[z] * (1.0 + ROUND)
-                now -= tail_price * watts[z] * (1.0 - ROUND)
-                if now > gain[c, v]:
-                    gain[c, v], which[c, v] = now, z
-    return gain, which
-
-
-@compiled
-def _jobs(
-    edges: Any, first: Any, time_s: Any, gpus: Any, watts: Any, values: Any, gpu_price: Any,
-    power_price: Any, tail_price: float, submit: Any, of_class: Any, iterations: Any, least: Any,
-) -> Any:  # fmt: skip
-    """Σ over jobs of the least completion plus payments, rounded down, what they buy, and what
-    their work is worth.
-
-    A job that completes at C within piece k has paid at least u − S(C) for any value u of its
-    work, S(C) being the gains until C: linear in C within a piece, so that the two ends count.
-    """
-    pieces, many = len(edges) - 1, values.shape[1]
-    gain, which = _gains(first, time_s, gpus, watts, values, gpu_price, power_price)
-    tail, tail_pick = _tail_gains(first, time_s, watts, values, tail_price)
-    gpu_s, joules, worth = np.zeros(pieces), np.zeros(pieces), np.zeros(len(submit))
-    total, tail_j = 0.0, 0.0
-    before = np.empty(many)
-    for j in range(len(submit)):
-        c = of_class[j]
-        start = submit[j]
-        earliest = start + least[j]
-        before[:] = 0.0
-        best, best_v, best_end = np.inf, 0, start
-        k = np.searchsorted(edges, start, side="right") - 1
-        k = max(k, 0)
-        while k < pieces:
-            low, high = max(edges[k], start), edges[k + 1]
-            if high > earliest:
-                from_here = max(low, earliest)
-                top, top_v, top_end = -np.inf, 0, high
-                for v in range(many):
-                    u = values[c, v] * iterations[j]
-                    a = from_here + u - before[v] - gain[c, k, v] * (from_here - low)
-                    b = high + u - before[v] - gain[c, k, v] * (high - low)
-                    worse = min(a, b)
-                    # sums of as many terms as there are pieces
-                    worse -= ROUND * (k + 2) * (high + u + before[v] + gain[c, k, v] * (high - low))
-                    if worse > top:
-                        top, top_v = worse, v
-                        top_end = from_here if a < b else high
-                if top < best:
-                    best, best_v, best_end = top, top_v, top_end
-            for v in range(many):
-                before[v] += gain[c, k, v] * (high - low)
-            k += 1
-        from_here = max(edges[pieces], earliest)
-        top, top_v = -np.inf, 0
-        for v in range(many):
-            if tail[c, v] <= 1.0:
-                u = values[c, v] * iterations[j]
-                over = max(0.0, from_here - max(edges[pieces], start))
-                now = from_here + u - before[v] - tail[c, v] * over
-                now -= ROUND * (k + 2) * (from_here + u + before[v] + tail[c, v] * over)
-                if now > top:
-                    top, top_v = now, v
-        if top == -np.inf:  # no value is low enough: nothing paid, nothing gained
-            top, top_v = from_here, -1
-        if top < best:
-            best, best_v, best_end = top, top_v, from_here
-        total += best - ROUND * (abs(total) + abs(best))
-        if best_v < 0:
-            continue
-        worth[j] = values[c, best_v] * iterations[j]
-        k = max(np.searchsorted(edges, start, side="right") - 1, 0)
-        while k < pieces and edges[k] < best_end:
-            z = which[c, k, best_v]
-            if z >= 0:
-                span = min(edges[k + 1], best_end) - max(edges[k], start)
-                gpu_s[k] += gpus[z] * span
-                joules[k] += watts[z] * span
-            k += 1
-        if best_end > edges[pieces]:
-            z = tail_pick[c, best_v]
-            tail_j += watts[z] * (best_end - max(edges[pieces], start))
-    return total, gpu_s, joules, tail_j, worth
-
-
-# -- prices -------------------------------------------------------------------------------
+TUNING = Tuning()
 
 
 def first_prices(problem: ElasticProblem, pieces: int) -> tuple[Floats, Floats, Floats]:
@@ -253,7 +68,7 @@ def first_prices(problem: ElasticProblem, pieces: int) -> tuple[Floats, Floats, 
     weight, _, ends = best_mixture(problem)
     order = np.argsort(ends)
     ends = ends[order]
-    work = problem.jobs.iterations * _mixed(problem, weight)[problem.jobs.of_class]
+    work = problem.jobs.iterations * least_shares(problem, weight)[problem.jobs.of_class]
     starts, stops = _busy(problem.jobs.submit_s, work)
     last = float(ends[-1])
     slack = max(1.0, float(np.median(problem.least_jct_s)))
@@ -269,12 +84,6 @@ def first_prices(problem: ElasticProblem, pieces: int) -> tuple[Floats, Floats, 
     limit = problem.power_limit_w
     power = (1 - weight) * waiting / limit if math.isfinite(limit) and limit > 0 else 0 * gpu
     return edges, gpu, power
-
-
-def _mixed(problem: ElasticProblem, weight: float) -> Floats:
-    from optgap.solvers.elastic.area import least_shares
-
-    return least_shares(problem, weight)
 
 
 def _busy(submit: Floats, work: Floats) -> tuple[list[float], list[float]]:
@@ -309,7 +118,7 @@ class Ascent:
     best_power: Floats | None = None
     worth: Floats | None = None
 
-    def look(self, per: int = VALUES) -> Evaluated:
+    def look(self, per: int = TUNING.values) -> Evaluated:
         """Evaluate, and remember what is best."""
         seen = evaluate(self.setting, self.gpu, self.power, per)
         if seen.bound > self.best:
@@ -365,8 +174,9 @@ def bounded(
 ) -> Bounded:
     """The best bound of prices that begin with one machine's, or with those of an order."""
     size = len(problem)
-    many = pieces or int(min(480, max(160, 8 * size)))
-    turns = rounds or (400 if size <= 3000 else 120)
+    tuned = TUNING
+    many = pieces or min(tuned.most_pieces, max(tuned.fewest_pieces, tuned.pieces * size))
+    turns = rounds or (tuned.rounds if size <= tuned.many_jobs else tuned.rounds_of_many)
     submitted = math.fsum(problem.jobs.submit_s.tolist())
     starts = [] if order is None else [_of_order(problem, order, many)]
     ascents = [*starts, _ascent(problem, many)]
@@ -377,7 +187,7 @@ def bounded(
         ascent = ascents[int(np.argmax(firsts))]
         stopped = _climb(ascent, turns, limits, submitted, size)
         ascent.back()
-        ascent.look(FINE * VALUES)
+        ascent.look(TUNING.fine * TUNING.values)
         best = outwards([ascent.best, -submitted]) / size
         worth = worth if ascent.worth is None else ascent.worth
     bound, by = max(
@@ -415,7 +225,7 @@ def bound_prices(
 
 def one_machine(problem: ElasticProblem, limits: Limits) -> Priced | None:
     """Prices of the order in which one machine would complete the jobs, if they are not many."""
-    if len(problem) > MOST_ORDERED or problem.cap == "energy":
+    if len(problem) > TUNING.most_ordered or problem.cap == "energy":
         return None
     ends = best_mixture(problem)[2]
     tables = Tables(problem)
@@ -441,7 +251,7 @@ def _ascent(problem: ElasticProblem, pieces: int) -> Ascent:
     elif setting.energy:
         # as if all of it were one machine: time per J of the whole budget
         power = np.full(len(gpu), float(problem.least_jct_s.sum()) / setting.limit)
-    floor = 1e-3
+    floor = TUNING.floor
     gpu = np.maximum(gpu, floor * max(float(gpu.max()), 1.0 / problem.gpus))
     if math.isfinite(setting.limit) and not setting.energy:
         power = np.maximum(power, floor * max(float(power.max()), 1.0 / max(setting.limit, 1e-9)))
@@ -452,7 +262,7 @@ def _climb(
     ascent: Ascent, turns: int, limits: Limits, submitted: float, count: int
 ) -> Termination | None:
     """Rounds of shrinking steps, back to the best prices where they lead nowhere."""
-    size, stale = 0.5, 0
+    size, stale = TUNING.step, 0
     for _ in range(turns):
         stopped = limits.stop
         if stopped is not None:
@@ -460,12 +270,12 @@ def _climb(
         before = ascent.best
         seen = ascent.look()
         limits.progress("prices", None, (ascent.best - submitted) / count)
-        stale = 0 if ascent.best > before + 1e-7 * abs(before) else stale + 1
-        if stale >= 6:
+        stale = 0 if ascent.best > before + TUNING.gain * abs(before) else stale + 1
+        if stale >= TUNING.patience:
             ascent.back()
-            seen = evaluate(ascent.setting, ascent.gpu, ascent.power, VALUES)
-            size, stale = size * 0.6, 0
-            if size < 1e-4:
+            seen = evaluate(ascent.setting, ascent.gpu, ascent.power, TUNING.values)
+            size, stale = size * TUNING.shrink, 0
+            if size < TUNING.least_step:
                 return None
         ascent.step(seen, size)
     return None

@@ -107,22 +107,28 @@ def make_room(
     size = min(n, per)
     if n > per:
         return _empty_nodes(owner, free, per, job, n, sizes, blocks, fixed, moved)
-    starts = np.arange(0, len(owner), size)
-    cost = np.zeros(len(starts))
-    for b in range(len(starts)):
-        for g in range(starts[b], starts[b] + size):
-            j = owner[g]
-            if j != FREE:
-                cost[b] += np.inf if sizes[j] > size or fixed[j] else 1.0
+    cost = _costs(owner, size, sizes, fixed)
     for least in np.argsort(cost, kind="mergesort"):
         if cost[least] == np.inf:
             return False
-        region = np.array([starts[least]])
-        if _vacate(owner, free, per, region, size, sizes, blocks, moved):
-            put(owner, free, per, job, starts[least], size)
-            blocks[job, 0] = starts[least]
+        first = least * size
+        if _vacate(owner, free, per, np.array([first]), size, sizes, blocks, moved):
+            put(owner, free, per, job, first, size)
+            blocks[job, 0] = first
             return True
     return False
+
+
+@inner
+def _costs(owner: Any, size: int, sizes: Any, fixed: Any) -> Any:
+    """GPUs in use of each block of `size`; infinite where a job on it is larger, or stays."""
+    cost = np.zeros(len(owner) // size)
+    for b in range(len(cost)):
+        for g in range(b * size, b * size + size):
+            j = owner[g]
+            if j != FREE:
+                cost[b] += np.inf if sizes[j] > size or fixed[j] else 1.0
+    return cost
 
 
 @inner
@@ -132,12 +138,7 @@ def _empty_nodes(
 ) -> bool:  # fmt: skip
     """Whole nodes for a job, those with the fewest GPUs in use."""
     need = n // per
-    cost = np.zeros(len(free))
-    for node in range(len(free)):
-        for g in range(node * per, node * per + per):
-            j = owner[g]
-            if j != FREE:
-                cost[node] += np.inf if sizes[j] > per or fixed[j] else 1.0
+    cost = _costs(owner, per, sizes, fixed)
     order = np.argsort(cost, kind="mergesort")[:need]
     if len(order) < need or cost[order[need - 1]] == np.inf:
         return False

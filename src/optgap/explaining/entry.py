@@ -68,45 +68,50 @@ def explain(
     require_time_limit(time_limit)
     limits = limits or Limits(progress=progress)
     spec = family(problem.family)
-    own, broken = _own(problem, policy, logged, limits.each(time_limit), seed, params)
+    runnable = _policy(problem, policy, logged, params)
+    own, broken = _own(problem, runnable, logged, limits.each(time_limit), seed)
     scope, asked = _scope(problem, own)
     names = [spec.per_event] if spec.per_event else []
     table = compare(
         asked, names, methods, time_limit=time_limit, seed=seed, limits=limits, parts=True
     )
     others = [name for name in policy_names(problem.family, beside) if name not in names]
-    rival, trouble = _rival(asked, others, time_limit, seed, limits)
+    whole = runnable if scope == ALL else None
+    rival, trouble = _rival(asked, others, whole, time_limit, seed, limits)
     regrets = _regrets(problem, own) if spec.regrets else ()
     placed, counted = _with_hindsight(asked, spec, time_limit, seed, limits)
     known = Known.of(table, own.sense, [None if broken else own, rival, placed])
-    ideal = None
-    if scope == ALL and policy is not None:
-        runnable = choose_policy(problem, policy, params)
-        ideal = _ideal(problem, spec, runnable, time_limit, seed, limits)
+    ideal = _ideal(problem, spec, whole, time_limit, seed, limits) if whole else None
     found = explanation(table, scope, own, known, counted, regrets, spec, ideal)
     told = [f"{own.method} breaks {len(broken)} constraints: it may owe what it gains to them"]
     return replace(found, notes=(*found.notes, *(told if broken else ()), *trouble))
 
 
-def _own(
+def _policy(
     problem: Problem,
     policy: str | Callable[..., Any] | None,
     logged: Any,
-    limits: Limits,
-    seed: int,
     params: Mapping[str, Any],
-) -> tuple[Result, list[Violation]]:
-    """What is to be explained, and the constraints that it breaks: a log may."""
+) -> Runnable | None:
+    """The policy that is to be explained; None for a log."""
     if (policy is None) == (logged is None):
         found = NoQuote("nothing" if policy is None else "a log beside it")
         raise InputError("--policy", "", found, "a policy, or what was logged (--log FILE)")
-    if policy is None:
-        if params:
-            raise InputError("--set", "", next(iter(params)), "nothing: what was logged has none")
+    if policy is not None:
+        return choose_policy(problem, policy, params)
+    if params:
+        raise InputError("--set", "", next(iter(params)), "nothing: what was logged has none")
+    return None
+
+
+def _own(
+    problem: Problem, runnable: Runnable | None, logged: Any, limits: Limits, seed: int
+) -> tuple[Result, list[Violation]]:
+    """What is to be explained, and the constraints that it breaks: a log may."""
+    if runnable is None:
         solution = as_solution(logged, problem)
         broken = problem.check(solution)
         return logged_result(problem, solution, broken), broken
-    runnable = choose_policy(problem, policy, params)
     limits.progress(runnable.label, None, None)
     return execute(problem, runnable, limits, seed), []
 
@@ -114,16 +119,20 @@ def _own(
 def _rival(
     problem: Problem,
     names: Sequence[str | Callable[..., Any]],
+    done: Runnable | None,
     time_limit: float | None,
     seed: int,
     limits: Limits,
 ) -> tuple[Result | None, list[str]]:
-    """The best of these policies that serves everything, and what went wrong with others."""
+    """The best of these policies that serves everything, and what went wrong with others.
+
+    `done` has run on the problem already, and is left out.
+    """
     best: Result | None = None
     trouble = []
     for name in names:
         runnable = choose_policy(problem, name)
-        if limits.interrupted.is_set() or not runnable.treats(problem):
+        if limits.interrupted.is_set() or runnable == done or not runnable.treats(problem):
             continue
         limits.progress(runnable.label, None, None)
         try:
@@ -163,7 +172,9 @@ def _ideal(
     if free is None or (other and knows is None):
         return None if knows is None else Ideal(knows)
     per_event = choose_policy(free, spec.per_event)
-    return Ideal(knows, objective(free, informed), objective(free, per_event))
+    spared = objective(free, informed)
+    same = informed == per_event
+    return Ideal(knows, spared, spared if same else objective(free, per_event))
 
 
 def _with_hindsight(

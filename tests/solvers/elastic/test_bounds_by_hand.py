@@ -15,7 +15,8 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.solvers.elastic.area import alone, best_mixture, bound_area, least_shares
 from optgap.solvers.elastic.area import shortest_first as srpt
-from optgap.solvers.elastic.prices import Ascent, Setting, bound_prices, evaluate, first_prices
+from optgap.solvers.elastic.lagrangian import Setting, evaluate
+from optgap.solvers.elastic.prices import Ascent, bound_prices, first_prices
 from optgap.solvers.elastic.timed import Slots, _configurations, bound_lp, bound_milp, horizon
 
 GREEDY = table("A", [[100.0], [1.0]], [[50], [50]])
