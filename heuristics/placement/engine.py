@@ -85,7 +85,7 @@ def _simulate_over_time(
     total = len(problem.tasks)
     termination = _driven(
         lambda step: follow(run, flow, step),
-        lambda: f"{label}: arrival {flow.count[ARRIVED]} of {total}",
+        lambda: f"{label}: arrival {flow.counts[ARRIVED]} of {total}",
         limits,
     )
     node = np.where(flow.node >= 0, order[flow.node], -1)
@@ -93,7 +93,7 @@ def _simulate_over_time(
     claim = None  # what still runs when a run is stopped has not been counted
     if termination is Termination.COMPLETED:
         claim = _claim_over_time(problem, flow)
-    return _outcome(problem, solution, termination, claim, int(flow.count[ARRIVED]))
+    return _outcome(problem, solution, termination, claim, int(flow.counts[ARRIVED]))
 
 
 def _driven(advance: Callable[[int], bool], said: Callable[[], str], limits: Limits) -> Termination:

@@ -44,7 +44,7 @@ class Flow(NamedTuple):
     since_s: (N,) when each node last changed.
     rest: (N,) `STATE` with nothing on it.
     totals: (2,) ∫ (P − P₀) dt in J and ∫ (F − F₀) dt in milli-GPU·s.
-    count: tasks that arrived, that run, and that wait.
+    counts: tasks that arrived, that run, and that wait.
     """
 
     queue: int
@@ -66,7 +66,7 @@ class Flow(NamedTuple):
     since_s: FloatArray
     rest: Table
     totals: FloatArray
-    count: IntArray
+    counts: IntArray
 
 
 @inner
@@ -81,8 +81,8 @@ def settle(run: Run, flow: Flow, n: int, now: float) -> None:
 @inner
 def push(flow: Flow, freed: float, end: float, k: int) -> None:
     """Put a running task on the heap."""
-    at = flow.count[RUNNING]
-    flow.count[RUNNING] += 1
+    at = flow.counts[RUNNING]
+    flow.counts[RUNNING] += 1
     while at > 0:
         above = (at - 1) // 2
         if flow.freed_s[above] <= freed:
@@ -99,9 +99,9 @@ def push(flow: Flow, freed: float, end: float, k: int) -> None:
 @inner
 def pop(flow: Flow) -> int:
     """Take the task that leaves first off the heap."""
-    k = flow.leaving[0]
-    flow.count[RUNNING] -= 1
-    size = flow.count[RUNNING]
+    k = int(flow.leaving[0])
+    flow.counts[RUNNING] -= 1
+    size = flow.counts[RUNNING]
     freed = flow.freed_s[size]
     at = 0
     while 2 * at + 1 < size:
@@ -164,14 +164,14 @@ def wait(flow: Flow, k: int) -> None:
     else:
         flow.behind[flow.last[line]] = k
     flow.last[line] = k
-    flow.count[WAITING] += 1
+    flow.counts[WAITING] += 1
 
 
 @inner
 def go(flow: Flow, k: int) -> None:
     """Task `k`, the first of its line, waits no longer."""
     flow.first[flow.line[k]] = flow.behind[k]
-    flow.count[WAITING] -= 1
+    flow.counts[WAITING] -= 1
 
 
 @inner
@@ -182,7 +182,7 @@ def next_in_queue(run: Run, flow: Flow, changed: int) -> int:
     filled since, but for those that a task has left.
     """
     head = -1
-    if flow.count[WAITING] == 0:
+    if flow.counts[WAITING] == 0:
         return head
     for line in range(len(flow.first)):
         k = flow.first[line]
@@ -218,11 +218,11 @@ def follow(run: Run, flow: Flow, events: int) -> bool:
     """
     total = len(flow.submit_s)
     for _ in range(events):
-        k = flow.count[ARRIVED]
+        k = flow.counts[ARRIVED]
         changed = 0
-        if flow.count[RUNNING] > 0 and (k == total or flow.freed_s[0] <= flow.submit_s[k]):
+        if flow.counts[RUNNING] > 0 and (k == total or flow.freed_s[0] <= flow.submit_s[k]):
             now = flow.end_s[0]
-            while flow.count[RUNNING] > 0 and flow.freed_s[0] <= now:
+            while flow.counts[RUNNING] > 0 and flow.freed_s[0] <= now:
                 end = flow.end_s[0]
                 gone = pop(flow)
                 leave(run, flow, gone, end)
@@ -231,10 +231,10 @@ def follow(run: Run, flow: Flow, events: int) -> bool:
             k = next_in_queue(run, flow, changed)
         elif k < total:
             now = flow.submit_s[k]
-            flow.count[ARRIVED] += 1
+            flow.counts[ARRIVED] += 1
             if flow.never[k]:
                 continue
-            if flow.queue == FIFO and flow.count[WAITING] > 0:
+            if flow.queue == FIFO and flow.counts[WAITING] > 0:
                 wait(flow, k)
                 continue
         else:
@@ -253,4 +253,4 @@ def follow(run: Run, flow: Flow, events: int) -> bool:
                 break
             go(flow, k)
             k = next_in_queue(run, flow, changed)
-    return flow.count[ARRIVED] < total or flow.count[RUNNING] > 0
+    return bool(flow.counts[ARRIVED] < total or flow.counts[RUNNING] > 0)
