@@ -101,6 +101,8 @@ class State:
             tasks.num_gpu[:k],
             tasks.gpu_milli[:k],
             tasks.gpu_specs[:k],
+            tasks.submit_s[:k],
+            np.full(k, np.inf),
         )
         return replace(self._whole, tasks=so_far)
 
