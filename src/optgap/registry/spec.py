@@ -41,6 +41,8 @@ class FamilySpec:
     informed: parameters with which policies that have them know their jobs' models for nothing.
     regrets: a function that judges a solution's decisions one by one, ``f(problem, solution) ->
         list of Regret``.
+    worth: a function that says what resources were worth at a solution's decisions,
+        ``f(problem, solution)``, in a sentence as text.
     refit: a function that puts fits into a problem, ``f(problem, fits, seed=0)``; `SERVES` beside
         it names the models that it takes.
     doubts: a function that names what looks like another unit, ``f(problem) -> list of Doubt``.
@@ -65,6 +67,7 @@ class FamilySpec:
     spared: str = ""
     informed: Mapping[str, Any] = field(default_factory=dict)
     regrets: str = ""
+    worth: str = ""
     refit: str = ""
     doubts: str = ""
     tiny: Mapping[str, Any] = field(default_factory=dict)
