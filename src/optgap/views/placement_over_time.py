@@ -94,9 +94,13 @@ def _heat(
     options: dict[str, Any] = {"aspect": "auto", "interpolation": "nearest", "vmin": 0, "vmax": 1}
     extent = (0.0, until / unit_s, len(shown) - 0.5, -0.5)
     image = ax.imshow(share, cmap=colormaps["Blues"], extent=extent, **options)
-    models = [cluster.models[n] or "no GPU" for n in shown]
-    ticks = [k for k in range(len(shown)) if k == 0 or models[k] != models[k - 1]]
-    ax.set_yticks(ticks, [models[k] for k in ticks])
+    names: dict[int, str] = {}
+    for k, n in enumerate(shown.tolist()):
+        model, last = cluster.models[n] or "no GPU", max(names, default=0)
+        if k == 0 or model != (cluster.models[shown[k - 1]] or "no GPU"):
+            near = bool(names) and k - last < len(shown) / 25
+            names[last if near else k] = f"{names[last]}, {model}" if near else model
+    ax.set_yticks(list(names), list(names.values()))
     ax.set_ylabel("nodes")
     ax.tick_params(length=0)
     figure: Any = ax.figure
