@@ -21,7 +21,7 @@ def cluster(seed: int) -> ConsolidationProblem:
     """Three to nine tasks on two or three servers; every third all at one instant."""
     draw = random.Random(seed)
     timed = seed % 3 != 0
-    width = draw.randint(1, 3)
+    width, span = draw.randint(1, 3), draw.choice((300, 900))
     tasks = []
     for k in range(draw.randint(3, 9)):
         length = draw.randint(1, 5)
@@ -33,7 +33,7 @@ def cluster(seed: int) -> ConsolidationProblem:
                 draw.choice((1.0, 3.0, 4.5, 7.0)),
                 draw.choice((1, 1, 1, min(2, width))),
                 draw.choice((1.0, 1.1, 1.2, 1.2, 1.5)),
-                submit_s=round(draw.uniform(0, 300), 3) if timed else 0.0,
+                submit_s=round(draw.uniform(0, span), 3) if timed else 0.0,
                 duration_s=length * 60.0 - draw.choice((0.0, 17.0)),
                 util_percent=np.array(series),
             )
