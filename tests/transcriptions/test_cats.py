@@ -14,17 +14,17 @@ from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.parameters import split_call, typed
 
-CASES = 40
+CASES = 50
 
 
 def cluster(seed: int) -> ConsolidationProblem:
-    """Three to nine tasks on two or three servers; every third all at one instant."""
+    """Three to fourteen tasks on two or three servers; every third all at one instant."""
     draw = random.Random(seed)
     timed = seed % 3 != 0
     width, span = draw.randint(1, 3), draw.choice((300, 900))
     tasks = []
-    for k in range(draw.randint(3, 9)):
-        length = draw.randint(1, 5)
+    for k in range(draw.randint(3, 14)):
+        length = draw.choice((1, 2, 3, 4, 5, 12))
         level = draw.choice((20, 50, 95))
         series = [float(draw.randint(0, level)) for _ in range(length)]
         tasks.append(
@@ -39,7 +39,7 @@ def cluster(seed: int) -> ConsolidationProblem:
             )
         )
     return ConsolidationProblem.of(
-        [GpuKind(memory_gb=16.0)],
+        [GpuKind(memory_gb=draw.choice((8.0, 16.0)))],
         [Server((0,) * width, 100.0)] * draw.randint(2, 3),
         sorted(tasks, key=lambda t: t.submit_s),
         goal="energy" if timed else "power",

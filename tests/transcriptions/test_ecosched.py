@@ -38,7 +38,7 @@ def node(seed: int) -> CoschedulingProblem:
     gpus, numa = draw.choice(((4, 2), (4, 2), (6, 3), (5, 4)))
     pool = []
     for k in range(draw.randint(2, 5)):
-        work, share = draw.choice((5.0, 8.0, 10 / 3)), draw.choice((0.5, 0.8, 1.0))
+        work, share = draw.choice((5.0, 8.0, 10 / 3)), draw.choice((0.0, 0.5, 0.8, 1.0))
         modes = [
             Mode(g, work * (share / g + 1 - share), draw.choice((50.0, 60.0, 100.0, 130.0)))
             for g in sorted(draw.sample(range(1, gpus + 1), draw.randint(1, gpus)))
