@@ -46,9 +46,27 @@ def samples(
 
 
 def _normal(estimator: Estimator, count: int, rng: np.random.Generator) -> Floats:
+    """(count, parameters) draws; of parameters with a prior, the logarithms are normal."""
     values, vectors = np.linalg.eigh(estimator.covariance_)
     root = vectors * np.sqrt(np.maximum(values, 0))
-    return np.asarray(estimator.theta_ + rng.standard_normal((count, len(values))) @ root.T)
+    moves = rng.standard_normal((count, len(values))) @ root.T
+    held = np.array([p.prior is not None for p in estimator.parameters_], dtype=bool)
+    found, reference = estimator.theta_ + moves, estimator.reference()
+    if not held.any() or reference is None:
+        return np.asarray(found)
+    above = np.array([p.prior.above if p.prior else 0.0 for p in estimator.parameters_])
+    more = np.where(held, estimator.theta_ - above, 1.0)
+    found = np.where(held, above + more * np.exp(np.clip(moves / more, -50, 50)), found)
+    # the sum of log-normals is above that of their medians: what was measured stays as it was
+    row, scaled = reference
+    design = estimator.design(row, estimator.facts_)
+    log, slope = estimator.curve(estimator.theta_, design)
+    lower = np.array([p.lower for p in estimator.parameters_])
+    found = np.maximum(found, lower)
+    for theta, move in zip(found, moves, strict=True):
+        off = float(log[0] + slope[0] @ move - estimator.curve(theta, design)[0][0])
+        theta[list(scaled)] *= np.exp(off)
+    return np.asarray(found)
 
 
 def _refit(estimator: E, profile: Profile, rng: np.random.Generator) -> E:

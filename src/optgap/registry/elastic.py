@@ -34,7 +34,7 @@ SPEC = FamilySpec(
     overview="offline(runs=20)",
     per_event="optimal",
     spared="optgap.models.elastic.problem:spared",
-    informed={"profiles": "oracle"},
+    informed={"profiles": "perfect"},
     regrets="optgap.solvers.elastic.regret:regrets",
     refit="optgap.models.elastic.fits:refit",
 )

@@ -154,7 +154,7 @@ def fig9(item: Item, study: Study) -> Report:
     seed = study.seeds[0]
     problem = synthetic_day(seed)
     fitted = frontier(study, problem, "powerflow")
-    known = frontier(study, problem, "powerflow", profiles="oracle")
+    known = frontier(study, problem, "powerflow", profiles="perfect")
     costless = frontier(study, problem, "powerflow", prerun_s=0.0, profile_s=0.0)
     rows = []
     for claim, points, note in (
