@@ -35,6 +35,7 @@ SPEC = FamilySpec(
     per_event="optimal",
     spared="optgap.models.elastic.problem:spared",
     informed={"profiles": "perfect"},
+    unpaid={"prerun_s": 0.0, "profile_s": 0.0},
     regrets="optgap.solvers.elastic.regret:regrets",
     refit="optgap.models.elastic.fits:refit",
 )
