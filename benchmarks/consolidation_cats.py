@@ -14,8 +14,8 @@ import time
 import numpy as np
 
 from optgap.heuristics.consolidation.cats import Cats
-from optgap.heuristics.consolidation.engine import State
 from optgap.heuristics.consolidation.parameters import CatsParams
+from optgap.heuristics.consolidation.state import State
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.presets import mixed
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optgap.fitting.optimise import Floats
 from optgap.models.performance.priors import Prior
@@ -61,3 +62,24 @@ def prior_spread(params: Sequence[Parameter], theta: Floats) -> Floats:
         for p, t in zip(params, theta, strict=True)
     ]
     return np.array(spreads, dtype=float)
+
+
+def moved(theta: Floats, moves: Floats, params: Sequence[Parameter]) -> Floats:
+    """(draws, parameters) values `moves` away; of parameters with a prior, in their logarithms."""
+    held, above, more = _held(theta, params)
+    in_logs = above + more * np.exp(np.clip(moves / more, -50, 50))
+    return np.asarray(np.where(held, in_logs, theta + moves))
+
+
+def movement(theta: Floats, values: Floats, params: Sequence[Parameter]) -> Floats:
+    """(draws, parameters) what `moved` was given for these values."""
+    held, above, more = _held(theta, params)
+    in_logs = more * np.log(np.maximum(values - above, 1e-22 * more) / more)
+    return np.asarray(np.where(held, in_logs, values - theta))
+
+
+def _held(theta: Floats, params: Sequence[Parameter]) -> tuple[NDArray[np.bool_], Floats, Floats]:
+    """Which parameters have a prior, above what, and how far above (1 for the others)."""
+    held = np.array([p.prior is not None for p in params], dtype=bool)
+    above = np.array([p.prior.above if p.prior else 0.0 for p in params])
+    return held, above, np.where(held, theta - above, 1.0)

@@ -6,8 +6,12 @@ rather than rare; a plain draw from a wide range would almost never produce them
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import get_args
 
+import numpy as np
 from hypothesis import strategies as st
 
 from optgap.models.placement import (
@@ -19,9 +23,12 @@ from optgap.models.placement import (
     TargetWorkload,
     Tasks,
 )
-from optgap.models.placement.problem import Goal
+from optgap.models.placement.objective import Goal, TimeGoal
+from optgap.models.placement.over_time import OverTime, Queue
 
-GOALS: tuple[Goal, ...] = ("power", "fragmentation", "weighted", "accepted_gpu")
+GOALS: tuple[Goal, ...] = get_args(Goal)
+TIME_GOALS: tuple[TimeGoal, ...] = get_args(TimeGoal)
+QUEUES: tuple[Queue, ...] = get_args(Queue)
 MODELS = ("G2", "T4", "P100")
 SPECS = ("G2", "T4", "G2|T4", "P100|P100|T4", "V100M16")
 CPU_SIZES = (0, 1000, 2000, 3152, 8000, 16000, 31000, 32000, 33000)
@@ -158,4 +165,36 @@ def placement_problems(
         objective,
         name="random",
         origin="synthetic",
+    )
+
+
+@st.composite
+def timed_placement_problems(
+    draw: st.DrawFn,
+    *,
+    goals: Sequence[TimeGoal] = TIME_GOALS,
+    queues: Sequence[Queue] = QUEUES,
+    **sizes: int,
+) -> PlacementProblem:
+    """`placement_problems` whose tasks come and leave: many at one time, some at the horizon."""
+    still = draw(placement_problems(**sizes))
+    count = len(still.tasks)
+    begin = draw(st.sampled_from((0.0, 1.7e9)))
+    submit = draw(st.lists(st.sampled_from((0.0, 1.0, 1.5, 4.0)), min_size=count, max_size=count))
+    lives = st.sampled_from((0.5, 1.0, 2.5, 3.0, math.inf))
+    duration = draw(st.lists(lives, min_size=count, max_size=count))
+    horizon = draw(st.sampled_from((math.nan, 4.5, 8.0)))
+    if math.inf in duration and math.isnan(horizon):
+        horizon = 6.0
+    times = {"submit_s": begin + np.array(submit), "duration_s": np.array(duration, dtype=float)}
+    return PlacementProblem.of(
+        still.cluster,
+        replace(still.tasks, **times),
+        still.workload,
+        still.ranks,
+        still.power,
+        replace(still.objective, goal=draw(st.sampled_from(list(goals)))),
+        "random",
+        "synthetic",
+        over_time=OverTime(draw(st.sampled_from(list(queues))), begin, horizon),
     )

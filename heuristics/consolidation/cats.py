@@ -1,4 +1,16 @@
-"""CATS: correlation analysis, scheduler, periodic sleep and frequency adaptation."""
+"""CATS, Algorithms 1 and 2: correlation analysis and the scheduler.
+
+For a newcomer l and each awake GPU with room for its memory, g(t) = Σ u_r(t) over the residents r,
+from this moment on, and both series cut to the shorter:
+
+    δ_g = ρ(g, u_l)                          Pearson's correlation          Alg. 1, line 6; Eq. 15
+    δ_μ = |mean(g) − mean(u_l)| / 100        difference of the means        Alg. 1, line 7
+    candidate: δ_g ≤ ρ_max and mean(g) + mean(u_l) ≤ u_max                  Alg. 1, thresholds
+    score = λ1·δ_g − λ2·δ_μ, the least wins                                 Alg. 2, lines 4-7
+
+Where no awake GPU is a candidate the task wakes one. Where the printed listings differ, `literal_…`
+options follow them. Algorithms 3 and 4 are in `frequency_adaptation`.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +18,39 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.consolidation.clocks import adaptation, highest
-from optgap.heuristics.consolidation.engine import Choice, ClockRule, State
-from optgap.heuristics.consolidation.kernels import correlate
+from optgap.heuristics.consolidation.clocks import highest
+from optgap.heuristics.consolidation.engine import simulate
+from optgap.heuristics.consolidation.frequency_adaptation import adaptation
 from optgap.heuristics.consolidation.parameters import CatsParams
-from optgap.heuristics.consolidation.selection import awake_first, pick, run_at
+from optgap.heuristics.consolidation.selection import awake_first, pick
+from optgap.heuristics.consolidation.state import Choice, ClockRule, State
+from optgap.heuristics.consolidation.tables import Tables
+from optgap.models.compiled import compiled, inner
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.consolidation.tasks import FloatArray
+from optgap.models.consolidation.tasks import FloatArray, IntArray
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
+from optgap.models.times import TOLERANCE_S
 
 EDGE = 1e-9
+"""That correlations, and means as shares of a GPU, may be off by."""
+
+
+def cats(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """CATS; `given` as in `CatsParams`.
+
+    Raises
+    ------
+    InputError: for a parameter out of range.
+    """
+    options = chosen(CatsParams, given, "cats")
+    policy = Cats(options, seed)
+    clocks: ClockRule = highest
+    if options.dfs:
+        clocks = adaptation(options.delta_mhz, options.instant, options.contention_aware)
+    return simulate(problem, policy.decide, limits, clocks, options.strict_queue)
 
 
 class Cats:
@@ -74,16 +106,83 @@ class Cats:
         return np.asarray(scores)
 
 
-def cats(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """CATS; `given` as in `CatsParams`.
+@inner
+def _aggregate(tables: Tables, gpu: int, first: IntArray, total: FloatArray) -> int:
+    """Σ of a GPU's residents' series, each from sample `first` on, into `total`; its length.
 
-    Raises
-    ------
-    InputError: for a parameter out of range.
+    A resident whose series has run out contributes its last sample as long as another lasts.
     """
-    options = chosen(CatsParams, given, "cats")
-    policy = Cats(options, seed)
-    clocks: ClockRule = highest
-    if options.dfs:
-        clocks = adaptation(options.delta_mhz, options.instant, options.contention_aware)
-    return run_at(problem, policy.decide, limits, clocks, options.strict_queue)
+    longest = 1
+    for m in range(tables.many[gpu]):
+        longest = max(longest, tables.length[tables.held[gpu, m]] - first[m])
+    longest = min(longest, len(total))
+    for t in range(longest):
+        value = 0.0
+        for m in range(tables.many[gpu]):
+            task = tables.held[gpu, m]
+            k = min(first[m] + t, tables.length[task] - 1)
+            value += tables.series[tables.offset[task] + k]
+        total[t] = value
+    return longest
+
+
+@inner
+def _pearson(x: FloatArray, y: FloatArray) -> float:
+    """Correlation of two series of one length; 0 where one is constant."""
+    n = len(x)
+    a = b = 0.0
+    for t in range(n):
+        a += x[t]
+        b += y[t]
+    a /= n
+    b /= n
+    ab = aa = bb = 0.0
+    for t in range(n):
+        u, v = x[t] - a, y[t] - b
+        ab += u * v
+        aa += u * u
+        bb += v * v
+    if aa > 1e-12 * n and bb > 1e-12 * n:
+        return float(ab / np.sqrt(aa * bb))
+    return 0.0
+
+
+@compiled
+def correlate(
+    tables: Tables,
+    gpus: IntArray,
+    own: FloatArray,
+    now: float,
+    from_start: bool,
+    limit: float,
+    means: FloatArray,
+    rhos: FloatArray,
+) -> None:
+    """Mean of each GPU's aggregate series, and its Pearson correlation with `own`.
+
+    Series are cut to the shorter; 0 where one is constant or has fewer than two samples, and where
+    the aggregate's mean is above `limit`: nobody asks there.
+
+    Parameters
+    ----------
+    from_start: residents' series from their beginning, not from `now` on.
+    """
+    total = np.zeros(max(1, int(tables.length.max())))
+    first = np.zeros(tables.held.shape[1], dtype=np.int64)
+    slack = min(TOLERANCE_S, tables.period / 2)
+    for c in range(len(gpus)):
+        g = gpus[c]
+        for m in range(tables.many[g]):
+            task = tables.held[g, m]
+            done = tables.progress[task] + (now - tables.since[task]) * tables.rate[task]
+            reached = min(tables.length[task] - 1, int((done + slack) / tables.period))
+            first[m] = 0 if from_start else reached
+        longest = _aggregate(tables, g, first, total)
+        mean = 0.0
+        for t in range(longest):
+            mean += total[t]
+        means[c] = mean / longest
+        n = min(longest, len(own))
+        rhos[c] = 0.0
+        if n >= 2 and means[c] <= limit:
+            rhos[c] = _pearson(total[:n], own[:n])

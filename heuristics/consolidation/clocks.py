@@ -1,18 +1,8 @@
-"""Rules for clocks beside the lowest that κ allows: f_max always, and CATS, Algorithm 4."""
+"""Rules for the clocks of GPUs: always f_max, or as low as every resident's κ allows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from optgap.heuristics.consolidation.engine import ClockRule, State, lowest
-from optgap.models.consolidation.cluster import EQUAL_MHZ, GpuKind
-from optgap.models.errors import InputError
-
-MARGIN = 0.95
-"""Algorithm 4 keeps 5 % of every κ."""
-TAU_S = 0.1
-"""τ: how often Algorithms 3 and 4 run."""
-MOST_STEPS = 20_000
+from optgap.heuristics.consolidation.state import State
 
 
 def highest(state: State, gpu: int, present: float) -> list[tuple[float, float]]:
@@ -20,82 +10,7 @@ def highest(state: State, gpu: int, present: float) -> list[tuple[float, float]]
     return [(0.0, state.problem.kinds[int(state.problem.gpu_kind[gpu])].f_max_mhz)]
 
 
-def adaptation(delta_mhz: float, instant: bool, contention_aware: bool) -> ClockRule:
-    """Algorithm 4 with steps of `delta_mhz` every τ; `instant` jumps to where they end.
-
-    Where the steps end in a cycle, the clock is the lowest of it that keeps every κ. With
-    `contention_aware` the predicted time counts the slowdown by the residents of the moment.
-
-    Raises
-    ------
-    InputError: for a step that is none.
-    """
-    if not 0 < delta_mhz <= 1e5:
-        raise InputError("policy", "delta_mhz", delta_mhz, "a step in MHz above 0")
-
-    def rule(state: State, gpu: int, present: float) -> list[tuple[float, float]]:
-        problem = state.problem
-        kind = problem.kinds[int(problem.gpu_kind[gpu])]
-        slow = float(state.slowdown[gpu]) if contention_aware else 1.0
-        bounds = []
-        for ell in state.residents(gpu):
-            beta = problem.tasks[ell].beta
-            bounds.append((problem.tasks[ell].kappa / slow, kind.beta if beta is None else beta))
-        floor = lowest(state, gpu, present)[0][1]
-        steps = stepped(kind, present, bounds, delta_mhz)
-        if instant or problem.objective.goal == "power":
-            return [(0.0, max(steps[-1], floor))]
-        # a task that cannot bear the present clock is not made to wait for it
-        first = max(present, floor)
-        return [(0.0, first)] + [
-            (TAU_S * (k + 1), max(mhz, floor)) for k, mhz in enumerate(steps[1:])
-        ]
-
-    return rule
-
-
-def stepped(
-    kind: GpuKind, present: float, bounds: Sequence[tuple[float, float]], delta_mhz: float
-) -> list[float]:
-    """The clocks that Algorithm 4 goes through from `present` until it rests.
-
-    Parameters
-    ----------
-    bounds: κ and β of every resident.
-    """
-    path = [present]
-    seen = {present}
-    while len(path) < MOST_STEPS:
-        mhz = path[-1]
-        if _violated(kind, mhz, bounds):
-            after = min(kind.f_max_mhz, kind.up_mhz(mhz + delta_mhz))
-        elif all(_stretch(kind, mhz, b) < MARGIN * k for k, b in bounds):
-            after = max(kind.f_min_mhz, _down(kind, mhz, delta_mhz))
-        else:
-            return path
-        if after == mhz:
-            return path
-        if after in seen:
-            cycle = path[path.index(after) :]
-            safe = [f for f in cycle if not _violated(kind, f, bounds)]
-            return [*path, min(safe) if safe else kind.f_max_mhz]
-        path.append(after)
-        seen.add(after)
-    return path
-
-
-def _stretch(kind: GpuKind, mhz: float, beta: float) -> float:
-    return float((kind.f_max_mhz / mhz) ** beta)
-
-
-def _violated(kind: GpuKind, mhz: float, bounds: Sequence[tuple[float, float]]) -> bool:
-    return any(_stretch(kind, mhz, b) > k * (1 + 1e-12) for k, b in bounds)
-
-
-def _down(kind: GpuKind, mhz: float, delta_mhz: float) -> float:
-    """One step down; with discrete clocks at least to the next one."""
-    wanted = kind.up_mhz(mhz - delta_mhz)
-    if wanted < mhz - EQUAL_MHZ:
-        return wanted
-    below = [f for f in kind.frequencies_mhz if f < mhz - EQUAL_MHZ]
-    return below[-1] if below else mhz
+def lowest(state: State, gpu: int, present: float) -> list[tuple[float, float]]:
+    """The lowest clock that keeps every resident's κ (14')."""
+    floors = state.problem.floors_mhz[int(state.problem.gpu_kind[gpu])]
+    return [(0.0, max(floors[ell] for ell in state.residents(gpu)))]

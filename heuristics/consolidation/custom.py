@@ -32,8 +32,9 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.consolidation.clocks import highest
-from optgap.heuristics.consolidation.engine import Choice, Engine, State, lowest
+from optgap.heuristics.consolidation.clocks import highest, lowest
+from optgap.heuristics.consolidation.engine import Engine
+from optgap.heuristics.consolidation.state import Choice, State
 from optgap.heuristics.custom import Own
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits

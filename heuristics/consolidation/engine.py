@@ -4,186 +4,56 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable
+from typing import Protocol
 
 import numpy as np
 
-from optgap.heuristics.consolidation.loop import Tables, advance, refresh
+from optgap.heuristics.consolidation.clocks import highest
+from optgap.heuristics.consolidation.frequency_adaptation import adaptation
+from optgap.heuristics.consolidation.state import ClockRule, Decide, State
+from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.solution import Assignment, Clock, ConsolidationSolution
-from optgap.models.consolidation.tasks import FloatArray, IntArray
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
 
-Choice = tuple[int, ...] | None
-Decide = Callable[["State", int], Choice]
-"""The GPUs for a task, now; None to let it wait."""
-ClockRule = Callable[["State", int, float], list[tuple[float, float]]]
-"""(delay in s, MHz) steps of a GPU's clock after a change, from its present clock on."""
 LOOK_EVERY = 64
 """Events between two looks at the limits."""
 
 
-class State:
-    """The cluster as a policy sees it. Arrays are the engine's own: read, do not write.
+Observe = Callable[["Engine"], None]
 
-    Parameters
-    ----------
-    problem: servers, rules and tasks; a policy looks at no task before it has arrived.
-    """
 
-    def __init__(self, problem: ConsolidationProblem) -> None:
-        self.problem = problem
-        gpus, tasks = len(problem.places), len(problem)
-        self.time_s = 0.0
-        self.free_bytes: IntArray = problem.gpu_memory.copy()
-        self.rows = problem.rows
-        self.used: IntArray = np.zeros((len(self.rows), gpus), dtype=np.int64)
-        self.mean_micro: IntArray = np.zeros(gpus, dtype=np.int64)
-        self.count: IntArray = np.zeros(gpus, dtype=np.int64)
-        self.awake: IntArray = np.zeros(len(problem.servers), dtype=np.int64)
-        self.clock_mhz: FloatArray = np.zeros(gpus)
-        self.held: IntArray = np.zeros((gpus, 8), dtype=np.int64)
-        self.first_gpu: IntArray = np.searchsorted(
-            problem.gpu_server, np.arange(len(problem.servers) + 1)
-        ).astype(np.int64)
-        self.start: IntArray = np.concatenate([[0], np.cumsum(problem.width)]).astype(np.int64)
-        entries = int(self.start[-1])
-        self.place: IntArray = np.zeros(entries, dtype=np.int64)
-        self.speed: FloatArray = np.ones(entries)
-        self.slowdown: FloatArray = np.ones(gpus)
-        self.ready: FloatArray = np.zeros(gpus)
-        self.emptied: FloatArray = np.full(gpus, -np.inf)
-        series = [task.util_percent for task in problem.tasks]
-        self.series: FloatArray = np.concatenate(series)
-        self.length: IntArray = np.array([one.size for one in series], dtype=np.int64)
-        self.offset: IntArray = np.concatenate([[0], np.cumsum(self.length)[:-1]]).astype(np.int64)
-        self.at: IntArray = np.zeros(tasks, dtype=np.int64)
-        self.duration: FloatArray = np.array([task.duration_s for task in problem.tasks])
-        self.progress: FloatArray = np.zeros(tasks)
-        self.since: FloatArray = np.zeros(tasks)
-        self.rate: FloatArray = np.ones(tasks)
-        self.due: FloatArray = np.full(tasks, np.inf)
-        self.sample: FloatArray = self.series[self.offset].copy()
-        self.running: IntArray = np.zeros(tasks, dtype=np.int64)
-        self.present = 0
-
-    # -- what policies ask ----------------------------------------------------------------
-
-    def residents(self, gpu: int) -> list[int]:
-        """Tasks on a GPU."""
-        found: list[int] = self.held[gpu, : self.count[gpu]].tolist()
-        return found
-
-    def gpus_of(self, task: int) -> tuple[int, ...]:
-        """GPUs of a running task."""
-        return tuple(self.place[self.start[task] : self.start[task + 1]].tolist())
-
-    def util_now(self) -> FloatArray:
-        """(G,) Σ of the residents' utilisation at this instant, %."""
-        total = np.zeros(len(self.count))
-        tasks = self.running[: self.present]
-        for task in tasks.tolist():
-            total[self.place[self.start[task] : self.start[task + 1]]] += self.sample[task]
-        return total
-
-    def fits(self, task: int) -> np.ndarray:
-        """(G,) whether memory and the problem's capacity rows leave room for `task`."""
-        room = self.free_bytes >= self.problem.memory[task]
-        if len(self.rows):
-            limit = self.problem.limit_micro
-            room &= (self.used + self.rows[:, task, None] <= limit).all(axis=0)
-        return np.asarray(room)
-
-    def progress_of(self, task: int) -> float:
-        """Progress by now, s at f_max."""
-        return float(self.progress[task] + (self.time_s - self.since[task]) * self.rate[task])
-
-    # -- what the engine does -------------------------------------------------------------
-
-    def put(self, task: int, gpus: Iterable[int]) -> None:
-        """Let a task run on some GPUs from now on."""
-        chosen = sorted(gpus)
-        self.place[self.start[task] : self.start[task + 1]] = chosen
-        problem = self.problem
-        for m, g in enumerate(chosen, int(self.start[task])):
-            if self.count[g] == self.held.shape[1]:
-                self.held = np.concatenate([self.held, np.zeros_like(self.held)], axis=1)
-            self.held[g, self.count[g]] = task
-            self.count[g] += 1
-            if self.count[g] == 1:
-                self.awake[problem.gpu_server[g]] += 1
-                if self.time_s - self.emptied[g] > slack_s(self.time_s):  # it has slept
-                    self.ready[g] = self.time_s + problem.rules.wake_s
-            self.free_bytes[g] -= problem.memory[task]
-            self.mean_micro[g] += problem.mean_micro[task]
-            self.speed[m] = 1.0
-        self.used[:, chosen] += self.rows[:, task, None]
-        self.running[self.present] = task
-        self.present += 1
-        self.since[task] = self.time_s
-
-    def take(self, task: int) -> tuple[int, ...]:
-        """Take a task off its GPUs."""
-        gpus = self.gpus_of(task)
-        problem = self.problem
-        for g in gpus:
-            own = self.residents(g)
-            own.remove(task)
-            self.count[g] -= 1
-            self.held[g, : self.count[g]] = own
-            if not self.count[g]:
-                self.awake[problem.gpu_server[g]] -= 1
-                self.emptied[g] = self.time_s
-            self.free_bytes[g] += problem.memory[task]
-            self.mean_micro[g] -= problem.mean_micro[task]
-        self.used[:, list(gpus)] -= self.rows[:, task, None]
-        k = int(np.flatnonzero(self.running[: self.present] == task)[0])
-        self.running[k : self.present - 1] = self.running[k + 1 : self.present]
-        self.present -= 1
-        self.due[task] = np.inf
-        return gpus
-
-    def set_clock(self, gpu: int, mhz: float) -> None:
-        """Change a GPU's clock, and with it the speed of its residents (Eq. 5)."""
-        self.clock_mhz[gpu] = mhz
-        kind = self.problem.kinds[int(self.problem.gpu_kind[gpu])]
-        for task in self.residents(gpu):
-            beta = self.problem.tasks[task].beta
-            exponent = kind.beta if beta is None else beta
-            for m in range(int(self.start[task]), int(self.start[task + 1])):
-                if self.place[m] == gpu:
-                    self.speed[m] = (mhz / kind.f_max_mhz) ** exponent
-
-    def retimed(self, gpus: Iterable[int]) -> None:
-        """Bring progress and rates on some GPUs up to now after a change."""
-        tables = self.tables
-        for g in gpus:
-            refresh(tables, g, self.time_s, True)
-
-    def next_end(self, horizon: float) -> tuple[float, int]:
-        """The next task that ends up to `horizon` and when; −1 for none."""
-        when, k = advance(self.tables, self.running, self.present, self.time_s, horizon)
-        return when, int(self.running[k]) if k >= 0 else -1
+class Running(Protocol):
+    """What can be set of every policy that runs at f_max, or by CATS's frequency adaptation."""
 
     @property
-    def tables(self) -> Tables:
-        """What compiled loops work on."""
-        return Tables(
-            self.held, self.count, self.slowdown, self.ready, self.start, self.place, self.speed,
-            self.series, self.offset, self.length, self.at, self.sample, self.duration,
-            self.progress, self.rate, self.since, self.due, float(self.problem.period_s),
-            float(self.problem.rules.contention),
-        )  # fmt: skip
+    def strict_queue(self) -> bool: ...
+    @property
+    def dfs(self) -> bool: ...
+    @property
+    def delta_mhz(self) -> float: ...
 
 
-def lowest(state: State, gpu: int, present: float) -> list[tuple[float, float]]:
-    """The lowest clock that keeps every resident's κ (14')."""
-    floors = state.problem.floors_mhz[int(state.problem.gpu_kind[gpu])]
-    return [(0.0, max(floors[ell] for ell in state.residents(gpu)))]
+def run(problem: ConsolidationProblem, decide: Decide, limits: Limits, options: Running) -> Outcome:
+    """Run a policy at f_max or, with `dfs`, by CATS's frequency adaptation.
+
+    Raises
+    ------
+    InputError: for a `delta_mhz` out of range.
+    """
+    adapt = adaptation(options.delta_mhz, instant=True, contention_aware=False)
+    clocks = adapt if options.dfs else highest
+    return simulate(problem, decide, limits, clocks, options.strict_queue)
 
 
-Observe = Callable[["Engine"], None]
+def simulate(
+    problem: ConsolidationProblem, decide: Decide, limits: Limits, clocks: ClockRule, strict: bool
+) -> Outcome:
+    """Run a policy with any rule for clocks; small problems are interpreted, not compiled."""
+    with interpreted(len(problem) * len(problem.places) <= UP_TO.consolidation_cells):
+        return Engine(problem, decide, clocks, limits, strict=strict).run()
 
 
 class Engine:

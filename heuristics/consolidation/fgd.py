@@ -1,4 +1,10 @@
-"""FGD (Weng et al., ATC 2023): the GPU where the cluster's fragmentation grows least."""
+"""FGD (Weng et al., USENIX ATC 2023): the GPU where the cluster's fragmentation grows least.
+
+A task asks for the share ū/100 of each of its GPUs. F_n(M), milli-GPU, is what of server n's free
+GPUs tasks drawn from the typical classes M cannot use: all of it where too few GPUs have a class's
+share, else what the GPUs below that share have left. The score of a place is
+trunc(100·sigmoid(−ΔF_n)), ΔF_n in GPUs; ties go to the lowest index.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.consolidation.engine import Choice, State
+from optgap.heuristics.consolidation.engine import run
 from optgap.heuristics.consolidation.packing import admitted
 from optgap.heuristics.consolidation.parameters import PackingParams
-from optgap.heuristics.consolidation.selection import run
+from optgap.heuristics.consolidation.state import Choice, State
 from optgap.models.compiled import compiled
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray
@@ -103,7 +109,7 @@ def scored(
 
 
 def fgd(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """A task asks for the share ū/100 of each of its GPUs; ties go to the lowest index.
+    """FGD.
 
     Servers are looked at one by one even where a task's GPUs may be spread.
     `given` as in `PackingParams`.

@@ -1,23 +1,16 @@
-"""BestFit and DotProd: servers by what is free in them, sleeping ones included."""
+"""What BestFit, DotProd and FGD share: sleeping GPUs are candidates like any other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.consolidation.engine import Choice, Decide, State
-from optgap.heuristics.consolidation.parameters import DotProdParams, PackingParams
-from optgap.heuristics.consolidation.selection import run
-from optgap.models.consolidation import ConsolidationProblem
+from optgap.heuristics.consolidation.state import Choice, Decide, State
 from optgap.models.consolidation.tasks import FloatArray
-from optgap.models.errors import InputError
-from optgap.models.limits import Limits
-from optgap.models.result import Outcome
 
 Rank = Callable[[FloatArray, FloatArray], FloatArray]
-"""(free (…, 2), request (2,)), both as shares of the largest → rank, the least is taken."""
+"""(free (n, 2), request (2,)), utilisation and memory as shares of the largest server's → (n,)."""
 
 
 def admitted(state: State, task: int, u_max: float) -> np.ndarray:
@@ -54,30 +47,3 @@ def by_rank(rank: Rank, u_max: float) -> Decide:
         return tuple(own[np.argsort(rest[own], kind="stable")[:v]].tolist())
 
     return decide
-
-
-def bestfit(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Least Σ w·(free − request)/max over utilisation and memory, w = ½ each.
-
-    `given` as in `PackingParams`.
-    """
-    options = PackingParams(**given)
-    decide = by_rank(lambda free, request: 0.5 * (free - request).sum(axis=1), options.u_max)
-    return run(problem, decide, limits, options)
-
-
-def dotprod(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Least free·request; `dp_sign` −1 takes the largest, as Tetris does.
-
-    `given` as in `DotProdParams`.
-
-    Raises
-    ------
-    InputError: for another `dp_sign` than these.
-    """
-    options = DotProdParams(**given)
-    sign = options.dp_sign
-    if sign not in (1, -1):
-        raise InputError("dotprod", "dp_sign", sign, "1 or -1")
-    decide = by_rank(lambda free, request: sign * (free @ request), options.u_max)
-    return run(problem, decide, limits, options)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from optgap.heuristics.consolidation.engine import Engine, State, lowest
-from optgap.heuristics.consolidation.optimal import added_watts, cheapest
+from optgap.heuristics.consolidation.clocks import lowest
+from optgap.heuristics.consolidation.engine import Engine
+from optgap.heuristics.consolidation.opt_nomig import added_watts, cheapest
+from optgap.heuristics.consolidation.state import State
 from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
 from optgap.models.limits import Limits
 from optgap.models.regret import Regret, by_its_own_clock

@@ -1,58 +1,16 @@
-"""From scores of awake GPUs to the GPUs of a task, the same way for every policy."""
+"""From scores of awake GPUs to the GPUs of a task: CATS, HotCloud, First and one task per GPU."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
-from optgap.heuristics.consolidation.clocks import adaptation, highest
-from optgap.heuristics.consolidation.engine import Choice, ClockRule, Decide, Engine, State
-from optgap.models.compiled import UP_TO, interpreted
-from optgap.models.consolidation import ConsolidationProblem
+from optgap.heuristics.consolidation.state import Choice, Decide, State
 from optgap.models.consolidation.tasks import FloatArray
-from optgap.models.limits import Limits
-from optgap.models.result import Outcome
 
 Score = Callable[[State, int, np.ndarray], FloatArray]
 """(state, task, numbers of awake GPUs with room) → score each, infinite where not admissible."""
-
-
-class Running(Protocol):
-    """What can be set of every policy that runs at f_max, or by Algorithm 4."""
-
-    @property
-    def strict_queue(self) -> bool: ...
-    @property
-    def dfs(self) -> bool: ...
-    @property
-    def delta_mhz(self) -> float: ...
-
-
-def run(
-    problem: ConsolidationProblem,
-    decide: Decide,
-    limits: Limits,
-    options: Running,
-) -> Outcome:
-    """Run a policy at f_max, or with the clocks of Algorithm 4.
-
-    Raises
-    ------
-    InputError: for a step of the clock that is none.
-    """
-    adapt = adaptation(options.delta_mhz, instant=True, contention_aware=False)
-    clocks = adapt if options.dfs else highest
-    return run_at(problem, decide, limits, clocks, options.strict_queue)
-
-
-def run_at(
-    problem: ConsolidationProblem, decide: Decide, limits: Limits, clocks: ClockRule, strict: bool
-) -> Outcome:
-    """Run a policy with a rule of its own for clocks."""
-    with interpreted(len(problem) * len(problem.places) <= UP_TO.consolidation_cells):
-        return Engine(problem, decide, clocks, limits, strict=strict).run()
 
 
 def awake_first(score: Score) -> Decide:
@@ -121,12 +79,3 @@ def _spread(state: State, scores: FloatArray, asleep: np.ndarray, v: int) -> Cho
     opened = [*np.flatnonzero(near).tolist(), *np.flatnonzero(asleep & ~near).tolist()]
     chosen += opened[: v - len(chosen)]
     return tuple(chosen) if len(chosen) == v else None
-
-
-def noisy_means(problem: ConsolidationProblem, noise: float, seed: int) -> FloatArray:
-    """(L,) mean utilisation in %, with an additive Gaussian error, clipped to 0 to 100."""
-    means = problem.mean_micro / 1e6
-    if not noise:
-        return means
-    errors = np.random.default_rng(seed).normal(0, noise, len(means))
-    return np.clip(means + errors, 0, 100)

@@ -11,6 +11,7 @@ from optgap.heuristics.elastic.parameters import (
     PowerFlowParams,
     TiresiasParams,
     TiresiasZeusParams,
+    WorkValueParams,
 )
 from optgap.models.spec import Entry, entries
 
@@ -83,6 +84,12 @@ POLICIES = entries(
         f"{HERE}.optimal:optimal_slowdown",
         "the same, of slowdowns instead of times: not the longest job first",
         options=OptimalSlowdownParams,
+    ),
+    Entry(
+        "work-value",
+        f"{HERE}.work_value:work_value",
+        "ours: what does most worth of work, restarts taken off; work is worth what it costs",
+        options=WorkValueParams,
     ),
 )
 

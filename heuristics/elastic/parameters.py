@@ -215,3 +215,26 @@ class OptimalSlowdownParams:
 
     switch_off: bool = _switch_off()
     gap: float = _gap()
+
+
+@dataclass(frozen=True)
+class WorkValueParams:
+    """Work value."""
+
+    power: float = parameter(
+        0.75,
+        "a job's remaining work is worth its cost to such a power: 1 for most progress, less for "
+        "short jobs first",
+        within=(0.0, 1.0),
+    )
+    spread_s: float = parameter(
+        300.0,
+        "time over which a restart is spread: what a new GPU count has to pay off in",
+        "s",
+        within=(1e-3, 1e9),
+    )
+    switch_off: bool = _switch_off()
+    gap: float = parameter(
+        1e-3, "relative gap up to which a decision is searched", "share", within=(0.0, 1.0)
+    )
+    states: int = parameter(3000, "of the search of one decision at most", within=(1, 1_000_000))

@@ -6,7 +6,7 @@ A multiple-choice knapsack with two capacities, GPUs and power. Solved in `optga
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,6 +110,26 @@ class Snapshot:
         wait = horizon(problem, of_class, remaining)
         limit = limit_w if math.isfinite(limit_w) else math.inf
         return cls(choices, of_class, remaining, problem.gpus, limit, wait)
+
+    @classmethod
+    def of_worth(
+        cls, problem: ElasticProblem, sizes: Sequence[int], value: Floats, gpus: Ints, watts: Floats
+    ) -> Snapshot:
+        """What is worth most together: at most one configuration of each job, all may wait.
+
+        Σ value is the most where Σ over all jobs of what each falls short of the dearest
+        configuration of any is the least: that sum is the objective.
+
+        Parameters
+        ----------
+        sizes: (A,) how many configurations each job has.
+        value, gpus, watts: (Z,) of each configuration, job by job.
+        """
+        dearest, none = float(value.max()), np.zeros(0, np.int64)
+        short = Choices(np.cumsum([0, *sizes]), dearest - value, gpus, watts, none, none)
+        everyone, ones = np.arange(len(sizes)), np.ones(len(sizes))
+        limit = problem.power_allowed_w
+        return cls(short, everyone, ones, problem.gpus, limit, dearest)
 
     def objective(self, chosen: Ints) -> float:
         """Σ remaining time of a choice (index into the choices, −1 to wait), s."""

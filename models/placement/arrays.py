@@ -1,7 +1,8 @@
-"""Read-only integer columns: the form in which clusters and tasks hold their numbers."""
+"""Read-only columns of numbers: the form in which clusters and tasks hold their numbers."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,6 +14,9 @@ from optgap.models.errors import InputError, NoQuote
 IntArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+
+LATEST_S = 1e12
+"""30,000 years: a later time is a slip of units."""
 
 
 def int_column(values: Iterable[int], source: str, name: str, minimum: int = 0) -> IntArray:
@@ -38,6 +42,34 @@ def int_column(values: Iterable[int], source: str, name: str, minimum: int = 0) 
     if bad.size:
         k = int(bad[0])
         raise InputError(source, f"field {name}[{k}]", int(column[k]), expected)
+    column.flags.writeable = False
+    return column
+
+
+def time_column(
+    values: Iterable[float], source: str, name: str, least: float = -math.inf, endless: bool = False
+) -> FloatArray:
+    """A read-only float64 array of shape (n,) of times in s, finite unless `endless`.
+
+    Raises
+    ------
+    InputError: naming the first value that is no such time.
+    """
+    expected = "a time in s" if least == -math.inf else f"a time of at least {least:g} s"
+    if isinstance(values, np.ndarray) and np.issubdtype(values.dtype, np.number):
+        column: FloatArray = values.astype(np.float64)
+    else:
+        items = list(values)
+        for k, value in enumerate(items):
+            known = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+            if not known or (isinstance(value, int) and abs(value) > LATEST_S):
+                raise InputError(source, f"field {name}[{k}]", value, expected)
+        column = np.array(items, dtype=np.float64)
+    fine = (column >= least) & ((np.abs(column) <= LATEST_S) | (endless & (column == math.inf)))
+    bad = np.flatnonzero(~fine)
+    if bad.size:
+        k = int(bad[0])
+        raise InputError(source, f"field {name}[{k}]", float(column[k]), expected)
     column.flags.writeable = False
     return column
 

@@ -65,6 +65,7 @@ def refit(
         problem.name,
         problem.origin,
         source=", ".join(fit.source for fit in fits),
+        over_time=problem.over_time,
     )
     said = words if boards else "P_idle and P_full of the CPU package, Eq. 1"
     return replace(made, fits=tuple(fit.using(said) for fit in fits))

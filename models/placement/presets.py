@@ -16,6 +16,7 @@ from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.placement.alibaba import NODE_TYPES, TASK_CLASSES
 from optgap.models.placement.cluster import Cluster
 from optgap.models.placement.fits import matches, refit, watts_of
+from optgap.models.placement.objective import Goal, PlacementObjective
 from optgap.models.placement.openb import (
     DeviceTable,
     read_devices,
@@ -25,7 +26,7 @@ from optgap.models.placement.openb import (
     read_tasks,
 )
 from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W, CpuRule, PowerModel
-from optgap.models.placement.problem import Goal, PlacementObjective, PlacementProblem
+from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.sampling import Sampling, inflate
 from optgap.models.placement.tasks import TargetWorkload, Tasks
 from optgap.models.spec import Entry, entries

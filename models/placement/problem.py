@@ -5,91 +5,43 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar
 
 import numpy as np
 
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
 from optgap.models.performance import saved
 from optgap.models.performance.saved import FittedParameters
-from optgap.models.placement.arrays import IntArray
+from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.cluster import Cluster, NodeType
+from optgap.models.placement.objective import PlacementObjective
+from optgap.models.placement.over_time import OverTime
 from optgap.models.placement.power import PowerModel
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.placement.tasks import TargetWorkload, TaskClass, Tasks
-from optgap.models.result import Evaluation, Objective, Violation
+from optgap.models.result import Evaluation, Violation
 from optgap.models.shown import Shown
 
 SCHEMA = "optgap.placement.problem/1"
-Goal = Literal["power", "fragmentation", "weighted", "accepted_gpu"]
-
-
-@dataclass(frozen=True, slots=True)
-class PlacementObjective:
-    """What to optimise.
-
-    Parameters
-    ----------
-    goal:
-        ``power``: minimise P_datacenter (Eq. 3), W.
-        ``fragmentation``: minimise F_datacenter (Eq. 4), milli-GPU.
-        ``weighted``: minimise α·P + (1−α)·w·F (Eq. 5), W, with F in GPUs.
-        ``accepted_gpu``: maximise the GPU demand of the tasks placed, milli-GPU.
-        The first three compare solutions that place the *same* tasks; exact methods and
-        bounds take them to mean: place all of them.
-    alpha: α of Eq. 5, from 0 to 1.
-    watts_per_gpu: w, what one fragmented GPU counts, in W. Eq. 5 adds watts and GPUs without
-        saying so; the default, 120 W, is what activating one more GPU of the cluster's most
-        common model (G2, 150 − 30 W) costs. ``watts_per_gpu=1`` is the formula as printed.
-    """
-
-    goal: Goal = "power"
-    alpha: float = 0.5
-    watts_per_gpu: float = 120.0
-
-    @property
-    def described(self) -> Objective:
-        """Name, unit and sense."""
-        if self.goal == "power":
-            return Objective("power", "W")
-        if self.goal == "fragmentation":
-            return Objective("fragmentation", "milli-GPU")
-        if self.goal == "weighted":
-            return Objective("weighted", "W")
-        return Objective("accepted_gpu", "milli-GPU", "max")
-
-    @property
-    def weights(self) -> tuple[float, float]:
-        """(per W of power, per milli-GPU of fragmentation) in the objective's own unit."""
-        if self.goal == "power":
-            return 1.0, 0.0
-        if self.goal == "fragmentation":
-            return 0.0, 1.0
-        if self.goal == "weighted":
-            return self.alpha, (1 - self.alpha) * self.watts_per_gpu / 1000
-        return 0.0, 0.0
-
-    def validate(self, source: str) -> None:
-        """Raise InputError when a field is out of range."""
-        if self.goal not in get_args(Goal):
-            raise InputError(source, "field objective.goal", self.goal, one_of(get_args(Goal)))
-        if not 0 <= self.alpha <= 1:
-            raise InputError(source, "field objective.alpha", self.alpha, "a number from 0 to 1")
-        if not 0 <= self.watts_per_gpu < float("inf"):
-            raise InputError(
-                source, "field objective.watts_per_gpu", self.watts_per_gpu, "a power in W"
-            )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlacementProblem(Shown):
-    """Tasks arriving one after another at a cluster that they never leave.
+    """Tasks arriving one after another at a cluster, to stay or, over time, to leave again.
+
+    Over time, a task that starts at s runs until s + `lasting_s` on one node and its GPUs, without
+    interruption or migration. With P(t) the power of the cluster, P₀ that of the empty one, and a
+    horizon of H s, ``energy`` is H·P₀ + ∫ (P(t) − P₀) dt, the integral over *all* time: what a
+    task that waited draws after the horizon's end counts, and the horizon is the same for every
+    schedule. ``mean_fragmentation`` is F₀ + ∫ (F(t) − F₀) dt / H, ``mean_weighted`` the weighted
+    sum of the means of F and P, ``mean_accepted_gpu`` the GPU demand of the tasks that run times
+    `lasting_s`, summed, over H.
 
     Parameters
     ----------
     cluster: the nodes.
-    tasks: the arrivals, in order.
+    tasks: the arrivals, in order; over time, by `submit_s`.
     workload: the target workload M that fragmentation is measured against.
     ranks: (N,) the nodes' ranks, a permutation of 0..N−1; the lowest wins ties.
     power: the power model.
@@ -97,6 +49,7 @@ class PlacementProblem(Shown):
     name: how tables call it.
     origin: where it comes from, in words ("synthetic" where it is).
     fits: the fitted models in it, with what became of each.
+    over_time: the queue and the horizon where tasks leave, None where they stay.
     """
 
     family: ClassVar[str] = "placement"
@@ -110,6 +63,7 @@ class PlacementProblem(Shown):
     name: str = "placement"
     origin: str = ""
     fits: tuple[FittedParameters, ...] = ()
+    over_time: OverTime | None = None
 
     @classmethod
     def of(
@@ -123,17 +77,28 @@ class PlacementProblem(Shown):
         name: str = "placement",
         origin: str = "",
         source: str = "problem",
+        *,
+        over_time: OverTime | None = None,
     ) -> PlacementProblem:
         """Check everything that spans parts, and make the problem.
 
-        `workload` defaults to that of the tasks themselves, `ranks` to the order of the nodes.
+        `workload` defaults to that of the tasks themselves, `ranks` to the order of the nodes,
+        `over_time` to `OverTime()` where tasks have times. Over time the goal is ``energy`` unless
+        an objective is given, and the tasks are sorted by submission, equal ones as they stand.
 
         Raises
         ------
         InputError: for ranks that are no permutation, a GPU model without power figures, a
-            `gpu_spec` that names an unknown model, or a task that asks for more of a resource
-            than any node has.
+            `gpu_spec` that names an unknown model, a task that asks for more of a resource
+            than any node has, or a goal over time without times and the reverse.
         """
+        if over_time is None and tasks.timed:
+            over_time = OverTime()
+        if over_time is not None:
+            over_time = over_time.settled(tasks, source)
+            if (np.diff(tasks.submit_s) < 0).any():
+                tasks = tasks.take(np.argsort(tasks.submit_s, kind="stable").tolist())
+            objective = objective or PlacementObjective("energy")
         order = np.arange(len(cluster)) if ranks is None else np.asarray(ranks)
         problem = cls(
             cluster,
@@ -144,6 +109,7 @@ class PlacementProblem(Shown):
             objective or PlacementObjective(),
             name,
             origin,
+            over_time=over_time,
         )
         problem.ranks.flags.writeable = False
         problem._validate(source)
@@ -158,7 +124,7 @@ class PlacementProblem(Shown):
                 f"every rank from 0 to {len(self.cluster) - 1} once",
             )
         self.power.validate(source)
-        self.objective.validate(source)
+        self.objective.validate(source, self.over_time is not None)
         for k, model in enumerate(self.cluster.models):
             if self.cluster.gpus[k] and model not in self.power.gpu_full_w:
                 raise InputError(
@@ -188,6 +154,35 @@ class PlacementProblem(Shown):
                         getattr(task_class, name),
                         f"at most {most}, the most that any node has",
                     )
+
+    # -- time -----------------------------------------------------------------------------
+
+    @property
+    def epoch_s(self) -> float:
+        """When the horizon begins, s; 0 where nothing leaves."""
+        return self.over_time.begin_s if self.over_time else 0.0
+
+    def moved(self, by_s: float) -> PlacementProblem:
+        """The same problem, everything so much later; one without times is itself."""
+        if self.over_time is None:
+            return self
+        tasks = self.tasks
+        later = replace(tasks, submit_s=tasks.submit_s + by_s)
+        return replace(self, tasks=later, over_time=self.over_time.moved(by_s))
+
+    @cached_property
+    def lasting_s(self) -> FloatArray:
+        """(T,) how long each task runs once started, s: see `OverTime.lasting_s`."""
+        if self.over_time is None:
+            return self.tasks.duration_s
+        return self.over_time.lasting_s(self.tasks)
+
+    @property
+    def per_second(self) -> float:
+        """What an integral over time in W·s or milli-GPU·s is multiplied by for the objective."""
+        if self.over_time is None or self.objective.goal == "energy":
+            return 1.0
+        return 1.0 / self.over_time.horizon_s
 
     # -- what methods and policies ask for ------------------------------------------------
 
@@ -240,8 +235,10 @@ class PlacementProblem(Shown):
 
         Raises
         ------
-        ValueError: when the arrivals never reach it.
+        ValueError: when the arrivals never reach it, or tasks leave.
         """
+        if self.over_time is not None:
+            raise ValueError("tasks leave: a load is no point in the arrivals")
         arrived = np.cumsum(self.tasks.demand_milli)
         wanted = load * self.cluster.gpu_capacity_milli
         reached = np.flatnonzero(arrived >= wanted - 1e-6)
@@ -255,12 +252,20 @@ class PlacementProblem(Shown):
 
     def check(self, solution: PlacementSolution) -> list[Violation]:
         """Every broken constraint (Eq. 6); an unplaced task is none, see `Evaluation`."""
+        if self.over_time is not None:
+            from optgap.models.placement.timed_referee import check as timed_check
+
+            return timed_check(self, solution)
         from optgap.models.placement.referee import check
 
         return check(self, solution)
 
     def evaluate(self, solution: PlacementSolution) -> Evaluation:
         """Objective and metrics of a solution, recomputed from scratch."""
+        if self.over_time is not None:
+            from optgap.models.placement.timed_referee import evaluate as timed_evaluate
+
+            return timed_evaluate(self, solution)
         from optgap.models.placement.referee import evaluate
 
         return evaluate(self, solution)
@@ -275,10 +280,15 @@ class PlacementProblem(Shown):
     def summary(self) -> str:
         """One line: how many nodes, GPUs and tasks, and the objective."""
         goal = self.objective.described
-        share = int(self.tasks.demand_milli.sum()) / max(1, self.cluster.gpu_capacity_milli)
+        capacity = max(1, self.cluster.gpu_capacity_milli)
+        share, when = int(self.tasks.demand_milli.sum()) / capacity, ""
+        if self.over_time is not None:
+            share = float(self.tasks.demand_milli @ self.lasting_s)
+            share /= capacity * self.over_time.horizon_s
+            when = f" over {self.over_time.horizon_s:,.6g} s ({self.over_time.queue})"
         return (
             f"{len(self.cluster)} nodes, {int(self.cluster.gpus.sum())} GPUs, "
-            f"{len(self.tasks)} tasks asking for {100 * share:.1f} % of the GPUs; "
+            f"{len(self.tasks)} tasks asking for {100 * share:.1f} % of the GPUs{when}; "
             f"{goal.sense}imise {goal.name} ({goal.unit})"
         )
 
@@ -302,6 +312,7 @@ class PlacementProblem(Shown):
             "ranks": self.ranks.tolist(),
             "workload": self.workload.to_json(),
             "tasks": self.tasks.to_json(),
+            **({"over_time": self.over_time.to_json()} if self.over_time else {}),
             **saved.written(self.fits),
         }
 
@@ -320,6 +331,7 @@ class PlacementProblem(Shown):
             goal.number("alpha", maximum=1.0, default=0.5),
             goal.number("watts_per_gpu", default=120.0),
         )
+        timed = "over_time" in fields.document
         problem = cls.of(
             Cluster.from_json(fields.object("nodes")),
             Tasks.from_json(fields.object("tasks")),
@@ -330,5 +342,6 @@ class PlacementProblem(Shown):
             fields.text("name", "placement"),
             fields.text("origin", ""),
             fields.source,
+            over_time=OverTime.from_json(fields.object("over_time")) if timed else None,
         )
         return replace(problem, fits=saved.restored(fields))

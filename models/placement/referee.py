@@ -19,8 +19,19 @@ if TYPE_CHECKING:
 
 def check(problem: PlacementProblem, solution: PlacementSolution) -> list[Violation]:
     """Every broken constraint of Eq. 6, node by node and task by task."""
+    found, by_node = check_tasks(problem, solution)
+    for node, members in sorted(by_node.items()):
+        found += _check_node(problem, solution, node, members)
+    return found
+
+
+def check_tasks(
+    problem: PlacementProblem, solution: PlacementSolution
+) -> tuple[list[Violation], dict[int, list[int]]]:
+    """What is wrong with a task's own node and GPUs, and the tasks of each node."""
     if len(solution) != len(problem.tasks):
-        return [Violation("one placement per task", "solution", len(solution), len(problem.tasks))]
+        size = len(problem.tasks)
+        return [Violation("one placement per task", "solution", len(solution), size)], {}
     found: list[Violation] = []
     cluster, tasks = problem.cluster, problem.tasks
     by_node: dict[int, list[int]] = {}
@@ -34,9 +45,7 @@ def check(problem: PlacementProblem, solution: PlacementSolution) -> list[Violat
         else:
             by_node.setdefault(node, []).append(k)
             found += _check_task(problem, solution, k, node)
-    for node, members in sorted(by_node.items()):
-        found += _check_node(problem, solution, node, members)
-    return found
+    return found, by_node
 
 
 def _check_task(

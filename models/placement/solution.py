@@ -1,15 +1,15 @@
-"""Where every task went."""
+"""Where every task went and, where tasks leave, when it started."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from optgap.models.errors import NoQuote
-from optgap.models.placement.arrays import IntArray
+from optgap.models.placement.arrays import LATEST_S, FloatArray, IntArray
 from optgap.models.shown import Brief
 
 if TYPE_CHECKING:
@@ -27,10 +27,12 @@ class PlacementSolution(Brief):
     ----------
     node: (T,) node index, -1 where the task was not placed.
     gpu_mask: (T,) the GPUs used, bit g for GPU g of the node; 0 for CPU-only or failed tasks.
+    start_s: (T,) when each starts, s, NaN where it was not placed; None where nothing leaves.
     """
 
     node: IntArray
     gpu_mask: IntArray
+    start_s: FloatArray | None = None
 
     @classmethod
     def of(cls, placements: Iterable[tuple[int, Sequence[int]] | None]) -> PlacementSolution:
@@ -44,13 +46,18 @@ class PlacementSolution(Brief):
         return cls.of_arrays(np.array(nodes, dtype=np.int64), np.array(masks, dtype=np.int64))
 
     @classmethod
-    def of_arrays(cls, node: IntArray, gpu_mask: IntArray) -> PlacementSolution:
-        """From the two columns, which become read-only."""
+    def of_arrays(
+        cls, node: IntArray, gpu_mask: IntArray, start_s: FloatArray | None = None
+    ) -> PlacementSolution:
+        """From the columns, which become read-only; no start where a task was not placed."""
         node = np.asarray(node, dtype=np.int64)
         gpu_mask = np.asarray(gpu_mask, dtype=np.int64)
         node.flags.writeable = False
         gpu_mask.flags.writeable = False
-        return cls(node, gpu_mask)
+        if start_s is not None:
+            start_s = np.where(node >= 0, np.asarray(start_s, dtype=np.float64), np.nan)
+            start_s.flags.writeable = False
+        return cls(node, gpu_mask, start_s)
 
     def __len__(self) -> int:
         return len(self.node)
@@ -60,9 +67,14 @@ class PlacementSolution(Brief):
             isinstance(other, PlacementSolution)
             and np.array_equal(self.node, other.node)
             and np.array_equal(self.gpu_mask, other.gpu_mask)
+            and _same(self.start_s, other.start_s)
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def moved(self, by_s: float) -> PlacementSolution:
+        """The same solution so much later."""
+        return self if self.start_s is None else replace(self, start_s=self.start_s + by_s)
 
     def gpus(self, k: int) -> tuple[int, ...]:
         """The GPU indices that task `k` uses, ascending."""
@@ -72,22 +84,26 @@ class PlacementSolution(Brief):
     def to_json(self, problem: PlacementProblem) -> dict[str, Any]:
         """JSON form; nodes by name, null for a task that was not placed."""
         names = problem.cluster.names
-        return {
-            "schema": SCHEMA,
-            "placements": [
-                {
-                    "seq": k,
-                    "task": problem.tasks.names[k],
-                    "node": names[int(n)] if n >= 0 else None,
-                    "gpus": list(self.gpus(k)),
-                }
-                for k, n in enumerate(self.node)
-            ],
-        }
+        placements: list[dict[str, Any]] = [
+            {
+                "seq": k,
+                "task": problem.tasks.names[k],
+                "node": names[int(n)] if n >= 0 else None,
+                "gpus": list(self.gpus(k)),
+            }
+            for k, n in enumerate(self.node)
+        ]
+        if self.start_s is not None:
+            for entry, start in zip(placements, self.start_s.tolist(), strict=True):
+                if entry["node"] is not None:
+                    entry["start_s"] = start
+        return {"schema": SCHEMA, "placements": placements}
 
     @classmethod
     def from_json(cls, fields: Fields, problem: PlacementProblem) -> PlacementSolution:
         """Read a solution of `problem`; tasks left out count as not placed.
+
+        Over time, a task without `start_s` starts when it is submitted.
 
         Raises
         ------
@@ -96,6 +112,7 @@ class PlacementSolution(Brief):
         """
         fields.schema(SCHEMA)
         placed: list[tuple[int, Sequence[int]] | None] = [None] * len(problem.tasks)
+        start = np.array(problem.tasks.submit_s)
         seen: set[int] = set()
         for entry in fields.objects("placements"):
             k = entry.integer("seq")
@@ -118,4 +135,15 @@ class PlacementSolution(Brief):
             if node not in problem.cluster.index:
                 raise entry.fail("node", node, "a node of the problem")
             placed[k] = (problem.cluster.index[node], gpus)
-        return cls.of(placed)
+            if entry.known("start_s"):
+                start[k] = entry.number("start_s", minimum=-LATEST_S, maximum=LATEST_S)
+        made = cls.of(placed)
+        if problem.over_time is None:
+            return made
+        return cls.of_arrays(made.node, made.gpu_mask, start)
+
+
+def _same(ours: FloatArray | None, theirs: FloatArray | None) -> bool:
+    if ours is None or theirs is None:
+        return ours is theirs
+    return np.array_equal(ours, theirs, equal_nan=True)

@@ -13,7 +13,14 @@ import numpy as np
 
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
-from optgap.models.placement.arrays import FloatArray, IntArray, int_column, same_length
+from optgap.models.placement.arrays import (
+    FloatArray,
+    IntArray,
+    int_column,
+    same_length,
+    time_column,
+)
+from optgap.models.times import SHORTEST_S
 
 
 class TaskClass(NamedTuple):
@@ -53,6 +60,8 @@ class Tasks:
     gpu_milli: (T,) request **per GPU** in milli-GPU: 1..1000 for one GPU, 1000 for several,
         0 for a CPU-only task.
     gpu_specs: T constraints: "" for any GPU model, else ``|``-separated alternatives.
+    submit_s: (T,) when each is submitted, s; 0 where tasks have no times.
+    duration_s: (T,) how long each runs once started, s; infinite for one that never leaves.
     """
 
     names: tuple[str, ...]
@@ -61,6 +70,8 @@ class Tasks:
     num_gpu: IntArray
     gpu_milli: IntArray
     gpu_specs: tuple[str, ...]
+    submit_s: FloatArray
+    duration_s: FloatArray
 
     @classmethod
     def of(
@@ -72,21 +83,30 @@ class Tasks:
         gpu_milli: Iterable[int],
         gpu_specs: Iterable[str],
         source: str = "tasks",
+        *,
+        submit_s: Iterable[float] | None = None,
+        duration_s: Iterable[float] | None = None,
     ) -> Tasks:
         """Check the columns and make tasks of them.
 
         Raises
         ------
-        InputError: for no tasks, columns of different lengths, negative numbers, or a GPU
-            request that is none of: nothing, a share of one GPU, whole GPUs.
+        InputError: for no tasks, columns of different lengths, negative numbers, a GPU
+            request that is none of: nothing, a share of one GPU, whole GPUs; or a time of
+            submission that is no number, a duration below `SHORTEST_S`.
         """
+        labels = tuple(names)
+        submit = np.zeros(len(labels)) if submit_s is None else submit_s
+        duration = np.full(len(labels), math.inf) if duration_s is None else duration_s
         tasks = cls(
-            tuple(names),
+            labels,
             int_column(cpu_milli, source, "tasks.cpu_milli"),
             int_column(memory_mib, source, "tasks.memory_mib"),
             int_column(num_gpu, source, "tasks.num_gpu"),
             int_column(gpu_milli, source, "tasks.gpu_milli"),
             tuple(gpu_specs),
+            time_column(submit, source, "tasks.submit_s"),
+            time_column(duration, source, "tasks.duration_s", SHORTEST_S, endless=True),
         )
         columns = {
             "name": tasks.names,
@@ -95,6 +115,8 @@ class Tasks:
             "num_gpu": tasks.num_gpu,
             "gpu_milli": tasks.gpu_milli,
             "gpu_spec": tasks.gpu_specs,
+            "submit_s": tasks.submit_s,
+            "duration_s": tasks.duration_s,
         }
         if same_length(source, "tasks", columns) == 0:
             raise InputError(source, "field tasks", NoQuote("no tasks"), "at least one task")
@@ -106,6 +128,11 @@ class Tasks:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    @property
+    def timed(self) -> bool:
+        """Whether any task comes later than at 0, or leaves."""
+        return bool(self.submit_s.any() or np.isfinite(self.duration_s).any())
 
     @cached_property
     def demand_milli(self) -> IntArray:
@@ -144,10 +171,13 @@ class Tasks:
             self.num_gpu[rows],
             self.gpu_milli[rows],
             [self.gpu_specs[k] for k in rows],
+            submit_s=self.submit_s[rows],
+            duration_s=self.duration_s[rows],
         )
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        """Columns; times only where there are any, null for a duration without end."""
+        columns = {
             "name": list(self.names),
             "cpu_milli": self.cpu_milli.tolist(),
             "memory_mib": self.memory_mib.tolist(),
@@ -155,6 +185,11 @@ class Tasks:
             "gpu_milli": self.gpu_milli.tolist(),
             "gpu_spec": list(self.gpu_specs),
         }
+        if self.timed:
+            columns["submit_s"] = self.submit_s.tolist()
+            lives = self.duration_s.tolist()
+            columns["duration_s"] = [None if math.isinf(life) else life for life in lives]
+        return columns
 
     @classmethod
     def from_json(cls, fields: Fields) -> Tasks:
@@ -166,7 +201,13 @@ class Tasks:
             fields.integers("gpu_milli"),
             fields.texts("gpu_spec"),
             fields.source,
+            submit_s=fields.array("submit_s") if "submit_s" in fields.document else None,
+            duration_s=_lives(fields) if "duration_s" in fields.document else None,
         )
+
+
+def _lives(fields: Fields) -> list[Any]:
+    return [math.inf if life is None else life for life in fields.array("duration_s")]
 
 
 def gpu_request_error(num_gpu: int, gpu_milli: int) -> str:

@@ -11,9 +11,9 @@ import numpy as np
 
 from optgap.models.elastic import ElasticProblem, Kind
 from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.snapshot import undominated
+from optgap.models.elastic.snapshot import Snapshot, undominated
 from optgap.solvers.backends.safe import EPS
-from optgap.solvers.elastic.snapshot import most_worth
+from optgap.solvers.elastic.snapshot import solve
 
 Joint = tuple[int, ...]
 """The configuration of each job, an index into `Tables.index`, −1 for none."""
@@ -75,7 +75,8 @@ class Tables:
         values = [worth[j] * self.rate[j] for j in jobs]
         sizes = [len(v) for v in values]
         gpus, watts = (np.concatenate([t[j] for j in jobs]) for t in (self.gpus, self.watts))
-        solved = most_worth(self.problem, sizes, np.concatenate(values), gpus, watts, DEARER)
+        together = Snapshot.of_worth(self.problem, sizes, np.concatenate(values), gpus, watts)
+        solved = solve(together, DEARER)
         assert solved.chosen is not None  # all may wait
         begins = accumulate(sizes, initial=0)
         for j, begin, z in zip(jobs, begins, solved.chosen.tolist(), strict=False):

@@ -2,9 +2,10 @@
 
 At a fixed order of completions the work of a job is worth the same at all times (it is the dual of
 its row in the order's linear program), so that the optimum does at every moment what is worth most.
-Here the program of an order says what work is worth, a simulation that goes by it gives the next
-order, and so on; restarts, places and moves are charged by the simulation. Then what each job's
-work is worth is varied at random for as long as that leads to better schedules.
+The first schedules are those of the online policy `work-value`, which estimates the worth. Then the
+program of an order says what work is worth, a simulation that goes by it gives the next order, and
+so on; restarts, places and moves are charged by the simulation. At last the worth of each job's
+work in the best schedule is varied at random for as long as that leads to better ones.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from optgap.models.elastic import ElasticProblem, ElasticSolution
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.protocol import Decision, Settings, State
+from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth, Worth
 from optgap.models.elastic.snapshot import Choices
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
@@ -30,7 +31,7 @@ from optgap.solvers.elastic.parameters import OfflineParams
 from optgap.solvers.elastic.prefixes import Events, Prefixes, Priced
 from optgap.solvers.elastic.prices import TUNING as PRICES
 from optgap.solvers.elastic.prices import Bounded, bounded
-from optgap.solvers.elastic.snapshot import most_worth
+from optgap.solvers.elastic.snapshot import solve
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Tuning:
     order_share, bound_share: of what is left of a time limit, for orders of completions, and for
         a bound.
     runs, most_runs: jobs times schedules, and schedules, unless it is said how many.
-    states: of one decision, which need not be the best.
+    states: of the search of one decision at most.
     """
 
     close: float = 1e-6
@@ -66,58 +67,15 @@ class Tried:
     Parameters
     ----------
     value: mean completion − submission, s.
-    worth: (J,) of each job's work, s; spread_s: over how much time a restart is spread.
+    worth: of an iteration; factor: (J,) by which each job's is varied.
+    spread_s: over how much time a restart is spread.
     """
 
     value: float
-    worth: Floats
+    worth: Worth
+    factor: Floats
     spread_s: float
     solution: ElasticSolution
-
-
-class Index:
-    """At every event the configurations that do most worth of work, restarts taken off.
-
-    Parameters
-    ----------
-    worth: (J,) of each job's whole work, s.
-    spread_s: a restart costs its share of so much time, or of what is left of the job if that is
-        less.
-    gap: up to which a decision is proven.
-    """
-
-    def __init__(
-        self, problem: ElasticProblem, choices: Choices, worth: Floats, spread_s: float, gap: float
-    ) -> None:
-        self.settings = Settings(switch_off=True)
-        self.problem, self.choices, self.gap = problem, choices, gap
-        per_s = np.maximum(worth, TUNING.floor * float(worth.max())) / problem.jobs.iterations
-        self.per_iteration, self.spread_s = per_s, spread_s
-        self.start_s = np.array([problem.overhead.seconds(int(n)) for n in problem.counts])
-        self.of_class = [
-            np.arange(first, last)
-            for first, last in zip(choices.first[:-1], choices.first[1:], strict=True)
-        ]
-
-    def decide(self, state: State) -> Decision:
-        """The most worth of work per second that fits."""
-        choices = self.choices
-        parts = [self.of_class[c] for c in state.of_class.tolist()]
-        which = np.concatenate(parts)
-        of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        time_s, count = choices.time_s[which], choices.count[which]
-        value = self.per_iteration[state.jobs][of] / time_s
-        if not self.problem.overhead.free:
-            spread = np.minimum(self.spread_s, state.remaining[of] * time_s)
-            lost = self.start_s[count] / np.maximum(self.start_s[count] + spread, 1e-9)
-            value = value * np.where(count == state.count[of], 1.0, 1.0 - lost)
-        found = most_worth(
-            self.problem, [len(part) for part in parts], value, choices.gpus[which],
-            choices.watts[which], self.gap / len(parts), TUNING.states,
-        )  # fmt: skip
-        assert found.chosen is not None  # all may wait
-        picked = np.where(found.chosen >= 0, which[found.chosen], -1)
-        return Decision(*choices.configurations(picked))
 
 
 class Search:
@@ -129,26 +87,37 @@ class Search:
         self.best: Tried | None = None
         self.runs = 0
 
-    def run(self, worth: Floats, spread_s: float) -> Tried | None:
+    def run(self, worth: Worth, spread_s: float, factor: Floats | float = 1.0) -> Tried | None:
         """The schedule that goes by this; None where the limits stop it."""
-        policy = Index(self.problem, self.choices, worth, spread_s, self.options.gap)
+        factors = np.broadcast_to(np.asarray(factor, dtype=float), len(self.problem))
+        policy = MostWorth(
+            self.problem, self.choices, lambda state: worth(state) * factors[state.jobs], solve,
+            spread_s, self.options.gap, TUNING.states,
+        )  # fmt: skip
         outcome = simulate(self.problem, policy, self.limits)
         if outcome.termination is not Termination.COMPLETED or outcome.solution is None:
             return None
         self.runs += 1
         ends = completions(self.problem, outcome.solution)
         value = float((ends - self.problem.jobs.submit_s).mean())
-        tried = Tried(value, worth, spread_s, outcome.solution)
+        tried = Tried(value, worth, factors, spread_s, outcome.solution)
         if self.best is None or value < self.best.value:
             self.best = tried
             self.limits.progress("schedules", value, None)
         return tried
 
+    def known(self, worth: Floats) -> Worth:
+        """Of an iteration, where (J,) says what each job's whole work is worth, s."""
+        floor = TUNING.floor * float(worth.max())
+        per_iteration = np.maximum(worth, floor) / self.problem.jobs.iterations
+        return lambda state: np.asarray(per_iteration[state.jobs])
+
     def begin(self) -> None:
-        """Between shortest jobs first and most progress in all."""
+        """As `work-value`, with more and with less of a preference for short jobs."""
         for power in self.options.powers:
             if self.limits.stop is None:
-                self.run(self.problem.least_jct_s**power, self.options.spread_s)
+                worth = EstimatedWorth(self.problem, self.choices, power)
+                self.run(worth, self.options.spread_s)
 
     def by_orders(self) -> Priced | None:
         """From order to order, as long as they are new; the prices of the best schedule's."""
@@ -169,16 +138,16 @@ class Search:
             if order is None:
                 break
             best = order if best is None or tried is self.best else best
-            tried = self.run(order.worth, tried.spread_s)
+            tried = self.run(self.known(order.worth), tried.spread_s)
         return best
 
     def by_prices(self, worth: Floats) -> None:
         """With what work is worth at the bound's prices."""
         if self.limits.stop is None:
-            self.run(worth, self.options.spread_s)
+            self.run(self.known(worth), self.options.spread_s)
 
     def vary(self, rng: np.random.Generator, bound: float) -> None:
-        """Random changes of the best schedule's worths and spread, kept where they are better."""
+        """Random changes of the best schedule's worth and spread, kept where they are better."""
         size, options = len(self.problem), self.options
         runs = options.runs or min(TUNING.most_runs, TUNING.runs // size)
         while self.best is not None and self.runs < runs and self.limits.stop is None:
@@ -189,7 +158,7 @@ class Search:
             changed[rng.integers(size)] = True
             noise = np.where(changed, rng.normal(0.0, change, size), 0.0)
             spread = self.best.spread_s * math.exp(rng.normal(0.0, change))
-            self.run(self.best.worth * np.exp(noise), spread)
+            self.run(self.best.worth, spread, self.best.factor * np.exp(noise))
 
     def outcome(self, proof: Bounded) -> Outcome:
         """The best schedule and the bound; without one where the limits left no time for it."""
@@ -235,16 +204,6 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     if problem.cap == "energy":
         found = NoQuote("a budget of energy")
         raise InputError("offline", "field cap", found, "a limit on power, or none")
-    for name, value in (("runs", options.runs), ("rounds", options.rounds)):
-        if not 0 <= value <= 1_000_000:
-            raise InputError("offline", name, value, "0 to 1000000")
-    for name, number, most in (
-        ("gap", options.gap, 1.0),
-        ("change", options.change, 10.0),
-        ("spread_s", options.spread_s, 1e9),
-    ):
-        if not 0 <= number <= most:
-            raise InputError("offline", name, number, f"a number from 0 to {most:g}")
     for power in options.powers or ("",):
         if not isinstance(power, (int, float)) or not 0 <= power <= 4:
             raise InputError("offline", "powers", power, "numbers from 0 to 4")

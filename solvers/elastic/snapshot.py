@@ -9,14 +9,12 @@ of the others proves the optimum (`knapsack`). No solver is needed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 import numpy as np
 
 from optgap.models.compiled import interpreted
-from optgap.models.elastic import ElasticProblem
-from optgap.models.elastic.arrays import Floats, Ints
-from optgap.models.elastic.snapshot import Choices, Snapshot, Solved
+from optgap.models.elastic.arrays import Floats
+from optgap.models.elastic.snapshot import Snapshot, Solved
 from optgap.solvers.elastic import knapsack
 
 MOST_STATES = 400_000
@@ -32,33 +30,6 @@ GROWTH = 2.0
 def solve(snapshot: Snapshot, gap: float = 1e-9, most_states: int = MOST_STATES) -> Solved:
     """The optimum with proof, up to a relative gap."""
     return _Search(snapshot, gap, most_states).run()
-
-
-def most_worth(
-    problem: ElasticProblem,
-    sizes: Sequence[int],
-    value: Floats,
-    gpus: Ints,
-    watts: Floats,
-    gap: float,
-    most_states: int = MOST_STATES,
-) -> Solved:
-    """What is worth most together: at most one configuration of each job, all may wait.
-
-    Σ value is the most where Σ over all jobs of what each falls short of the dearest configuration
-    of any is the least; that sum is what the answer's objective and bound are of.
-
-    Parameters
-    ----------
-    sizes: (A,) how many configurations each job has.
-    value, gpus, watts: (Z,) of each configuration, job by job.
-    """
-    dearest, none = float(value.max()), np.zeros(0, np.int64)
-    first = np.cumsum([0, *sizes])
-    short = Choices(first, dearest - value, gpus, watts, none, none)
-    everyone, ones = np.arange(len(sizes)), np.ones(len(sizes))
-    limit = problem.power_allowed_w
-    return solve(Snapshot(short, everyone, ones, problem.gpus, limit, dearest), gap, most_states)
 
 
 class _Search:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from optgap.models.placement import PlacementProblem
 
 HERE = "optgap.solvers.placement"
+AT_ONCE = ("power", "fragmentation", "weighted", "accepted_gpu")
+"""The goals of problems whose tasks do not leave."""
 
 METHODS = entries(
     Entry(
@@ -22,6 +24,7 @@ METHODS = entries(
         "proven optimum by CP-SAT and HiGHS side by side; some 10 nodes and 60 tasks",
         kind="exact",
         params={"workers": 0},
+        goals=AT_ONCE,
     ),
     Entry(
         "cpsat",
@@ -29,6 +32,7 @@ METHODS = entries(
         "proven optimum by CP-SAT after a bound from pooled nodes; some 8 nodes and 40 tasks",
         kind="exact",
         params={"workers": 0},
+        goals=AT_ONCE,
     ),
     Entry(
         "milp",
@@ -36,12 +40,14 @@ METHODS = entries(
         "proven optimum by the textbook formulation (highs, cbc, scip or scipy); a few nodes",
         kind="exact",
         params={"backend": "highs"},
+        goals=AT_ONCE,
     ),
     Entry(
         "exhaustive",
         f"{HERE}.exact.exhaustive:exhaustive",
         "every placement tried; up to 4 nodes and 6 tasks",
         kind="exact",
+        goals=AT_ONCE,
     ),
     Entry(
         "patterns",
@@ -50,6 +56,7 @@ METHODS = entries(
         kind="offline",
         params={"tolerance": 1e-3, "rounds": 30},
         deterministic=False,
+        goals=AT_ONCE,
     ),
     Entry(
         "bound-patterns",
@@ -57,6 +64,7 @@ METHODS = entries(
         "column generation over node patterns; any size, tight",
         kind="bound",
         params={"tolerance": 1e-3},
+        goals=AT_ONCE,
     ),
     Entry(
         "bound-pooled",
@@ -64,6 +72,7 @@ METHODS = entries(
         "integer program over node types and task classes; any size, tight, slower",
         kind="bound",
         params={"gap": 1e-4},
+        goals=AT_ONCE,
     ),
     Entry(
         "bound-types",
@@ -85,6 +94,7 @@ FORMULATIONS = entries(
         "PWR+FGD: tasks on nodes and GPUs; with `placed`, what it leaves out alone: one decision",
         kind="exact",
         params={"placed": ""},
+        goals=AT_ONCE,
     ),
 )
 

@@ -14,7 +14,7 @@ from optgap.registry import FAMILIES
 
 ENGINES = {
     "placement": "optgap.heuristics.placement.engine",
-    "consolidation": "optgap.heuristics.consolidation.selection",
+    "consolidation": "optgap.heuristics.consolidation.engine",
     "elastic": "optgap.models.elastic.simulation.engine",
     "queueing": "optgap.heuristics.queueing.engine",
 }

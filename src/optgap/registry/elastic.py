@@ -30,7 +30,9 @@ SPEC = FamilySpec(
     },
     view="optgap.views.elastic:draw",
     doubts="optgap.models.elastic.doubts:doubts",
-    exact=dict.fromkeys(("optimal", "optimal-slowdown"), "optgap.solvers.elastic.snapshot:solve"),
+    exact=dict.fromkeys(
+        ("optimal", "optimal-slowdown", "work-value"), "optgap.solvers.elastic.snapshot:solve"
+    ),
     overview="offline(runs=20)",
     per_event="optimal",
     spared="optgap.models.elastic.problem:spared",

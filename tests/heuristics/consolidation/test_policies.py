@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from strategies_consolidation import consolidation_problems, micro
 
 from optgap.heuristics.consolidation import CUSTOM, POLICIES
-from optgap.heuristics.consolidation.clocks import stepped
-from optgap.heuristics.consolidation.engine import State
+from optgap.heuristics.consolidation.cats import correlate
 from optgap.heuristics.consolidation.fgd import fragmentation, typical
-from optgap.heuristics.consolidation.kernels import correlate
+from optgap.heuristics.consolidation.frequency_adaptation import stepped
 from optgap.heuristics.consolidation.regret import regrets
+from optgap.heuristics.consolidation.state import State
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
 from optgap.models.consolidation.presets import cats_testbed, pai
 from optgap.models.consolidation.problem import Rules

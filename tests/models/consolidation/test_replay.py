@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from strategies_consolidation import consolidation_problems
 
 from optgap.heuristics.consolidation import CUSTOM, POLICIES
-from optgap.heuristics.consolidation.engine import State
+from optgap.heuristics.consolidation.state import State
 from optgap.models.consolidation import (
     Assignment,
     Clock,

@@ -42,7 +42,7 @@ def test_hindsight_beats_every_policy_and_places_every_job() -> None:
     problem = small(seed=1, size=16, gpus=16)
     found = offline(problem, limits=Limits(), seed=0, runs=60, rounds=60)
     made = value(problem, found)
-    for name in ("elastic-srtf", "afs", "optimal-slowdown", "powerflow"):
+    for name in ("elastic-srtf", "afs", "optimal-slowdown", "powerflow", "work-value"):
         outcome = POLICIES[name].load()(problem, limits=Limits(), seed=0)
         assert made < problem.evaluate(outcome.solution).objective, name
     assert (found.solution.place >= 0).all()

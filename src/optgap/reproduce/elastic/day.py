@@ -153,7 +153,7 @@ def fig9(item: Item, study: Study) -> Report:
     """Models learnt in the loop against profiles known beforehand, and against one factor."""
     seed = study.seeds[0]
     problem = synthetic_day(seed)
-    free = {"prerun_s": 0.0, "profile_s": 0.0}
+    free: dict[str, Any] = {"prerun_s": 0.0, "profile_s": 0.0}
     runs = {
         "perfect": frontier(study, problem, "powerflow", profiles="perfect"),
         "online": frontier(study, problem, "powerflow"),

@@ -6,8 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from optgap.heuristics.consolidation.engine import Choice, Engine, State, lowest
+from optgap.heuristics.consolidation.clocks import lowest
+from optgap.heuristics.consolidation.engine import Engine
 from optgap.heuristics.consolidation.parameters import OptRepackParams, RepackTimes
+from optgap.heuristics.consolidation.state import Choice, State
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.problem import ConsolidationObjective
 from optgap.models.errors import InputError, NoQuote

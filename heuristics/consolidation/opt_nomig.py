@@ -1,4 +1,12 @@
-"""The newcomer's best place while everybody else stays."""
+"""The least added power for each newcomer while every resident stays where it is (no migration).
+
+With S_g the residents of GPU g and P_g(S) its power at the lowest clock that they bear (Eq. 4 at
+14'), task l gets the v GPUs of the least
+
+    Σ_g [P_g(S_g ∪ {l}) − P_g(S_g)] + static power of the servers that wake,
+
+W, and of equal ones those with the least memory left.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from optgap.heuristics.consolidation.engine import Choice, Decide, State, lowest
+from optgap.heuristics.consolidation.clocks import lowest
+from optgap.heuristics.consolidation.engine import simulate
 from optgap.heuristics.consolidation.parameters import OptNomigParams
-from optgap.heuristics.consolidation.selection import run_at
+from optgap.heuristics.consolidation.state import Choice, Decide, State
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.limits import Limits
@@ -17,7 +26,7 @@ from optgap.models.spec import chosen
 
 
 def opt_nomig(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """Least added power, then least memory left, with clocks as low as κ allows.
+    """The least added power, with clocks as low as κ allows.
 
     `given` as in `OptNomigParams`.
 
@@ -27,7 +36,7 @@ def opt_nomig(problem: ConsolidationProblem, *, limits: Limits, seed: int, **giv
     """
     options = chosen(OptNomigParams, given, "opt_nomig")
     decide = least_added(options.capacity == "mean")
-    return run_at(problem, decide, limits, lowest, options.strict_queue)
+    return simulate(problem, decide, limits, lowest, options.strict_queue)
 
 
 def least_added(mean: bool) -> Decide:

@@ -1,0 +1,26 @@
+"""BestFit: the server, then the GPU, with the least left once the task is there.
+
+Rank: Σ_k ½·(free_k − request_k)/max_k over k = mean utilisation and memory, max_k the largest
+server's; the least is taken. Feasible is where memory fits and mean utilisations stay within u_max.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from optgap.heuristics.consolidation.engine import run
+from optgap.heuristics.consolidation.packing import by_rank
+from optgap.heuristics.consolidation.parameters import PackingParams
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+
+
+def bestfit(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """BestFit.
+
+    `given` as in `PackingParams`.
+    """
+    options = PackingParams(**given)
+    decide = by_rank(lambda free, request: 0.5 * (free - request).sum(axis=1), options.u_max)
+    return run(problem, decide, limits, options)

@@ -1,0 +1,40 @@
+"""First, as CATS compares itself with it: utilisation counts as it is at this instant.
+
+Task l joins the first awake GPU whose residents R and its own first sample leave it below q,
+
+    Σ_{r∈R} u_r(now) + u_l[0] < q,
+
+and wakes a GPU where there is none.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from optgap.heuristics.consolidation.engine import run
+from optgap.heuristics.consolidation.parameters import FirstParams
+from optgap.heuristics.consolidation.selection import awake_first
+from optgap.heuristics.consolidation.state import State
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.consolidation.tasks import FloatArray
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+
+EDGE = 1e-7
+"""% that sums of means may be off by."""
+
+
+def first(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """First.
+
+    `given` as in `FirstParams`.
+    """
+    options = FirstParams(**given)
+
+    def score(state: State, task: int, gpus: np.ndarray) -> FloatArray:
+        total = state.util_now()[gpus] + state.problem.tasks[task].util_percent[0]
+        return np.where(total < options.q - EDGE, gpus.astype(np.float64), np.inf)
+
+    return run(problem, awake_first(score), limits, options)

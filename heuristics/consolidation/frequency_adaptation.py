@@ -1,0 +1,108 @@
+"""CATS, Algorithm 4 (frequency adaptation), for any policy with `dfs`.
+
+Every τ and for each awake GPU at clock f, with κ_r the delay that resident r tolerates:
+
+    e_r^pred / e_r = (f_max / f)^β,   e_r^max / e_r = κ_r
+    one e^pred > e^max            f ← min(f_max, f + Δf)
+    all e^pred < 0.95·e^max       f ← max(f_min, f − Δf)
+    otherwise                     f stays
+
+Algorithm 3 (periodic sleep) needs no code of its own: a GPU without residents sleeps, and so does
+a server whose GPUs all sleep, from the moment that its last task ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from optgap.heuristics.consolidation.clocks import lowest
+from optgap.heuristics.consolidation.state import ClockRule, State
+from optgap.models.consolidation.cluster import EQUAL_MHZ, GpuKind
+from optgap.models.errors import InputError
+
+MARGIN = 0.95
+"""Algorithm 4 keeps 5 % of every κ."""
+TAU_S = 0.1
+"""τ: how often Algorithms 3 and 4 run."""
+MOST_STEPS = 20_000
+
+
+def adaptation(delta_mhz: float, instant: bool, contention_aware: bool) -> ClockRule:
+    """Algorithm 4 with steps of `delta_mhz` every τ; `instant` jumps to where they end.
+
+    Where the steps end in a cycle, the clock is the lowest of it that keeps every κ. With
+    `contention_aware` the predicted time counts the slowdown by the residents of the moment.
+
+    Raises
+    ------
+    InputError: for a step that is none.
+    """
+    if not 0 < delta_mhz <= 1e5:
+        raise InputError("policy", "delta_mhz", delta_mhz, "a step in MHz above 0")
+
+    def rule(state: State, gpu: int, present: float) -> list[tuple[float, float]]:
+        problem = state.problem
+        kind = problem.kinds[int(problem.gpu_kind[gpu])]
+        slow = float(state.slowdown[gpu]) if contention_aware else 1.0
+        bounds = []
+        for ell in state.residents(gpu):
+            beta = problem.tasks[ell].beta
+            bounds.append((problem.tasks[ell].kappa / slow, kind.beta if beta is None else beta))
+        floor = lowest(state, gpu, present)[0][1]
+        steps = stepped(kind, present, bounds, delta_mhz)
+        if instant or problem.objective.goal == "power":
+            return [(0.0, max(steps[-1], floor))]
+        # a task that cannot bear the present clock is not made to wait for it
+        first = max(present, floor)
+        return [(0.0, first)] + [
+            (TAU_S * (k + 1), max(mhz, floor)) for k, mhz in enumerate(steps[1:])
+        ]
+
+    return rule
+
+
+def stepped(
+    kind: GpuKind, present: float, bounds: Sequence[tuple[float, float]], delta_mhz: float
+) -> list[float]:
+    """The clocks that Algorithm 4 goes through from `present` until it rests.
+
+    Parameters
+    ----------
+    bounds: κ and β of every resident.
+    """
+    path = [present]
+    seen = {present}
+    while len(path) < MOST_STEPS:
+        mhz = path[-1]
+        if _violated(kind, mhz, bounds):
+            after = min(kind.f_max_mhz, kind.up_mhz(mhz + delta_mhz))
+        elif all(_stretch(kind, mhz, b) < MARGIN * k for k, b in bounds):
+            after = max(kind.f_min_mhz, _down(kind, mhz, delta_mhz))
+        else:
+            return path
+        if after == mhz:
+            return path
+        if after in seen:
+            cycle = path[path.index(after) :]
+            safe = [f for f in cycle if not _violated(kind, f, bounds)]
+            return [*path, min(safe) if safe else kind.f_max_mhz]
+        path.append(after)
+        seen.add(after)
+    return path
+
+
+def _stretch(kind: GpuKind, mhz: float, beta: float) -> float:
+    return float((kind.f_max_mhz / mhz) ** beta)
+
+
+def _violated(kind: GpuKind, mhz: float, bounds: Sequence[tuple[float, float]]) -> bool:
+    return any(_stretch(kind, mhz, b) > k * (1 + 1e-12) for k, b in bounds)
+
+
+def _down(kind: GpuKind, mhz: float, delta_mhz: float) -> float:
+    """One step down; with discrete clocks at least to the next one."""
+    wanted = kind.up_mhz(mhz - delta_mhz)
+    if wanted < mhz - EQUAL_MHZ:
+        return wanted
+    below = [f for f in kind.frequencies_mhz if f < mhz - EQUAL_MHZ]
+    return below[-1] if below else mhz

@@ -1,0 +1,162 @@
+"""The placement referee over time: every rule at every event, and exact integrals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from optgap.models.placement.arrays import BoolArray, FloatArray
+from optgap.models.placement.cluster import TASKS_PER_NODE
+from optgap.models.placement.referee import check_tasks
+from optgap.models.placement.timeline import NodeEvents, node_events, node_values, rest_values
+from optgap.models.result import Evaluation, Violation
+from optgap.models.times import shown, slack_s
+
+if TYPE_CHECKING:
+    from optgap.models.placement.problem import PlacementProblem
+    from optgap.models.placement.solution import PlacementSolution
+
+
+def check(problem: PlacementProblem, solution: PlacementSolution) -> list[Violation]:
+    """Every broken constraint: of Eq. 6 at all times, and of when tasks may start.
+
+    No task starts before it is submitted, and none later where the queue is ``reject``. Of a
+    constraint that a node breaks at several times, the first is reported.
+    """
+    if solution.start_s is None:
+        return [Violation("a start for every task placed", "solution", "none", "start_s")]
+    if len(solution.start_s) != len(solution):
+        return [Violation("one start per task", "solution", len(solution.start_s), len(solution))]
+    found, _ = check_tasks(problem, solution)
+    return found or [*_starts(problem, solution.start_s, solution), *_nodes(problem, solution)]
+
+
+def _starts(
+    problem: PlacementProblem, start_s: FloatArray, solution: PlacementSolution
+) -> Iterator[Violation]:
+    assert problem.over_time is not None
+    submit = problem.tasks.submit_s
+    placed, slack = solution.node >= 0, slack_s(submit)
+    early = placed & ~((start_s >= submit - slack) & (start_s < math.inf))
+    for k in np.flatnonzero(early).tolist():
+        limit = float(submit[k])
+        yield Violation("start after submission", f"task {k}", float(start_s[k]), limit)
+    if not problem.over_time.waits:
+        for k in np.flatnonzero(placed & (start_s > submit + slack)).tolist():
+            limit = float(submit[k])
+            yield Violation("start without waiting", f"task {k}", float(start_s[k]), limit)
+
+
+def _nodes(problem: PlacementProblem, solution: PlacementSolution) -> Iterator[Violation]:
+    events = node_events(problem, solution)
+    cpu, memory = problem.cluster.cpu_milli, problem.cluster.memory_mib
+    for k in _first(events, events.free_cpu_milli < 0):
+        most = int(cpu[events.node[k]])
+        found = most - int(events.free_cpu_milli[k])
+        name = "CPU capacity in milli-vCPU (Cond. 1)"
+        yield Violation(name, _where(problem, events, k), found, most)
+    for k in _first(events, events.free_memory_mib < 0):
+        most = int(memory[events.node[k]])
+        found = most - int(events.free_memory_mib[k])
+        yield Violation("memory capacity in MiB (Cond. 2)", _where(problem, events, k), found, most)
+    for k in _first(events, events.running > TASKS_PER_NODE):
+        found = int(events.running[k])
+        yield Violation("tasks per node", _where(problem, events, k), found, TASKS_PER_NODE)
+    # a GPU that is not there is checked with the tasks, and has -1
+    there = np.arange(events.gpu_free_milli.shape[1]) < problem.cluster.gpus[events.node][:, None]
+    over: BoolArray = (events.gpu_free_milli < 0) & there
+    for k in _first(events, np.asarray(over.any(axis=1))):
+        g = int(np.flatnonzero(over[k])[0])
+        where = f"{problem.cluster.names[int(events.node[k])]} GPU {g}{_at(problem, events, k)}"
+        found = 1000 - int(events.gpu_free_milli[k, g])
+        yield Violation("GPU capacity in milli-GPU (Cond. 3)", where, found, 1000)
+
+
+def _first(events: NodeEvents, broken: BoolArray) -> list[int]:
+    """The first event of each node after which `broken` is true."""
+    found = np.flatnonzero(broken)
+    _, first = np.unique(events.node[found], return_index=True)
+    return sorted(found[first].tolist())
+
+
+def _where(problem: PlacementProblem, events: NodeEvents, k: int) -> str:
+    return problem.cluster.names[int(events.node[k])] + _at(problem, events, k)
+
+
+def _at(problem: PlacementProblem, events: NodeEvents, k: int) -> str:
+    return f" at {shown(float(events.time_s[k]))} s"
+
+
+def evaluate(problem: PlacementProblem, solution: PlacementSolution) -> Evaluation:
+    """Objective and metrics of a solution over time.
+
+    Metrics: `energy_j`, of which `energy_after_horizon_j` is drawn, beyond the empty cluster, after
+    the horizon's end; `mean_power_w`, `mean_power_cpu_w`, `mean_power_gpu_w`,
+    `mean_frag_gpu_milli`, `mean_frag_share` (of GPU capacity), `mean_used_gpu_milli`,
+    `mean_allocated_share`: over the horizon, see `PlacementProblem`; `arrived_gpu_milli`,
+    `used_gpu_milli`, `grar` (used / arrived) by the demand of tasks, `grar_time` by demand times
+    `lasting_s`; `mean_wait_s` and `max_wait_s` of the tasks placed, `waited_tasks`; `horizon_s`,
+    `last_end_s` (from the horizon's begin); `tasks`, `failed_tasks`, `never_fit_tasks`.
+
+    A solution that `check` objects to is evaluated all the same; its numbers mean nothing.
+    """
+    rules, tasks, cluster = problem.over_time, problem.tasks, problem.cluster
+    assert rules is not None
+    assert solution.start_s is not None
+    events, rest = node_events(problem, solution), rest_values(problem)
+    values = node_values(problem, events.node, events.free_cpu_milli, events.gpu_free_milli)
+    horizon, at = rules.horizon_s, events.node
+
+    def mean(after: FloatArray, empty: FloatArray) -> float:
+        return math.fsum(empty) + math.fsum((after - empty[at]) * events.lasts_s) / horizon
+
+    cpu_w, gpu_w = mean(values.cpu_w, rest.cpu_w), mean(values.gpu_w, rest.gpu_w)
+    fragment = mean(values.fragment, rest.fragment)
+    extra = values.cpu_w + values.gpu_w - (rest.cpu_w + rest.gpu_w)[at]
+    late = np.minimum(events.lasts_s, events.time_s + events.lasts_s - rules.end_s)
+    placed = solution.node >= 0
+    demand = tasks.demand_milli
+    lasting = demand * problem.lasting_s
+    used = math.fsum(lasting[placed]) / horizon
+    asked = math.fsum(lasting) / horizon
+    wait = np.maximum(0.0, (solution.start_s - tasks.submit_s)[placed])
+    waited = wait > slack_s(tasks.submit_s[placed])
+    end = (solution.start_s + problem.lasting_s)[placed]
+    capacity, arrived = cluster.gpu_capacity_milli, int(demand.sum())
+    metrics: dict[str, float | int] = {
+        "energy_j": (cpu_w + gpu_w) * horizon,
+        "energy_after_horizon_j": math.fsum(extra * np.maximum(0.0, late)),
+        "mean_power_w": cpu_w + gpu_w,
+        "mean_power_cpu_w": cpu_w,
+        "mean_power_gpu_w": gpu_w,
+        "mean_frag_gpu_milli": fragment,
+        "mean_frag_share": fragment / capacity if capacity else 0.0,
+        "mean_used_gpu_milli": used,
+        "mean_allocated_share": used / capacity if capacity else 0.0,
+        "arrived_gpu_milli": arrived,
+        "used_gpu_milli": int(demand[placed].sum()),
+        "grar": int(demand[placed].sum()) / arrived if arrived else 1.0,
+        "grar_time": used / asked if asked else 1.0,
+        "mean_wait_s": float(wait.mean()) if wait.size else 0.0,
+        "max_wait_s": float(wait.max(initial=0.0)),
+        "waited_tasks": int(waited.sum()),
+        "horizon_s": horizon,
+        "last_end_s": float(end.max() - rules.begin_s) if end.size else 0.0,
+        "tasks": len(tasks),
+        "failed_tasks": int((~placed).sum()),
+        "never_fit_tasks": len(problem.never_fits),
+    }
+    return Evaluation(_objective(problem, metrics), metrics)
+
+
+def _objective(problem: PlacementProblem, metrics: dict[str, float | int]) -> float:
+    goal = problem.objective
+    if goal.goal == "energy":
+        return float(metrics["energy_j"])
+    if goal.goal == "mean_accepted_gpu":
+        return float(metrics["mean_used_gpu_milli"])
+    per_watt, per_milli = goal.weights
+    return per_watt * metrics["mean_power_w"] + per_milli * metrics["mean_frag_gpu_milli"]

@@ -1,0 +1,282 @@
+"""Placement over time: tasks that leave, the horizon, and what its referee says of both."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import placement_problems, timed_placement_problems
+
+from optgap.models.errors import InputError
+from optgap.models.jsonio import Fields
+from optgap.models.placement import (
+    Cluster,
+    OverTime,
+    PlacementObjective,
+    PlacementProblem,
+    PlacementSolution,
+    TargetWorkload,
+    Tasks,
+)
+from optgap.models.placement.fragmentation import node_fragmentation
+from optgap.models.placement.timeline import node_values, timeline
+
+CLUSTER = Cluster.of(["a", "b"], [32_000, 16_000], [1000, 500], [2, 0], ["G2", ""])
+WORKLOAD = TargetWorkload.of(
+    [1000, 8000, 4000], [500, 1000, 0], [1, 2, 0], ["", "T4", ""], [0.5, 0.3, 0.2]
+)
+IDLE_W = 2 * 30.0 + 15.0 + 15.0
+BUSY_W = 120.0 + 105.0
+"""What the first task of 1,000 milli-vCPU and a GPU adds on node a."""
+
+
+def problem(
+    *times: tuple[float, float],
+    queue: str = "reject",
+    horizon_s: float = math.nan,
+    goal: str = "energy",
+    milli: int = 1000,
+) -> PlacementProblem:
+    """One task of a GPU for each submission and duration."""
+    count = len(times)
+    tasks = Tasks.of(
+        [f"t{k}" for k in range(count)],
+        [1000] * count,
+        [10] * count,
+        [1] * count,
+        [milli] * count,
+        [""] * count,
+        submit_s=[t[0] for t in times],
+        duration_s=[t[1] for t in times],
+    )
+    return PlacementProblem.of(
+        CLUSTER,
+        tasks,
+        WORKLOAD,
+        objective=PlacementObjective(goal),  # type: ignore[arg-type]
+        over_time=OverTime(queue, horizon_s=horizon_s),  # type: ignore[arg-type]
+    )
+
+
+def solution(*places: tuple[int, int, float]) -> PlacementSolution:
+    """(node, GPU, start) of each task."""
+    node, gpu, start = zip(*places, strict=True)
+    return PlacementSolution.of_arrays(
+        np.array(node), np.where(np.array(node) >= 0, 1 << np.array(gpu), 0), np.array(start)
+    )
+
+
+def broken(made: PlacementProblem, *places: tuple[int, int, float]) -> list[str]:
+    return [violation.constraint for violation in made.check(solution(*places))]
+
+
+# -- the model ---------------------------------------------------------------------------
+
+
+@given(timed_placement_problems())
+def test_a_problem_survives_its_file(made: PlacementProblem) -> None:
+    text = json.dumps(made.to_json())
+    back = PlacementProblem.from_json(Fields(json.loads(text), "file"))
+    assert back.to_json() == json.loads(text)
+    assert np.array_equal(back.lasting_s, made.lasting_s)
+
+
+@given(placement_problems())
+def test_the_file_of_a_problem_without_times_has_none(made: PlacementProblem) -> None:
+    document = made.to_json()
+    assert "over_time" not in document
+    assert not {"submit_s", "duration_s"} & set(document["tasks"])
+    assert made.moved(5.0) is made
+
+
+def test_tasks_come_in_order_of_submission() -> None:
+    made = problem((3.0, 1.0), (1.0, 5.0), (1.0, 2.0))
+    assert made.tasks.names == ("t1", "t2", "t0")
+    assert (made.epoch_s, made.over_time.horizon_s) == (1.0, 5.0)  # type: ignore[union-attr]
+
+
+def test_what_has_not_ended_at_the_horizon_is_cut_there() -> None:
+    made = problem((0.0, math.inf), (1.0, 1.0), (2.0, 9.0), horizon_s=5.0)
+    assert made.lasting_s.tolist() == [5.0, 1.0, 3.0]
+    assert made.subset([1]).lasting_s.tolist() == [1.0]
+    assert made.moved(1.7e9).lasting_s == pytest.approx([5.0, 1.0, 3.0], abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("field", "times", "settings"),
+    [
+        ("tasks.submit_s[1]", [(0.0, 1.0), (7.0, 1.0)], {"horizon_s": 7.0}),
+        ("tasks.submit_s[0]", [(math.nan, 1.0)], {}),
+        ("tasks.duration_s[0]", [(0.0, 0.0)], {}),
+        ("over_time.horizon_s", [(0.0, math.inf)], {}),
+        ("over_time.horizon_s", [(0.0, 1.0)], {"horizon_s": -1.0}),
+        ("over_time.queue", [(0.0, 1.0)], {"queue": "lifo"}),
+        ("objective.goal", [(0.0, 1.0)], {"goal": "power"}),
+    ],
+)
+def test_what_cannot_be_is_refused_by_name(
+    field: str, times: list[tuple[float, float]], settings: dict[str, str]
+) -> None:
+    with pytest.raises(InputError) as refused:
+        problem(*times, **settings)  # type: ignore[arg-type]
+    assert refused.value.where == f"field {field}"
+
+
+def test_goals_over_time_want_times() -> None:
+    still = replace(problem((0.0, 1.0)).tasks, duration_s=np.full(1, math.inf))
+    with pytest.raises(InputError, match=r"objective\.goal"):
+        PlacementProblem.of(CLUSTER, still, objective=PlacementObjective("energy"))
+
+
+# -- the referee -------------------------------------------------------------------------
+
+
+def test_energy_by_hand() -> None:
+    made = problem((0.0, 10.0), (4.0, 10.0), horizon_s=20.0)
+    found = made.evaluate(solution((0, 0, 0.0), (0, 1, 4.0)))
+    # both share the CPU package from 4 to 10
+    assert found.objective == 20 * IDLE_W + 10 * BUSY_W + 10 * 120.0 + 4 * 105.0
+    assert found.metrics["mean_power_w"] == pytest.approx(found.objective / 20)
+    assert found.metrics["mean_used_gpu_milli"] == pytest.approx(1000.0)
+
+
+def test_work_after_the_horizon_is_not_free() -> None:
+    made = problem((0.0, 10.0), (0.0, 10.0), queue="fifo", horizon_s=10.0, milli=600)
+    found = made.evaluate(solution((0, 0, 0.0), (0, 0, 10.0)))
+    assert found.objective == 10 * IDLE_W + 20 * BUSY_W
+    assert found.metrics["energy_after_horizon_j"] == 10 * BUSY_W
+    assert found.metrics["max_wait_s"] == 10.0
+    assert found.metrics["mean_wait_s"] == 5.0
+    assert found.metrics["waited_tasks"] == 1
+
+
+def test_rejected_tasks_count_in_what_was_asked() -> None:
+    made = problem((0.0, 10.0), (0.0, 30.0), goal="mean_accepted_gpu")
+    found = made.evaluate(solution((0, 0, 0.0), (-1, 0, 0.0)))
+    assert found.objective == pytest.approx(1000 * 10 / 30)
+    assert found.metrics["grar_time"] == pytest.approx(0.25)
+    assert found.metrics["grar"] == 0.5
+    assert not made.serves_all(solution((0, 0, 0.0), (-1, 0, 0.0)))
+
+
+def test_a_gpu_is_free_again_when_its_task_has_left() -> None:
+    made = problem((0.0, 10.0), (10.0, 5.0), (10.0, 5.0))
+    assert not broken(made, (0, 0, 0.0), (0, 0, 10.0), (0, 1, 10.0))
+    assert broken(made, (0, 0, 0.0), (0, 0, 10.0), (0, 0, 10.0)) == [
+        "GPU capacity in milli-GPU (Cond. 3)"
+    ]
+    early = problem((0.0, 10.0), (9.9, 5.0))
+    assert broken(early, (0, 0, 0.0), (0, 0, 9.9)) == ["GPU capacity in milli-GPU (Cond. 3)"]
+
+
+def test_when_tasks_may_start() -> None:
+    for queue, late in (("reject", ["start without waiting"]), ("fifo", []), ("backfill", [])):
+        made = problem((0.0, 10.0), queue=queue)
+        assert broken(made, (0, 0, 1.0)) == late
+        assert broken(made, (0, 0, -1.0)) == ["start after submission"]
+        assert broken(made, (0, 0, math.nan)) == ["start after submission"]
+    assert [v.constraint for v in made.check(PlacementSolution.of([(0, [0])]))] == [
+        "a start for every task placed"
+    ]
+
+
+@st.composite
+def any_schedules(draw: st.DrawFn) -> tuple[PlacementProblem, PlacementSolution]:
+    """A problem over time and placements that need not fit."""
+    made = draw(timed_placement_problems())
+    node, mask, start = [], [], []
+    for k in range(len(made.tasks)):
+        n = draw(st.integers(-1, len(made.cluster) - 1))
+        gpus, count = int(made.cluster.gpus[n]), int(made.tasks.num_gpu[k])
+        chosen = draw(st.permutations(range(gpus)))[:count] if n >= 0 and gpus >= count else None
+        wait = draw(st.sampled_from((0.0, 0.5, 3.0)))
+        node.append(n if chosen is not None else -1)
+        mask.append(sum(1 << g for g in chosen or ()))
+        start.append(float(made.tasks.submit_s[k]) + wait * made.over_time.waits)  # type: ignore[union-attr]
+    return made, PlacementSolution.of_arrays(np.array(node), np.array(mask), np.array(start))
+
+
+def moments(
+    made: PlacementProblem, placed: PlacementSolution
+) -> list[tuple[float, PlacementProblem, PlacementSolution]]:
+    """How long what runs stays the same, with it as a problem and solution without times."""
+    assert placed.start_s is not None
+    end = placed.start_s + made.lasting_s
+    there = placed.node >= 0
+    times = sorted({*placed.start_s[there].tolist(), *end[there].tolist()})
+    found = []
+    for now, then in pairwise(times):
+        middle = (now + then) / 2
+        on = np.flatnonzero(there & (placed.start_s < middle) & (middle < end))
+        still = replace(
+            made,
+            tasks=replace(
+                made.tasks.take(on.tolist() or [0]),
+                submit_s=np.zeros(max(1, len(on))),
+                duration_s=np.full(max(1, len(on)), math.inf),
+            ),
+            objective=made.objective.at_a_moment,
+            over_time=None,
+        )
+        held = (
+            PlacementSolution.of_arrays(placed.node[on], placed.gpu_mask[on])
+            if on.size
+            else PlacementSolution.of([None])
+        )
+        found.append((then - now, still, held))
+    return found
+
+
+@given(any_schedules())
+def test_over_time_is_the_sum_of_its_moments(
+    drawn: tuple[PlacementProblem, PlacementSolution],
+) -> None:
+    made, placed = drawn
+    parts = moments(made, placed)
+    assert made.over_time is not None
+    for violation in made.check(placed):
+        assert "start" not in violation.constraint
+    assert (not made.check(placed)) == all(not still.check(held) for _, still, held in parts)
+    if made.check(placed):
+        return
+    empty = replace(made, over_time=None).evaluate(PlacementSolution.of([None] * len(made.tasks)))
+    found = made.evaluate(placed)
+    horizon = made.over_time.horizon_s
+    for ours, theirs in (
+        ("mean_power_w", "power_w"),
+        ("mean_frag_gpu_milli", "frag_gpu_milli"),
+        ("mean_used_gpu_milli", "used_gpu_milli"),
+    ):
+        rest = empty.metrics[theirs]
+        beyond = sum(t * (s.evaluate(h).metrics[theirs] - rest) for t, s, h in parts)
+        assert found.metrics[ours] == pytest.approx(rest + beyond / horizon, rel=1e-6, abs=1e-3)
+    line = timeline(made, placed)
+    spans = np.append(np.diff(line.time_s), 0.0)
+    energy = empty.metrics["power_w"] * horizon
+    energy += float((spans * (line.power_w - empty.metrics["power_w"])).sum())
+    assert found.metrics["energy_j"] == pytest.approx(energy, rel=1e-6)
+    assert line.running[-1] == line.waiting[-1] == line.used_gpu_milli[-1] == 0
+
+
+@given(placement_problems(max_gpus=5), st.integers(0, 2**32))
+def test_the_values_of_nodes_are_those_of_one_node_at_a_time(
+    made: PlacementProblem, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    node = rng.integers(len(made.cluster), size=20)
+    cpu = rng.integers(0, made.cluster.cpu_milli[node] + 1)
+    gpus = rng.choice([0, 100, 500, 1000], size=(20, max(1, int(made.cluster.gpus.max()))))
+    gpus[np.arange(gpus.shape[1]) >= made.cluster.gpus[node][:, None]] = -1
+    found = node_values(made, node, cpu, gpus)
+    for k, n in enumerate(node.tolist()):
+        model, free = made.cluster.models[n], [g for g in gpus[k].tolist() if g >= 0]
+        fragments = node_fragmentation(made.workload, model, int(cpu[k]), free).fragment
+        assert found.fragment[k] == pytest.approx(fragments, abs=1e-6)
+        assert found.cpu_w[k] == made.power.cpu_w(int(made.cluster.cpu_milli[n]), int(cpu[k]))
+        assert found.gpu_w[k] == pytest.approx(made.power.gpu_w(model, free))
