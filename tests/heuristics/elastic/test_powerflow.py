@@ -24,7 +24,7 @@ from optgap.models.result import Outcome
 
 
 def run(problem: ElasticProblem, **params: Any) -> Outcome:
-    params = {"profiles": "oracle", **params}
+    params = {"profiles": "perfect", **params}
     return powerflow(problem, limits=Limits(), seed=0, **params)
 
 
@@ -142,10 +142,10 @@ def untied(problem: ElasticProblem, seed: int) -> ElasticProblem:
 
 VARIANTS: list[dict[str, Any]] = [
     {},
-    {"profiles": "fitted", "prerun_s": 5.0, "profile_s": 8.0},
+    {"profiles": "online", "prerun_s": 5.0, "profile_s": 8.0},
     {"frequency": "per_n", "first_gpu": "ee", "consolidate": True},
     {"first_gpu": "srtf", "migration": "repack", "switch_off": False},
-    {"first_gpu": "fifo", "migration": "none", "profiles": "fitted", "preempt_profile": True},
+    {"first_gpu": "fifo", "migration": "none", "profiles": "scaled", "preempt_profile": True},
 ]
 
 
@@ -164,7 +164,7 @@ def test_every_variant_keeps_the_limit_and_finishes_all(problem: ElasticProblem)
 def test_profiling_costs_what_it_is_said_to() -> None:
     problem = two_jobs()
     outcome = run(
-        problem, profiles="fitted", prerun_s=100.0, profile_s=30.0, sigma_time=0, sigma_energy=0
+        problem, profiles="online", prerun_s=100.0, profile_s=30.0, sigma_time=0, sigma_energy=0
     )
     solution = outcome.solution
     before = solution.kind == Kind.PRERUN
