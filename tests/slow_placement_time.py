@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from slow_placement import SlowRun, kind_of
+from transcriptions.pwr_fgd import SlowRun, kind_of
 
 from optgap.models.placement import PlacementProblem
 
