@@ -45,7 +45,9 @@ def test_powerflow_uses_less_energy_the_lower_its_eta() -> None:
 
 
 def test_a_report_of_curves_draws_and_lists_them() -> None:
-    panel = chart("title", "x", "y", [Curve("a", [1, 2], [3, 4]), Curve("b", [1, 2], [1, 0], "step")])
+    panel = chart(
+        "title", "x", "y", [Curve("a", [1, 2], [3, 4]), Curve("b", [1, 2], [1, 0], "step")]
+    )
     report = CurvesReport(ITEMS[0], "here", (), (1,), (panel,))
     assert report.to_json()["panels"][0]["curves"][0]["label"] == "a"
     assert report.png().startswith(b"\x89PNG")
@@ -83,3 +85,12 @@ def test_afs_without_lengths_decides_on_what_has_been_done() -> None:
     assert blind.objective is not None
     assert known.objective is not None
     assert blind.objective > known.objective
+
+
+@pytest.mark.parametrize(
+    "name", ["powerflow-fig2", "powerflow-fig3", "powerflow-fig4", "powerflow-fig5"]
+)
+def test_figures_without_numbers_are_drawn_without_a_verdict(name: str) -> None:
+    report = reproduce.run(name, seeds=1)
+    assert not any(row.agrees for row in report.rows)
+    assert report.png()[:4] == b"\x89PNG"

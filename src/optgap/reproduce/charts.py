@@ -38,6 +38,7 @@ class Chart(Panel):
     ----------
     linear_to: beyond it the horizontal axis is logarithmic.
     log: both axes are logarithmic, or the vertical one alone.
+    paired: a curve and the next have one colour, and the first of them a name.
     names: what the places on the horizontal axis are, for bars; curves' x are not looked at.
     """
 
@@ -45,6 +46,7 @@ class Chart(Panel):
     curves: tuple[Curve, ...] = ()
     linear_to: float | None = None
     log: Literal["", "both", "y"] = ""
+    paired: bool = False
     names: tuple[str, ...] = ()
 
     def to_json(self) -> Mapping[str, Any]:
@@ -94,18 +96,26 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
+def _some(value: float, _: int | None) -> str:
+    """Names for 2, 3 and 5 of each power of ten, as all nine run into one another."""
+    text = f"{value:g}"
+    return text if text.strip("0.") in ("2", "3", "5") else ""
+
+
 def _draw(panel: Chart, ax: Axes) -> None:
-    for k, curve in enumerate(panel.curves):
+    for place, curve in enumerate(panel.curves):
+        k = place // 2 if panel.paired else place
         colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]
+        label = "" if panel.paired and place % 2 else curve.label
         if panel.names:
             width = 0.8 / len(panel.curves)
             x = [at + (k - (len(panel.curves) - 1) / 2) * width for at in range(len(curve.y))]
-            ax.bar(x, curve.y, width, color=colour, label=curve.label)
+            ax.bar(x, curve.y, width, color=colour, label=label)
         elif curve.kind == "step":
-            ax.step(curve.x, curve.y, where="post", color=colour, linewidth=1.1, label=curve.label)
+            ax.step(curve.x, curve.y, where="post", color=colour, linewidth=1.1, label=label)
         else:
             look = LOOKS[curve.kind] | ({} if curve.kind == "line" else {"marker": marker})
-            ax.plot(curve.x, curve.y, color=colour, label=curve.label, **look)
+            ax.plot(curve.x, curve.y, color=colour, label=label, **look)
     ax.set_title(panel.title, loc="left", fontsize=9.5)
     ax.set_xlabel(panel.x_label)
     ax.set_ylabel(panel.y_label)
@@ -123,9 +133,7 @@ def _draw(panel: Chart, ax: Axes) -> None:
             ax.set_xscale("log")
         for axis in (ax.xaxis, ax.yaxis)[0 if panel.log == "both" else 1 :]:
             axis.set_major_formatter("{x:g}")
-            low, high = axis.get_view_interval()
-            if high < 9 * low:
-                axis.set_minor_formatter("{x:g}")
+            axis.set_minor_formatter(_some)
             axis.set_tick_params(which="minor", labelsize=7)
     elif all(min(curve.y, default=0) >= 0 for curve in panel.curves):
         ax.set_ylim(bottom=0)
