@@ -36,7 +36,8 @@ SPEC = FamilySpec(
     overview="offline(runs=20)",
     per_event="optimal",
     spared="optgap.models.elastic.problem:spared",
-    informed={"profiles": "oracle"},
+    informed={"profiles": "perfect"},
+    unpaid={"prerun_s": 0.0, "profile_s": 0.0},
     regrets="optgap.solvers.elastic.regret:regrets",
     refit="optgap.models.elastic.fits:refit",
 )

@@ -39,6 +39,7 @@ class FamilySpec:
     counted: ``f(problem)``, the problem with GPUs of nodes only counted; None where they are.
     spared: ``f(problem)``, the problem with free restarts; None where they are.
     informed: parameters with which policies that have them know their jobs' models for nothing.
+    unpaid: parameters with which these learn the models as ever, and learning costs nothing.
     regrets: a function that judges a solution's decisions one by one, ``f(problem, solution) ->
         list of Regret``.
     refit: a function that puts fits into a problem, ``f(problem, fits, seed=0)``; `SERVES` beside
@@ -64,6 +65,7 @@ class FamilySpec:
     counted: str = ""
     spared: str = ""
     informed: Mapping[str, Any] = field(default_factory=dict)
+    unpaid: Mapping[str, Any] = field(default_factory=dict)
     regrets: str = ""
     refit: str = ""
     doubts: str = ""

@@ -30,7 +30,7 @@ ITEMS: tuple[Item, ...] = (
     _item("powerflow-table2", "Table 2, errors of the fitted models", "fits:table2"),
     _item("powerflow-fig7", "Fig. 7, mean JCT against energy", "day:fig7"),
     _item("powerflow-fig8", "Fig. 8, GPUs and power over time", "day:fig8"),
-    _item("powerflow-fig9", "Fig. 9, fitted against known profiles", "day:fig9"),
+    _item("powerflow-fig9", "Fig. 9, models learnt in the loop against known profiles", "day:fig9"),
     _item("powerflow-fig10", "Fig. 10, sensitivity", "sensitivity:fig10"),
     _item(
         "powerflow-causes",
