@@ -96,7 +96,7 @@ LOOKS: dict[str, dict[str, Any]] = {
 }
 
 
-def _some(value: float, _: int | None) -> str:
+def _some(value: float, _: float) -> str:
     """Names for 2, 3 and 5 of each power of ten, as all nine run into one another."""
     text = f"{value:g}"
     return text if text.strip("0.") in ("2", "3", "5") else ""
