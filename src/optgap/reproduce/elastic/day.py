@@ -8,8 +8,8 @@ import numpy as np
 
 from optgap.models.elastic.referee import powers, step_function
 from optgap.models.elastic.solution import Kind
+from optgap.reproduce.charts import Curve, CurvesReport, chart
 from optgap.reproduce.elastic import SYNTHETIC
-from optgap.reproduce.elastic.charts import Curve, CurvesReport, chart
 from optgap.reproduce.elastic.runs import (
     NAMES,
     Point,
@@ -129,7 +129,7 @@ def fig8(item: Item, study: Study) -> Report:
         ):
             times, level = step_function(*spans, value)
             at = level[np.maximum(np.searchsorted(times, grid, side="right") - 1, 0)]
-            curves.append(Curve(NAMES[name], (grid / 3600).tolist(), at.tolist(), step=True))
+            curves.append(Curve(NAMES[name], (grid / 3600).tolist(), at.tolist(), kind="step"))
         busy = float(np.mean([y for x, y in zip(gpus[-1].x, gpus[-1].y, strict=True) if x < 24]))
         rows.append(
             Row(f"{NAMES[name]}: GPUs in use in the first 24 h, mean", "", f"{busy:.0f} of 256", "",
