@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from optgap.fitting.optimise import Floats
+from optgap.fitting.parameter import Parameter, moved
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
 
 if TYPE_CHECKING:
-    from optgap.fitting.estimator import Estimator, Parameter
+    from optgap.fitting.estimator import Estimator
     from optgap.fitting.profile import Profile
 
 LEVEL_SHARE: Mapping[str, float] = {"power-law-jct": 0.5}
@@ -100,7 +101,8 @@ class Predictive:
         found = np.zeros((count, len(parameters)))
         for k, member in enumerate(self.members):
             rows = np.flatnonzero(chosen == k)
-            found[rows] = member.theta + self.scale * _scatter(member, len(rows), rng)
+            scatter = self.scale * _scatter(member, len(rows), rng)
+            found[rows] = moved(member.theta, scatter, parameters)
         found = np.clip(found, lower, upper)
         if len(self.members) > 1:
             found *= np.exp(self._level(parameters, count, rng))
@@ -193,7 +195,8 @@ class _Residual:
         if abs(gain - 1) > 1e-3:
             measured = table.numbers(estimator.response)
             residuals = np.log(estimator.output(log, design) / measured) / gain
-        free = int(np.sum(np.diag(estimator.covariance_) > 0))
+        told = [p.prior is None for p in estimator.parameters_]
+        free = int(np.sum((np.diag(estimator.covariance_) > 0) & np.array(told)))
         spread = np.einsum("ij,jk,ik->i", jacobian, estimator.covariance_, jacobian)
         return cls(float(residuals @ residuals), len(residuals) - free, float(np.mean(spread)))
 

@@ -39,6 +39,7 @@ class FamilySpec:
     counted: ``f(problem)``, the problem with GPUs of nodes only counted; None where they are.
     spared: ``f(problem)``, the problem with free restarts; None where they are.
     informed: parameters with which policies that have them know their jobs' models for nothing.
+    unpaid: parameters with which these learn the models as ever, and learning costs nothing.
     regrets: a function that judges a solution's decisions one by one, ``f(problem, solution) ->
         list of Regret``.
     worth: a function that says what resources were worth at a solution's decisions,
@@ -66,6 +67,7 @@ class FamilySpec:
     counted: str = ""
     spared: str = ""
     informed: Mapping[str, Any] = field(default_factory=dict)
+    unpaid: Mapping[str, Any] = field(default_factory=dict)
     regrets: str = ""
     worth: str = ""
     refit: str = ""
