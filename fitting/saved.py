@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from optgap.fitting import make_estimator
-from optgap.fitting.estimator import Estimator, Parameter
+from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import GroupedFit
 from optgap.fitting.optimise import Floats
+from optgap.fitting.parameter import Parameter
 from optgap.fitting.predictive import Predictive
 from optgap.fitting.report import FitReport, params_json
 from optgap.fitting.uncertainty import NESTED, samples
@@ -166,24 +168,28 @@ def restore(base: Estimator, group: Fields) -> Estimator:
     names = levels.document if levels is not None else ()
     estimator.levels_ = {name: levels.numbers(name, minimum=-math.inf) for name in names}  # type: ignore[union-attr]  # no names, then
     estimator.warnings_ = group.texts("warnings")
+    known = _predictable(estimator, group)
+    estimator.parameters_ = tuple(
+        replace(p, prior=same.prior) for p, same in zip(params, known, strict=True)
+    )
     if "predictive" in state.document:  # files from before have none: parameter error alone
         predictive = Predictive.from_json(state.object("predictive"), len(params))
         estimator.predictive_ = predictive  # type: ignore[attr-defined]  # of reports alone
-    _predictable(estimator, group)
     return estimator
 
 
-def _predictable(estimator: Estimator, group: Fields) -> None:
-    """The parameters must be those that the facts call for, in their order."""
+def _predictable(estimator: Estimator, group: Fields) -> list[Parameter]:
+    """The parameters that the facts call for; those found must be these, in their order."""
     from optgap.fitting.profile import Profile
 
     try:
-        expected = [p.name for p in estimator.parameters(Profile({}), estimator.facts_)]
+        known = list(estimator.parameters(Profile({}), estimator.facts_))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise group.fail("state.facts", NoQuote(repr(error)), "the facts of the model") from None
-    found = [p.name for p in estimator.parameters_]
+    found, expected = [p.name for p in estimator.parameters_], [p.name for p in known]
     if found != expected:
         raise group.fail("params", NoQuote(", ".join(found)), ", ".join(expected))
+    return known
 
 
 def _facts(facts: Fields) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.optimise import Floats
+from optgap.fitting.parameter import moved, movement
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 
@@ -68,10 +69,33 @@ def thetas(
     """(count, parameters) values drawn for a fitted estimator."""
     found = getattr(estimator, "predictive_", None)
     if found is not None:
-        return np.asarray(found.draws(estimator.parameters_, count, rng, which))
+        values = np.asarray(found.draws(estimator.parameters_, count, rng, which))
+        return values if len(found.members) > 1 else _levelled(estimator, values)
     values, vectors = np.linalg.eigh(estimator.covariance_)
     root = vectors * np.sqrt(np.maximum(values, 0))
-    return np.asarray(estimator.theta_ + rng.standard_normal((count, len(values))) @ root.T)
+    moves = rng.standard_normal((count, len(values))) @ root.T
+    return _levelled(estimator, moved(estimator.theta_, moves, estimator.parameters_))
+
+
+def _levelled(estimator: Estimator, drawn: Floats) -> Floats:
+    """Draws of parameters with priors that keep to what was measured.
+
+    The logarithms of such parameters are drawn, and a sum of log-normals lies above that of their
+    medians. So the prediction at a measured row is brought to where the linear draw has it.
+    """
+    reference = estimator.reference()
+    if reference is None or all(p.prior is None for p in estimator.parameters_):
+        return drawn
+    row, scaled = reference
+    design = estimator.design(row, estimator.facts_)
+    log, slope = estimator.curve(estimator.theta_, design)
+    lower, upper = np.array([[p.lower, p.upper] for p in estimator.parameters_]).T
+    found = np.clip(drawn, lower, upper)
+    moves = movement(estimator.theta_, found, estimator.parameters_)
+    for theta, move in zip(found, moves, strict=True):
+        off = float(log[0] + slope[0] @ move - estimator.curve(theta, design)[0][0])
+        theta[list(scaled)] *= np.exp(off)
+    return np.asarray(found)
 
 
 def _refit(estimator: E, profile: Profile, rng: np.random.Generator) -> E:

@@ -2,13 +2,13 @@
 
 `exact` is a branch-and-price over sets of tasks that share a GPU. Where to find what:
 
-- a column is priced in `column_generation.pricing`, and added by the loop of `.generation`; - a
-node is branched on by the rules of `branch_and_price.branching`, chosen and expanded in `.tree`; -
-the dual bound is computed in `column_generation.dual_bound`; - the incumbent (`incumbent`) comes
-from the heuristics of `primal`, chosen in `primal.portfolio`; - `exact` runs: construction and the
-closed-form bound; filling, exchange and annealing; then the
-  tree, in turn with the compact model where nodes stay undecided. Where GPUs, servers or power
-  lines differ there is no tree: annealing, column bounds, the compact model.
+- a column is priced in `column_generation.pricing`, and added by the loop of `.generation`;
+- a node is branched on by the rules of `branch_and_price.branching`, and expanded in `.tree`;
+- the dual bound is computed in `column_generation.dual_bound`;
+- the incumbent (`incumbent`) comes from the heuristics of `primal`, chosen in `primal.portfolio`;
+- `exact` runs construction and the closed-form bound; filling, exchange and annealing; the tree.
+  Where GPUs, servers or power lines differ there is no tree, but annealing, column bounds and the
+  compact model.
 
 `bounds` and `bounding` hold the other lower bounds, `large_scale` what is beyond 600 tasks,
 `formulations` models for general solvers, `over_time` tasks that come and go, `snapshot` one event

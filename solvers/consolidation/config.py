@@ -273,7 +273,6 @@ class ServerDivingParams:
     least_share: share below which no server is drawn; the widest task opens the next server
         instead.
     max_backtracks: assignments that are taken back, one after another, before the limit is raised.
-    dives_per_assignment: dives on columns for a complete assignment.
     """
 
     dive_s: float = 2.5
@@ -284,7 +283,6 @@ class ServerDivingParams:
     clear_share: float = 0.95
     least_share: float = 0.05
     max_backtracks: int = 60
-    dives_per_assignment: int = 2
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@
 
 1. the closed-form bound (`bounds.level_counts`) and a construction (`primal.construction`);
 2. better placements: GPU by GPU (`large_scale.filling`), then by pairwise exchange or annealing;
-3. where GPUs and servers are identical and tasks have one power line, branch-and-price
+3. where GPUs and servers are identical and tasks have one power line, branch-and-price to the end
    (`branch_and_price.tree`); elsewhere annealing and the bounds of `bounding.column_bounds`;
-4. the compact model on CP-SAT (`formulations.compact`). Where the tree has left nodes undecided, it
-   alternates with the tree, each time with more time for either.
+4. elsewhere, the compact model on CP-SAT to the end (`formulations.compact`).
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from optgap.models.clock import working_time
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
@@ -185,20 +183,11 @@ class Exact:
         self._progress("counts by level")
 
     def _branch(self) -> None:
-        """Phase 3: the tree; while it has undecided nodes, it alternates with the compact model.
-
-        The compact model has as much time as the tree has just had, and at least twice as much as
-        the last time; then the tree opens its undecided nodes with higher limits.
-        """
+        """Phase 3: the tree; its undecided nodes are opened again with higher limits."""
         tree = self._tree(tree_heuristics(self.instance, self.levels, self.rng, self.params))
-        seconds = 0.0
         while not self.done and (tree.open or tree.reopen()):
-            began = working_time()
             tree.run(self.limits)
             self._raise(tree)
-            if not self.done:
-                seconds = max(2 * seconds, working_time() - began)
-                self._compact(self.limits.within(seconds))
         self._raise(tree)
 
     def _tree(self, heuristics: Sequence[PrimalHeuristic]) -> Tree:
@@ -225,8 +214,7 @@ class Exact:
         answer = solve_compact(self.incumbent, self.bound, limits, self.workers, self.seed, most)
         self.too_large = answer is None
         if answer is None:
-            if not self.branches:
-                anneal(self.incumbent, limits, self.bound.watts, self.rng)
+            anneal(self.incumbent, limits, self.bound.watts, self.rng)
             return False
         self.bound, self.termination = answer.bound, answer.termination
         return answer.infeasible

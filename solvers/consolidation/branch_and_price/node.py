@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from optgap.solvers.consolidation.column_generation.master import Basis
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.numerics import Counts
 
@@ -19,7 +18,6 @@ class Node:
     height: minus its depth. number: in order of creation.
     box, assignment: what the node's placements keep.
     rounded: the counts of its parent's linear program, rounded up into the box.
-    basis: the final basis of its parent's linear program.
     """
 
     bound: float
@@ -28,4 +26,3 @@ class Node:
     box: CountBox = field(compare=False)
     assignment: ServerAssignment = field(compare=False)
     rounded: Counts = field(compare=False, default=())
-    basis: Basis | None = field(compare=False, default=None)

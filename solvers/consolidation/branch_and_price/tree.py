@@ -198,7 +198,7 @@ class Tree:
             return
         inside = tuple(np.clip(rounded, box.low, box.high).tolist())
         number = next(self.numbers)
-        child = Node(bound, node.height - 1, number, box, assignment, inside, node.basis)
+        child = Node(bound, node.height - 1, number, box, assignment, inside)
         heapq.heappush(self.heap, child)
 
     def _push_boxes(self, node: Node, rounded: Counts, boxes: Iterable[CountBox]) -> None:
@@ -213,7 +213,6 @@ class Tree:
         master = self.generation.master
         master.set_box(node.box)
         master.set_servers(node.assignment)
-        master.start_at(node.basis)
         stop_value = -math.inf
         if (
             node.box.single
@@ -237,7 +236,6 @@ class Tree:
         elif own.stop is not None and self.nodes > 1:  # the root is branched on anyway
             self.undecided.append(node)
         else:
-            node = replace(node, basis=master.basis)
             rounded = tuple(np.ceil(relaxed.counts - INTEGRALITY).astype(int).tolist())
             boxes = [] if node.box.single else split_count(node.box, relaxed.counts, master.prices)
             if boxes:

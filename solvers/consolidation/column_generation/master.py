@@ -20,18 +20,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.backends.growing import (
-    AGAIN,
-    basis_of,
-    quiet_highs,
-    solve_within,
-    start_at,
-)
+from optgap.solvers.backends.growing import AGAIN, quiet_highs, solve_within
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
@@ -45,15 +38,6 @@ SURPLUS = 1e-7
 """GPUs beyond the counts, or a λ, that are more than the linear program's tolerance."""
 FREE, EXCLUDED = -1, -2
 """In place of a column's server: it may be in any, or the assignment allows it in none."""
-
-
-@dataclass(frozen=True)
-class Basis:
-    """A basis of the restricted master: its basic columns, and HiGHS's status of the others."""
-
-    columns: frozenset[Column]
-    others: list[Any]
-    rows: list[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,19 +229,6 @@ class RestrictedMaster:
             float(found[levels + 1 : self._first].max()),
             Duals.of_rows(np.array(solution.row_dual), self.instance.tasks, levels),
         )
-
-    @property
-    def basis(self) -> Basis:
-        """The basis of the last solve."""
-        inside, others, rows = basis_of(self._highs, self._first)
-        return Basis(frozenset(self.columns[k] for k in inside), others, rows)
-
-    def start_at(self, basis: Basis | None) -> None:
-        """Start the next solve from a basis, unless one of its columns was removed."""
-        if basis is None or not basis.columns <= self._known:
-            return
-        inside = (one in basis.columns for one in self.columns)
-        start_at(self._highs, inside, basis.others, basis.rows)
 
     def remove_unused(self) -> None:
         """Where there are many columns, remove half of them, those of the largest reduced costs.

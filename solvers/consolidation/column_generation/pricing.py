@@ -92,10 +92,8 @@ class Pricer:
         ask = _Subproblem(duals, server, assignment.forbidden, nodes)
         if self.instance.preplaced:
             parts = self._by_preplaced(ask, wanted)
-        elif nodes <= self.params.heuristic_nodes or not (server >= 0).any():
-            parts = [self._among(ask, wanted, np.arange(self.instance.tasks))]
         else:
-            parts = self._by_server(ask, wanted)
+            parts = [self._among(ask, wanted, np.arange(self.instance.tasks))]
         upper: FloatArray = np.full(len(wanted), -np.inf)
         found: Found = []
         for more, columns in parts:
@@ -103,22 +101,6 @@ class Pricer:
             found += columns
         best = [column for _, column in sorted(found, reverse=True)[: self.most_new]]
         return Priced(gpu_prices, upper, best, bool((upper <= wanted).all()))
-
-    def _by_server(self, ask: _Subproblem, wanted: FloatArray) -> list[tuple[FloatArray, Found]]:
-        """One subproblem for each server, and one for columns of unassigned tasks alone.
-
-        Every column of a server's subproblem is charged the server's price: then no two of its
-        tasks exclude one another, which makes the tables' limits tight.
-        """
-        free = ask.anywhere()
-        parts = [self._among(free, wanted, np.flatnonzero(ask.server < 0))]
-        for i in np.unique(ask.server[ask.server >= 0]).tolist():
-            open_here = (ask.server < 0) & ~ask.forbidden[self.order, i]
-            price = float(ask.duals.servers[i])
-            tasks = np.flatnonzero((ask.server == i) | open_here)
-            upper, columns = self._among(free, wanted + price, tasks)
-            parts.append((upper - price, columns))
-        return parts
 
     def _by_preplaced(self, ask: _Subproblem, wanted: FloatArray) -> list[tuple[FloatArray, Found]]:
         """One subproblem beside each preplaced task, and one without any."""
@@ -188,10 +170,6 @@ class _Subproblem:
     server: IntArray
     forbidden: BoolArray
     nodes: int
-
-    def anywhere(self) -> _Subproblem:
-        """The same with no task assigned to a server."""
-        return _Subproblem(self.duals, np.full_like(self.server, -1), self.forbidden, self.nodes)
 
 
 def coarse_sizes(

@@ -29,13 +29,13 @@ class ServerDiving:
     before_proof = False
 
     def __init__(self, params: Params = DEFAULT) -> None:
-        self.all, self.params = params, params.server_diving
+        self.params, self.own = params, params.server_diving
         self.dives = 0
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
         """Dive on columns with these counts and the node's assignment, a few times."""
         box, most = CountBox.up_to(counts), state.generation.master.watts(counts) + SLACK_W
-        for _ in range(self.all.diving.dives_per_counts):
+        for _ in range(self.params.diving.dives_per_counts):
             if not state.realised(counts) and limits.stop is None:
                 self._place(state, box, node.assignment, most, limits)
                 self.dives += 1
@@ -44,22 +44,21 @@ class ServerDiving:
         """Assign all tasks at a small loss, then dive on columns."""
         best, box = state.best[0], near_best(state)
         start = best if self.dives % 2 else state.root
-        limits = limits.within(self.params.dive_s * state.generation.instance.tasks / 100)
+        limits = limits.within(self.own.dive_s * state.generation.instance.tasks / 100)
         if self.dives % 4 == 0:  # as many GPUs as the best node's linear program has
             box = CountBox(box.low, (max(box.low[0], best.rounded[0]), *box.high[1:]))
-        most = best.bound * (1 + self.params.first_loss)
+        most = best.bound * (1 + self.own.first_loss)
         assignment = self._assign(state, box, start.assignment, most, limits)
         self.dives += 1
-        for _ in range(self.params.dives_per_assignment):
-            if assignment is not None and limits.stop is None:
-                self._place(state, box, assignment, state.cutoff, limits)
+        if assignment is not None:
+            self._place(state, box, assignment, state.cutoff, limits)
 
     def _place(
         self, state: SearchState, box: CountBox, assignment: ServerAssignment, most: float,
         limits: Limits,
     ) -> None:  # fmt: skip
         """Dive on columns under an assignment, for a placement of at most `most` W."""
-        dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.all)
+        dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.params)
         usage = dive.usage(box, most, assignment=assignment)
         if usage is not None:
             state.incumbent.offer(pack_usage(state.generation.master, usage))
@@ -74,7 +73,7 @@ class ServerDiving:
         then as well, `most` is raised to a little above the smaller of both values, at most to the
         cutoff; after `ServerDivingParams.assign_s` it is the cutoff. None where that is exceeded.
         """
-        generation, master, params = state.generation, state.generation.master, self.params
+        generation, master, params = state.generation, state.generation.master, self.own
         dearest = state.cutoff
 
         def relax() -> Relaxation:
@@ -117,7 +116,7 @@ class ServerDiving:
         self, master: RestrictedMaster, rng: np.random.Generator, usage: FloatArray, rest: IntArray
     ) -> list[tuple[int, int]]:
         """The (task, server) pairs to assign next: all clear ones, or else one that is drawn."""
-        width, params, assignment = master.instance.width, self.params, master.assignment
+        width, params, assignment = master.instance.width, self.own, master.assignment
 
         def drawn(shape: tuple[int, ...]) -> FloatArray:  # no randomness in the first dive
             return rng.uniform(0.5 if self.dives else 1.0, 1, shape)

@@ -313,15 +313,14 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated_or_part_of_one(
     assert (few is None) == (len(found) > 1)
 
 
-def test_a_linear_program_begins_where_another_ended_and_forgets_what_it_does_not_use() -> None:
+def test_a_linear_program_forgets_columns_that_it_does_not_use() -> None:
     tree = tree_of(mixed(seed=0, size=40))
     generation, master, box = tree.generation, tree.generation.master, tree.root.box
-    value, basis = generation.solve(Limits()).value, master.basis
+    value = generation.solve(Limits()).value
     more = CountBox((*(2 * low for low in box.low[:-1]), 8), (*box.high[:-1], 99))
     master.set_box(more)
     assert generation.solve(Limits()).value > value + 1
     master.set_box(box)
-    master.start_at(basis)
     found = master.solve(Limits())
     assert found is not None
     assert found.value == pytest.approx(value, rel=1e-7)
