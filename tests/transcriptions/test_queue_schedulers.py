@@ -46,4 +46,4 @@ def test_the_best_batch_is_found_where_neighbours_miss_it() -> None:
             assert found == {k: (slow.start[k], slow.nodes[k]) for k in slow.start}, seed
             starts[every] = found
         differs += starts[0] != starts[12]
-    assert differs > 3
+    assert differs > 1
