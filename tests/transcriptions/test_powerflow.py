@@ -25,12 +25,12 @@ from optgap.models.elastic.simulation import buddy
 from optgap.models.limits import Limits
 
 CASES = 60
-ORACLE = {"profiles": "oracle"}
+PERFECT = {"profiles": "perfect"}
 
 RULES: list[tuple[str, dict[str, Any], Callable[[], Callable[[Slow], Answer]]]] = [
-    ("powerflow", ORACLE, lambda: powerflow(strict=True, per_n=False)),
-    ("powerflow", {**ORACLE, "frequency": "per_n"}, lambda: powerflow(strict=True, per_n=True)),
-    ("powerflow", {**ORACLE, "mode": "paper"}, lambda: powerflow(strict=False, per_n=False)),
+    ("powerflow", PERFECT, lambda: powerflow(strict=True, per_n=False)),
+    ("powerflow", {**PERFECT, "frequency": "per_n"}, lambda: powerflow(strict=True, per_n=True)),
+    ("powerflow", {**PERFECT, "mode": "paper"}, lambda: powerflow(strict=False, per_n=False)),
     ("afs", {"capped": False}, lambda: afs),
     ("elastic-fifo", {"capped": False}, lambda: elastic_queue(by_length=False)),
     ("elastic-srtf", {"capped": False}, lambda: elastic_queue(by_length=True)),
