@@ -31,6 +31,8 @@ A run time's level is measured in a problem and only its slope is fitted: there 
 """
 WITHOUT_RESIDUAL = ("device-power",)
 """Models of which a row is not meant to lie on the curve: Eq. 2 counts full power for any use."""
+MOST_HALVINGS = 60
+"""Of a step in a direction that the rows hardly tell; then it is not drawn in."""
 PRIOR_DEGREES = 4.0
 """What the residuals of all groups together count for in the variance of each one's."""
 
@@ -212,18 +214,48 @@ def members_of(
     common = sum(r.squares for r in residuals.values() if r.degrees > 0) / max(spare, 1)
     prior = PRIOR_DEGREES if len(fits) > 1 and spare else 0.0
     found = {}
-    for name, (fit, _) in fits.items():
+    for name, (fit, rows) in fits.items():
         residual = residuals[name]
         own = max(residual.degrees, 0)
         squares = residual.squares if own else 0.0
         degrees = max(own + prior, 1.0)
         variance = (prior * common + squares) / degrees
-        covariance = fit.covariance_
+        covariance = _tamed(fit, rows, math.sqrt(variance))
         if fit.name not in WITHOUT_RESIDUAL:
             covariance = covariance + _of_residual(fit, variance, residual.leverage)
         level = 0.0 if whole is None else float(np.median(np.log(fit.predict(whole))))
         found[name] = Member(name, fit.theta_, covariance, degrees, level)
     return found
+
+
+def _tamed(fit: Estimator, table: Profile, sd: float) -> Floats:
+    """The parameters' covariance, shorter where the rows' predictions would not bear it.
+
+    In a direction that the rows hardly tell, a step of one standard error ends far beyond where the
+    curve is straight, or at bounds. It is halved until it moves predictions by no more than twice
+    what its slope says, or than the residuals are.
+    """
+    design = fit.design(table, fit.facts_)
+    here, jacobian = fit.curve(fit.theta_, design)
+    lower, upper = np.array([[p.lower, p.upper] for p in fit.parameters_], dtype=float).T
+    size = np.sqrt(np.maximum(np.diag(fit.covariance_), 0))
+    safe = np.where(size > 0, size, 1.0)
+    values, vectors = np.linalg.eigh(fit.covariance_ / np.outer(safe, safe))
+    found = np.zeros_like(fit.covariance_)
+    for value, vector in zip(values, vectors.T, strict=True):
+        step = math.sqrt(max(value, 0.0)) * vector * safe
+        for _ in range(MOST_HALVINGS):
+            ends = (np.clip(fit.theta_ + sign * step, lower, upper) for sign in (-1, 1))
+            moved = max(_rms(fit.curve(end, design)[0] - here) for end in ends)
+            if moved <= 2 * _rms(jacobian @ step) + sd:
+                found += np.outer(step, step)
+                break
+            step = step / 2
+    return found
+
+
+def _rms(values: Floats) -> float:
+    return math.sqrt(float(np.mean(values**2)))
 
 
 def _of_residual(fit: Estimator, variance: float, leverage: float) -> Floats:

@@ -136,3 +136,20 @@ def test_draws_stay_within_the_bounds_of_their_parameters() -> None:
     for values, parameter in zip(drawn.T, fit.parameters_, strict=True):
         assert parameter.lower <= values.min()
         assert values.max() <= parameter.upper
+
+
+def test_draws_in_directions_that_rows_hardly_tell_predict_sanely() -> None:
+    # time is exact, θ of Eq. 12 and P_sync hardly matter: their errors are many times themselves
+    rows = [
+        (n, b, f, t, (60 + 0.12 * f) * n * t * (1 + 0.01 * (f % 300 > 0)))
+        for n in (1, 2, 4)
+        for b in (8, 16, 32)
+        for f in range(600, 1501, 150)
+        for t in [0.01 + 0.004 * b * 1500 / f + 0.004 * (n > 1)]
+    ]
+    names = ("gpus", "local_batch", "frequency_mhz", "time_s", "energy_j")
+    table = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    fit = optgap.fit(table, "powerflow-energy", cv=0).fit.fits[""]
+    measured = np.array(table["energy_j"])
+    ratios = [one.predict(table) / measured for one in samples(fit, 40, np.random.default_rng(0))]
+    assert np.quantile(np.abs(np.log(ratios)), 0.95) < np.log(1.5)

@@ -85,7 +85,8 @@ def explain(
     ideal = _ideal(problem, spec, whole, time_limit, seed, limits) if whole else None
     found = explanation(table, scope, own, known, counted, regrets, spec, ideal)
     told = [f"{own.method} breaks {len(broken)} constraints: it may owe what it gains to them"]
-    return replace(found, notes=(*found.notes, *(told if broken else ()), *trouble))
+    worth = [str(imported(spec.worth)(problem, own.solution))] if spec.worth else []
+    return replace(found, notes=(*found.notes, *worth, *(told if broken else ()), *trouble))
 
 
 def _policy(
