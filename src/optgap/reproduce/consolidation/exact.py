@@ -62,7 +62,7 @@ def testbed(item: Item, study: Study) -> Report:
                 f"{paper:g} W",
                 f"{watts:.1f} W on {float(found.metrics['average_gpus']):.2f} GPUs",
                 WATTS.verdict(watts, paper),
-                "run times, variances and the averaging window are not stated",
+                "unexplained; run times, variances and the averaging window are not stated",
                 str(WATTS),
             )
         )

@@ -32,7 +32,7 @@ RATIOS = {
 """Section 6.2: how many times shorter PowerFlow's mean JCT is at equal energy, at most."""
 RATIO = Tolerance(5, 25)
 LONGER = "yes where all are below what is stated"
-WHY = "other jobs, profiles and cluster: the authors' trace and measurements are not public"
+WHY = "unexplained; powerflow-causes has what restarts and known lengths add"
 
 
 def best_ratio(baseline: list[Point], powerflow: list[Point]) -> tuple[float, float]:
