@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from optgap.heuristics.placement.loop import place_arrivals, refresh_all
-from optgap.heuristics.placement.rule import NONE, Rule
+from optgap.heuristics.placement.rule import NONE, Renew, Rule
 from optgap.heuristics.placement.tables import ARRIVAL, CANDIDATE, REQUEST, SCORES, STATE, Run
 from optgap.models.clock import working_time
 from optgap.models.compiled import UP_TO, interpreted
@@ -33,18 +33,29 @@ CACHE_CELLS = 8_000_000
 
 
 def simulate(
-    problem: PlacementProblem, rule: Rule, *, limits: Limits, seed: int, label: str
+    problem: PlacementProblem,
+    rule: Rule,
+    *,
+    limits: Limits,
+    seed: int,
+    label: str,
+    renew: Renew | None = None,
 ) -> Outcome:
     """Run a policy over all arrivals, or until `limits` say stop.
 
     A run that was stopped returns the placements so far, with the other tasks not placed.
     """
     with interpreted(len(problem.cluster) * len(problem.tasks) <= UP_TO.placement_cells):
-        return _simulate(problem, rule, limits, seed, label)
+        return _simulate(problem, rule, limits, seed, label, renew)
 
 
 def _simulate(
-    problem: PlacementProblem, rule: Rule, limits: Limits, seed: int, label: str
+    problem: PlacementProblem,
+    rule: Rule,
+    limits: Limits,
+    seed: int,
+    label: str,
+    renew: Renew | None,
 ) -> Outcome:
     order = np.argsort(problem.ranks)
     run = set_up(problem, rule, order, seed)
@@ -52,14 +63,18 @@ def _simulate(
     rank = np.full(total, -1, dtype=np.int64)
     mask = np.zeros(total, dtype=np.int64)
     termination, done, step = Termination.COMPLETED, 0, 1
+    renewal = total if renew is None else renew(0)
     while done < total:
         stopped = limits.stop
         if stopped is not None:
             termination = stopped
             break
         limits.progress(f"{label}: arrival {done} of {total}", None, None)
+        if renew is not None and done == renewal:
+            renewal = renew(done)
+            run.cache["stamp"] = -1
         started, start = working_time(), done
-        done = min(total, start + step)
+        done = min(total, start + step, renewal)
         place_arrivals(run, start, done, rank, mask)
         # How long an arrival takes hangs on nodes, target workload and policy: feel for it.
         brief = working_time() - started < LOOK_EVERY
