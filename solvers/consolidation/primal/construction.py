@@ -1,12 +1,11 @@
-"""Construction: tasks placed one by one in orders by power and size, the later ones disturbed."""
+"""Construction: tasks placed greedily in orders by power and size, later ones randomised."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.config.primal import ConstructionParams
+from optgap.solvers.consolidation.config import DEFAULT, ConstructionParams
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.primal.construction_kernels import construct as construct_one
 from optgap.solvers.consolidation.primal.gpu_state import cluster_of
@@ -19,7 +18,7 @@ def construct(
     tries: int | None = None,
     params: ConstructionParams = DEFAULT.construction,
 ) -> None:
-    """Offer placements to the incumbent; the first is made whatever the limits."""
+    """Offer greedy placements to the incumbent; the first is made whatever the limits."""
     instance = incumbent.instance
     cluster = cluster_of(instance)
     scale = np.maximum(instance.max_capacity[:, None], 1)

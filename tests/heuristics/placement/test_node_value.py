@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from slow_node_value import SlowNodeValue, SlowValues, least_gpus
 from strategies import placement_problems
+from transcriptions.node_value import SlowNodeValue, SlowValues, least_gpus
 
 from optgap.heuristics.placement import POLICIES
 from optgap.heuristics.placement.parameters import NodeValueParams
@@ -24,6 +24,7 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.presets import alibaba, small
+from optgap.models.placement.presets_over_time import small_time
 from optgap.models.result import Outcome
 
 NOTHING = {"q": 1.0, "rent_w": 0.0, "fragment_w": 0.0}
@@ -121,3 +122,11 @@ def test_parameters_out_of_range_are_refused() -> None:
     for given_ in ({"q": 0.0}, {"rent_w": -1.0}, {"workload": "future"}):
         with pytest.raises(InputError, match=next(iter(given_))):
             run(small(seed=0), **given_)
+
+
+@pytest.mark.parametrize("workload", ["target", "seen"])
+def test_tasks_that_leave_give_back_what_their_node_was_worth(workload: str) -> None:
+    problem = small_time(seed=3)
+    outcome = run(problem, workload=workload)
+    assert problem.check(outcome.solution) == []
+    assert outcome.claimed == pytest.approx(problem.evaluate(outcome.solution).objective)

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import linprog
-from slow_placement import Node, SlowRun
+from transcriptions.pwr_fgd import Node, SlowRun
 
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.tasks import TaskClass
