@@ -296,10 +296,8 @@ class Estimator(ABC):
     ) -> Residuals:
         def evaluate(theta: Floats) -> tuple[Floats, Floats]:
             log, jacobian = self.curve(theta, design)
-            rows = [(log - target, jacobian)]
-            rows += [e for e in (self.penalties(theta, facts), towards(theta, params)) if e]
-            if len(rows) == 1:
-                return rows[0]
+            more = (self.penalties(theta, facts), towards(theta, params))
+            rows = [(log - target, jacobian), *(part for part in more if part)]
             return np.concatenate([r for r, _ in rows]), np.concatenate([j for _, j in rows])
 
         return evaluate

@@ -53,8 +53,7 @@ class PowerFlowParams:
     )
     profiles: str = parameter(
         "online",
-        "models fitted to what each job has shown so far; exact and free; or the truth times one "
-        "random factor per class and GPU count",
+        "fits to what a job has shown; exact and free; or off by one random factor at all clocks",
         source="PowerFlow, Sec. 5.2 and Fig. 9",
         choices=("online", "perfect", "scaled"),
     )

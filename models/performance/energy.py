@@ -46,7 +46,7 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
 
 
 def static_factor(form: PowerForm, frequency_mhz: Floats, f0_mhz: float) -> Floats:
-    """P_static / S_l: 1 below f0 and f/f0 from there on (Eq. 15, continuous: c_s·f0 = S_l)."""
+    """P_static / S_l: 1 below f0 and f/f0 from there on (Eq. 15, continuous: c_h·f0 = S_l)."""
     return np.where(frequency_mhz < f0_mhz, 1.0, frequency_mhz / f0_mhz)
 
 

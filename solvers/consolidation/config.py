@@ -80,18 +80,14 @@ class MasterParams:
     ----------
     columns, columns_per_task: beyond the larger of both numbers of columns, half of them are
         removed. Larger keeps more of what may be needed again; each linear program takes longer.
-    first_penalty: what a GPU beyond the node's counts costs at first. Low penalties keep the duals
-        stable; too low ones leave such GPUs in use, and the program is solved once more.
-    penalty_growth, max_penalty: by what factor the penalty rises where such GPUs are in use, and up
-        to where.
+    penalty: what a GPU beyond the node's counts costs. Above the gap it makes no difference to the
+        value; lower penalties keep the duals smaller.
     target_penalty: the penalty where only duals near given counts are asked for.
     """
 
     columns: int = 1500
     columns_per_task: int = 16
-    first_penalty: float = 1.0
-    penalty_growth: float = 4.0
-    max_penalty: float = 50.0
+    penalty: float = 50.0
     target_penalty: float = 4.0
 
 
@@ -152,21 +148,6 @@ class TreeParams:
 
 
 @dataclass(frozen=True)
-class ConstructionParams:
-    """Construction: tasks placed one by one, in several orders.
-
-    Parameters
-    ----------
-    tries: orders that are tried; the best placement counts.
-    least_noise: from the fourth order on, sizes are multiplied by random factors between this and
-        1. Lower makes the orders more different.
-    """
-
-    tries: int = 8
-    least_noise: float = 0.7
-
-
-@dataclass(frozen=True)
 class AnnealingParams:
     """Simulated annealing of the power. Temperatures are multiples of the dearest GPU's power.
 
@@ -213,20 +194,6 @@ class ExchangeParams:
     pairs: int = 120
     max_pairs: int = 40_000
     promising: float = 5e-4
-
-
-@dataclass(frozen=True)
-class TargetParams:
-    """The power that a heuristic aims at: the bound plus a share of the gap to the incumbent.
-
-    Parameters
-    ----------
-    first_share: the share at first, and after each better incumbent. Lower is more ambitious.
-    growth: factor by which the share rises after a failure, up to 1.
-    """
-
-    first_share: float = 0.5
-    growth: float = 1.2
 
 
 @dataclass(frozen=True)
@@ -408,10 +375,8 @@ class Params:
     master: MasterParams = field(default_factory=MasterParams)
     feasibility: FeasibilityParams = field(default_factory=FeasibilityParams)
     tree: TreeParams = field(default_factory=TreeParams)
-    construction: ConstructionParams = field(default_factory=ConstructionParams)
     annealing: AnnealingParams = field(default_factory=AnnealingParams)
     exchange: ExchangeParams = field(default_factory=ExchangeParams)
-    target: TargetParams = field(default_factory=TargetParams)
     diving: DivingParams = field(default_factory=DivingParams)
     server_diving: ServerDivingParams = field(default_factory=ServerDivingParams)
     gang_layout: GangLayoutParams = field(default_factory=GangLayoutParams)

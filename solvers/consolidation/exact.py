@@ -119,7 +119,7 @@ class Exact:
 
     def run(self) -> Outcome:
         """`exact`: the phases named at the top of this module."""
-        construct(self.incumbent, self.limits, self.rng, params=self.params.construction)
+        construct(self.incumbent, self.limits, self.rng)
         self.branches = self.branches and self.incumbent.placement is not None
         self._before()
         if not self.done and self.branches:
@@ -135,7 +135,7 @@ class Exact:
 
     def run_columns(self, dives: int, nodes: int) -> Outcome:
         """`columns`: branch-and-price with dives as its only heuristic, then the column bounds."""
-        construct(self.incumbent, self.limits, self.rng, params=self.params.construction)
+        construct(self.incumbent, self.limits, self.rng)
         if not self.done:
             few = self.limits.within(0.1 * self.limits.remaining)
             anneal(self.incumbent, few, self.bound.watts, self.rng)

@@ -14,9 +14,11 @@ from optgap.fitting.throughput import PowerFlowThroughput
 from optgap.fitting.uncertainty import samples
 from optgap.fitting.workflow import fit
 from optgap.models.elastic import pools
+from optgap.models.elastic.fits import together
 from optgap.models.elastic.jobs import JobClass
 from optgap.models.performance import priors
 from optgap.models.performance.measured import GV100_POWER, H100_DRAM
+from optgap.models.performance.saved import read_fit
 from optgap.models.performance.throughput import ThroughputModel
 
 CLASSES = [
@@ -131,6 +133,20 @@ def test_a_saved_fit_is_drawn_from_as_the_fit_itself() -> None:
         params = one["groups"][0]["params"]
         assert params["wait_share"]["value"] > 0
         assert params["static_w"]["value"] > 0
+
+
+def test_a_problem_may_have_more_gpus_than_were_measured() -> None:
+    pool, item = CLASSES[-1]
+    clocks = pools.board_of(pool).clocks
+    report = fit(sweep(item, clocks, 1), "powerflow-energy")
+    (make,) = together([read_fit(report)]).makers.values()
+    made = make(item.batch, clocks, 8, 8)
+    assert made.counts == (1, 2, 4, 8)
+    one = report.fit.fits[""]
+    for k, n in enumerate(made.counts):
+        energy = one.predict(sweep(item, clocks, n))
+        np.testing.assert_allclose(made.time_s[k] * made.power_w[k], energy, rtol=1e-9)
+        assert (made.power_w[k] / n > 0.2 * item.power_w[0].min()).all()
 
 
 def test_power_does_not_fall_below_what_any_busy_gpu_draws() -> None:

@@ -15,13 +15,19 @@ from optgap.models.limits import Limits
 
 RULES: list[tuple[str, dict[str, Any], Callable[[slow.State], slow.Action]]] = [
     *(
-        ("ecosched", {"signal": "perfect", "tau": tau, "idle_weight": w}, slow.ecosched(tau, w))
-        for tau, w in ((0.14, 0.2), (0.5, 0.5), (4.0, 0.0), (1.0, 2.0))
-    ),
-    (
-        "ecosched",
-        {"signal": "perfect", "tau": 0.6, "idle_weight": 0.2, "normalise": "kept"},
-        slow.ecosched(0.6, 0.2, kept_only=True),
+        (
+            "ecosched",
+            {"signal": "perfect", "tau": tau, "idle_weight": weight, "normalise": over},
+            slow.ecosched(tau, weight, kept_only=over == "kept"),
+        )
+        for tau, weight, over in (
+            (0.14, 0.2, "kept"),
+            (0.14, 0.2, "all"),
+            (0.5, 0.5, "all"),
+            (0.6, 0.2, "kept"),
+            (4.0, 0.0, "all"),
+            (1.0, 2.0, "all"),
+        )
     ),
     ("marble", {}, slow.marble),
     ("sequential_max_gpu", {}, slow.sequential_max_gpu),

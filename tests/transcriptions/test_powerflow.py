@@ -25,12 +25,12 @@ from optgap.models.elastic.simulation import buddy
 from optgap.models.limits import Limits
 
 CASES = 60
-ORACLE = {"profiles": "oracle"}
+KNOWN = {"profiles": "perfect", "mode": "strict", "frequency": "fixed"}
 
 RULES: list[tuple[str, dict[str, Any], Callable[[], Callable[[Slow], Answer]]]] = [
-    ("powerflow", ORACLE, lambda: powerflow(strict=True, per_n=False)),
-    ("powerflow", {**ORACLE, "frequency": "per_n"}, lambda: powerflow(strict=True, per_n=True)),
-    ("powerflow", {**ORACLE, "mode": "paper"}, lambda: powerflow(strict=False, per_n=False)),
+    ("powerflow", KNOWN, lambda: powerflow(strict=True, per_n=False)),
+    ("powerflow", {**KNOWN, "frequency": "per_n"}, lambda: powerflow(strict=True, per_n=True)),
+    ("powerflow", {**KNOWN, "mode": "paper"}, lambda: powerflow(strict=False, per_n=False)),
     ("afs", {"capped": False}, lambda: afs),
     ("elastic-fifo", {"capped": False}, lambda: elastic_queue(by_length=False)),
     ("elastic-srtf", {"capped": False}, lambda: elastic_queue(by_length=True)),
@@ -44,8 +44,8 @@ RULES: list[tuple[str, dict[str, Any], Callable[[], Callable[[Slow], Answer]]]] 
 ]
 
 
-def cluster(seed: int) -> ElasticProblem:
-    """Four to ten jobs of up to an hour on 4 to 16 GPUs; tables without ties."""
+def cluster(seed: int, most: int = 10) -> ElasticProblem:
+    """Four to `most` jobs of up to an hour on 4 to 16 GPUs; tables without ties."""
     draw = random.Random(seed)
     gpus, per = draw.choice(((4, 4), (8, 4), (8, 2), (16, 4)))
     clocks = sorted(draw.sample(range(600, 1500, 100), 3))
@@ -61,7 +61,7 @@ def cluster(seed: int) -> ElasticProblem:
                 [n * (40 + 100 * (f / 1000) ** 3) * draw.uniform(0.95, 1.05) for f in clocks]
             )
         classes.append(table(f"m{k}", times, watts))
-    size = draw.randint(4, 10)
+    size = draw.randint(4, most)
     limit = max(float(c.power_w[0].min()) for c in classes) * draw.choice((1.2, 3, 8))
     return ElasticProblem.of(
         classes,
@@ -111,7 +111,7 @@ def test_every_job_has_the_gpus_and_the_clock_of_the_transcription(
 
 def test_fifo_places_jobs_where_the_buddy_lists_do() -> None:
     for seed in range(CASES):
-        problem = cluster(seed)
+        problem = cluster(seed, most=20)  # full enough for holes that no block fits in
         solution = POLICIES["fifo"].load()(problem, limits=Limits(), seed=0, capped=False).solution
         rule, placed = Fifo(), {}
 
@@ -120,9 +120,11 @@ def test_fifo_places_jobs_where_the_buddy_lists_do() -> None:
             placed.update(rule.places)
             return answer
 
-        Slow(problem).run(decide)
+        starts = {row[0]: row[1] for row in Slow(problem).run(decide)}
         for job, place in zip(solution.job.tolist(), solution.place.tolist(), strict=True):
             assert solution.places[place] == placed[job], seed
+        started = dict(zip(solution.job.tolist(), solution.start_s.tolist(), strict=True))
+        assert started == pytest.approx(starts), seed
 
 
 def test_blocks_are_split_and_merged_as_in_the_buddy_lists() -> None:

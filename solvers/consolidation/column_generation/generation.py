@@ -113,9 +113,7 @@ class ColumnGeneration:
                 ended = priced.exact or nodes >= most_nodes or longer > limits.remaining
                 nodes = min(most_nodes, pricing.nodes_growth * nodes)
             if ended:
-                if not master.raise_penalty(found.surplus):
-                    return last
-                nodes = pricing.first_nodes
+                return last
 
     def bound(self, duals: Duals, priced: Priced) -> float:
         """The lower bound that the duals prove for the master's box and assignment, W."""

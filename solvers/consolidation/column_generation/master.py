@@ -11,8 +11,7 @@ power. λ_S counts the GPUs that hold the column S:
     Σ_{S in server i} λ_S ≤ W                         once tasks are assigned  (τ)
 
 Surplus variables allow GPUs beyond the box of counts at a penalty, so that no program is
-infeasible. The penalty starts low and rises only where such GPUs are in use, which stabilises the
-duals: far fewer columns have negative reduced costs.
+infeasible.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ from optgap.solvers.consolidation.numerics import Column, FloatArray, IntArray
 
 DUAL, PRIMAL = 1, 4
 """Variants of HiGHS's simplex: after bounds have changed, and after columns have been added."""
-SURPLUS = 1e-7
-"""GPUs beyond the counts, or a λ, that are more than the linear program's tolerance."""
+POSITIVE = 1e-7
+"""A λ that is more than the linear program's tolerance."""
 FREE, EXCLUDED = -1, -2
 """In place of a column's server: it may be in any, or the assignment allows it in none."""
 
@@ -47,13 +46,12 @@ class LpSolution:
     Parameters
     ----------
     value: W. counts: (Q+1,) N and Z. usage: (columns,) λ.
-    surplus: the largest surplus variable, GPUs. duals: of all rows.
+    duals: of all rows.
     """
 
     value: float
     counts: FloatArray
     usage: FloatArray
-    surplus: float
     duals: Duals
 
 
@@ -94,8 +92,7 @@ class RestrictedMaster:
         self.column_server: IntArray = np.zeros(0, dtype=np.int64)
         self.assignment = ServerAssignment.none(instance.tasks, servers)
         self._highs = quiet_highs(**AGAIN)
-        self._penalty = self._max_penalty = 0.0
-        self._primal = False
+        self._penalty, self._primal = 0.0, False
         self._first = 2 * (len(self.steps) + 1) + servers
         self._build()
         self.set_box(box)
@@ -131,7 +128,7 @@ class RestrictedMaster:
         """Bound N and Z by a box."""
         for j, (low, high) in enumerate(zip(box.low, box.high, strict=True)):
             self._highs.changeColBounds(j, float(low), float(high))
-        self._charge(self.params.first_penalty, self.params.max_penalty)
+        self._charge(self.params.penalty)
         self.box = box
 
     def set_target(self, least: FloatArray, servers: int) -> None:
@@ -139,22 +136,14 @@ class RestrictedMaster:
         for j, low in enumerate([*least.tolist(), float(servers)]):
             high = float(self.instance.gpus) if j < len(least) else low
             self._highs.changeColBounds(j, low, high)
-        self._charge(self.params.target_penalty, self.params.target_penalty)
+        self._charge(self.params.target_penalty)
 
-    def _charge(self, penalty: float, most: float) -> None:
+    def _charge(self, penalty: float) -> None:
         """Set the penalty of surplus variables, in multiples of the dearest GPU and a server."""
         if penalty != self._penalty:
             for column in range(len(self.prices), self._first):
                 self._highs.changeColCost(column, penalty * (self.dearest_gpu_w + self.static_w))
-        self._penalty, self._max_penalty = penalty, most
-
-    def raise_penalty(self, surplus: float) -> bool:
-        """Raise the penalty where `surplus` GPUs are in use; whether it was raised."""
-        if self._penalty >= self._max_penalty or surplus <= SURPLUS:
-            return False
-        raised = min(self._max_penalty, self.params.penalty_growth * self._penalty)
-        self._charge(raised, self._max_penalty)
-        return True
+        self._penalty = penalty
 
     def add(self, columns: Iterable[Iterable[int]]) -> int:
         """Add columns; how many of them are new."""
@@ -203,7 +192,7 @@ class RestrictedMaster:
     def server_shares(self, usage: FloatArray) -> FloatArray:
         """(L, N) the share of each task that λ puts in columns of each server."""
         found = np.zeros((self.instance.tasks, max(1, self.servers)))
-        for j in np.flatnonzero((self.column_server >= 0) & (usage > SURPLUS)).tolist():
+        for j in np.flatnonzero((self.column_server >= 0) & (usage > POSITIVE)).tolist():
             found[list(self.columns[j]), self.column_server[j]] += usage[j]
         return found / self.instance.width[:, None]
 
@@ -226,7 +215,6 @@ class RestrictedMaster:
             float(self._highs.getInfo().objective_function_value),
             found[: levels + 1],
             found[self._first :],
-            float(found[levels + 1 : self._first].max()),
             Duals.of_rows(np.array(solution.row_dual), self.instance.tasks, levels),
         )
 

@@ -51,7 +51,7 @@ def filling(
     incumbent = Incumbent(instance)
     fill_gpus(incumbent, bound.watts, limits, rng, tries, params)
     if incumbent.placement is None:
-        construct(incumbent, limits, rng, 2, params.construction)
+        construct(incumbent, limits, rng, 2)
         half = limits.within(0.5 * limits.remaining)
         anneal(incumbent, half, bound.watts, rng, params.annealing)
     limits.progress("search", incumbent.watts, bound.watts)

@@ -8,7 +8,6 @@ import numpy as np
 
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w
 from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
-from optgap.solvers.consolidation.config import DEFAULT, TargetParams
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Counts, IntArray
 
@@ -49,10 +48,13 @@ def richer_counts(
 
 
 class TargetPower:
-    """The power to aim at: the bound plus a share of the gap, which grows after failures."""
+    """The power to aim at: the bound plus a share of the gap.
 
-    def __init__(self, params: TargetParams = DEFAULT.target) -> None:
-        self.params, self.share = params, params.first_share
+    The share is ½ at first and after each better incumbent, and grows by a fifth after a failure.
+    """
+
+    def __init__(self) -> None:
+        self.share = 0.5
 
     def watts(self, state: SearchState) -> float:
         """The power to aim at now, W."""
@@ -60,8 +62,7 @@ class TargetPower:
 
     def learn(self, better: bool) -> None:
         """Adapt the share to whether a better placement was found."""
-        params = self.params
-        self.share = params.first_share if better else min(1.0, params.growth * self.share)
+        self.share = 0.5 if better else min(1.0, 1.2 * self.share)
 
 
 def gpu_levels(counts: Counts, server_gpus: int) -> IntArray:

@@ -1,5 +1,4 @@
-"""Diving on servers: tasks of several GPUs are assigned to servers by the linear program's
-solution.
+"""Diving on servers: tasks of several GPUs are assigned by the linear program's solution.
 
 Then columns are fixed, as in `diving`.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from optgap.api import run, solve
+from optgap.models.consolidation.csvin import V100
 from optgap.models.consolidation.presets import cats_testbed, mixed
 from optgap.models.result import Result, Status, Termination
 from optgap.reproduce.charts import Curve, CurvesReport, chart
@@ -61,7 +62,7 @@ def testbed(item: Item, study: Study) -> Report:
                 f"{paper:g} W",
                 f"{watts:.1f} W on {float(found.metrics['average_gpus']):.2f} GPUs",
                 WATTS.verdict(watts, paper),
-                "run times, variances and the averaging window are not stated",
+                "unexplained; run times, variances and the averaging window are not stated",
                 str(WATTS),
             )
         )
@@ -74,7 +75,20 @@ def testbed(item: Item, study: Study) -> Report:
         agrees = WATTS.verdict(best.objective, paper)
         claim = f"stage 1 at once, capacity {capacity}"
         rows.append(Row(claim, f"{paper} W", words, agrees, why, str(WATTS)))
+    rows += _as_gpus()
     return Report(item, "Tables 3 and 4; series synthetic", tuple(rows), study.seeds[:1])
+
+
+def _as_gpus() -> list[Row]:
+    """The paper's powers as GPUs, at the lowest clock that κ allows and at the highest."""
+    slow = V100.power.watts(V100.floor_mhz(SLA))
+    fast = V100.power.watts(V100.f_max_mhz)
+    rows = []
+    for policy, watts in TESTBED_W.items():
+        words = f"{watts / slow:.2f} at {slow:.1f} W each, {watts / fast:.2f} at {fast:.1f} W"
+        name = "optimal" if policy == "opt_repack" else policy
+        rows.append(Row(f"the paper's power of {name} as GPUs", "", words))
+    return rows
 
 
 def fig7b(item: Item, study: Study) -> Report:
