@@ -8,6 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from optgap.fitting import power_forms
+from optgap.fitting.convex import constrained
 from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats, Loss
 from optgap.fitting.parameter import Parameter
@@ -31,6 +32,7 @@ class PowerFlowPower(Estimator):
         them. In a grouped fit all groups share them: they belong to the board.
 
     No prediction is below a quarter of the least power measured.
+    robust: coefficients by a convex program with Huber's loss, see `convex`.
     """
 
     name: ClassVar[str] = "powerflow-power"
@@ -45,6 +47,7 @@ class PowerFlowPower(Estimator):
         form: FormChoice = "auto",
         f0_mhz: float | None = None,
         kappa: float | None = None,
+        robust: bool = False,
         loss: Loss = "soft_l1",
         loss_scale: float = 0.02,
         starts: int = 1,
@@ -56,6 +59,14 @@ class PowerFlowPower(Estimator):
         self.form = form
         self.f0_mhz = f0_mhz
         self.kappa = kappa
+        self.robust = robust
+
+    def _solve(
+        self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
+    ) -> Self:
+        if self.robust:
+            return constrained(self, profile, facts, params)
+        return super()._solve(profile, facts, params, starts)
 
     def share(self, table: Profile, by: str | None) -> Self:
         """A copy whose form, f0 and κ are those of all groups together."""
