@@ -27,7 +27,7 @@ from optgap.models.placement import PlacementProblem
 from optgap.models.placement.presets import alibaba, from_csv
 
 FIRST_SEED = 200
-"""Held out: seeds 100 to 103 chose the parameters."""
+"""Held out: seeds 11, 12 and 100 to 103 chose the parameters."""
 TRACES = ("gpushare40", "gpushare100", "multigpu20", "multigpu50", "gpuspec10", "gpuspec33")
 Make = Callable[[int], PlacementProblem]
 
