@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 HERE = "optgap.solvers.placement"
 AT_ONCE = ("power", "fragmentation", "weighted", "accepted_gpu")
 """The goals of problems whose tasks do not leave."""
+OVER_TIME = ("energy", "mean_fragmentation", "mean_weighted", "mean_accepted_gpu")
+"""The goals of problems whose tasks do."""
 
 METHODS = entries(
     Entry(
@@ -73,6 +75,14 @@ METHODS = entries(
         kind="bound",
         params={"gap": 1e-4},
         goals=AT_ONCE,
+    ),
+    Entry(
+        "bound-over-time",
+        f"{HERE}.over_time.bounding:bound_over_time",
+        "prices of tasks, at every moment the best, migrations free; any size, tight",
+        kind="bound",
+        params={"tolerance": 1e-3},
+        goals=OVER_TIME,
     ),
     Entry(
         "bound-types",
