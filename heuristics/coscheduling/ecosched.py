@@ -50,7 +50,8 @@ def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given
     weight = weight_of(problem, options.idle_weight)
     rng = np.random.default_rng(seed)
     queued = sorted(set(problem.jobs))
-    times = phase_one(problem, options.signal, options.sigma, rng, options.model)
+    signal = _signal_of(problem) if options.signal == "auto" else options.signal
+    times = phase_one(problem, signal, options.sigma, rng, options.model)
     blind = [a.name for a, t in zip(problem.applications, times, strict=True) if _alike(a, t)]
     only = options.normalise == "kept"
     kept = [
@@ -71,9 +72,17 @@ def ecosched(problem: CoschedulingProblem, *, limits: Limits, seed: int, **given
         energy_j = problem.evaluate(outcome.solution).metrics["energy_j"]
         info["energy_with_profiling_j"] = energy_j + profiling_j
     message = outcome.message
-    if blind and options.signal == "dram":
+    if blind and signal == "dram":
         message = f"no DRAM activity of {', '.join(blind)} on some GPU count: all taken as alike"
     return dataclasses.replace(outcome, info=info, message=message)
+
+
+def _signal_of(problem: CoschedulingProblem) -> str:
+    """What ``auto`` is: fitted run times, else DRAM activity, else the true run times."""
+    modes = [mode for app in problem.applications for mode in app.modes]
+    if any(mode.fitted_s is not None for mode in modes):
+        return "auto"
+    return "dram" if any(mode.dram_util_sum for mode in modes) else "perfect"
 
 
 def _alike(app: Application, times: Sequence[float]) -> bool:

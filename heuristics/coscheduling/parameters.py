@@ -31,10 +31,11 @@ def _window(default: int) -> Any:
 class EcoSchedParams:
     """EcoSched.
 
-    ``auto``: fitted run times where the problem has them, else the true ones. Without samples or
-    traffic on some GPU count, ``dram`` takes an application to be as fast on every count, which the
-    message says. Profiling takes no time here, as it is done on other nodes. The paper leaves open
-    over which modes energy is normalised.
+    The defaults are the authors' own. ``auto``: the problem's fitted run times where it has them,
+    else DRAM activity where it has any, as the paper prints, else the true run times. Without
+    samples or traffic on some GPU count, ``dram`` takes an application to be as fast on every
+    count, which the message says. Profiling takes no time here, as it is done on other nodes. The
+    paper leaves open over which modes energy is normalised; only ``kept`` gives its case study.
     """
 
     tau: float = _tau(0.14)
@@ -42,7 +43,7 @@ class EcoSchedParams:
     window: int = _window(0)
     signal: str = parameter(
         "auto",
-        "relative run times: fitted where there are (auto), true, from DRAM, fitted, with an error",
+        "relative run times: fitted, else from DRAM, else true (auto), or one of them, or noisy",
         source="EcoSched, Phase I",
         choices=("auto", "perfect", "dram", "fitted", "noisy"),
     )
@@ -56,7 +57,7 @@ class EcoSchedParams:
     )
     count_profiling: bool = parameter(False, "count the energy of profiling as a metric")
     normalise: str = parameter(
-        "all",
+        "kept",
         "least energy of an application over all its GPU counts, or those that τ keeps",
         source="EcoSched, Eq. 1",
         choices=("all", "kept"),

@@ -1,7 +1,8 @@
 """A policy of your own, run through the same cycle as the built-in ones.
 
 A policy is a class with a method ``place(task, state)``, or just such a function. It returns
-a node (index or name), a node and the GPUs to use, or None to turn the task away:
+a node (index or name), a node and the GPUs to use, or None to turn the task away (to let it wait,
+where tasks leave and may wait):
 
 >>> import numpy as np
 >>> class Spread:
@@ -32,6 +33,7 @@ import numpy as np
 import numpy.typing as npt
 
 from optgap.heuristics.custom import Own
+from optgap.heuristics.placement.custom_over_time import Decision, Events
 from optgap.models.errors import NoQuote
 from optgap.models.limits import Limits
 from optgap.models.placement import Cluster, PlacementProblem, PlacementSolution, Tasks
@@ -40,7 +42,6 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.result import Outcome, Status, Termination
 
 Answer = int | str | tuple[int | str, Iterable[int]] | None
-Decision = tuple[int, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,7 @@ class Task:
     num_gpu: number of GPUs, 0 for a CPU-only task.
     gpu_milli: request per GPU in milli-GPU, below 1000 for a share of one GPU.
     gpu_spec: accepted GPU models separated by ``|``, "" for any.
+    submit_s: when it was submitted, s from the horizon's begin; 0 where nothing leaves.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Task:
     num_gpu: int
     gpu_milli: int
     gpu_spec: str
+    submit_s: float = 0.0
 
 
 class State:
@@ -79,6 +82,7 @@ class State:
         self.rng = rng
         self._whole = problem
         self._arrived = 0
+        self._now_s = 0.0
         self._by_rank = np.argsort(problem.ranks)
         self._cpu = np.array(cluster.cpu_milli)
         self._memory = np.array(cluster.memory_mib)
@@ -110,6 +114,11 @@ class State:
     def cluster(self) -> Cluster:
         """The nodes as they are when idle."""
         return self._whole.cluster
+
+    @property
+    def time_s(self) -> float:
+        """The time, s from the horizon's begin; 0 where nothing leaves."""
+        return self._now_s
 
     @property
     def free_cpu_milli(self) -> IntArray:
@@ -177,11 +186,12 @@ class State:
             return f"{fitting} fitting GPUs", wanted
         return None
 
-    def _commit(self, task: Task, node: int, gpus: tuple[int, ...]) -> None:
-        self._cpu[node] -= task.cpu_milli
-        self._memory[node] -= task.memory_mib
-        self._gpus[node, list(gpus)] -= task.gpu_milli
-        self._tasks[node] += 1
+    def _hold(self, task: Task, node: int, gpus: tuple[int, ...], sign: int = 1) -> None:
+        """Give `task` its resources; take them back with a `sign` of -1."""
+        self._cpu[node] -= sign * task.cpu_milli
+        self._memory[node] -= sign * task.memory_mib
+        self._gpus[node, list(gpus)] -= sign * task.gpu_milli
+        self._tasks[node] += sign
         self._most_free[node] = self._gpus[node].max()
         self._idle[node] = (self._gpus[node] == 1000).sum()
 
@@ -200,7 +210,8 @@ def run(
     ----------
     policy: a class that is made with `policy_params` and has ``place(task, state)``; or a
         function ``place(task, state)``, which gets `policy_params` by keyword. It may return
-        a node index, a node name, ``(node, gpu_indices)``, or None to turn the task away.
+        a node index, a node name, ``(node, gpu_indices)``, or None to turn the task away; where
+        tasks may wait, None lets it wait until others have left.
         Where only a node is named, GPUs are picked as `State.gpus_for` says.
 
     Raises
@@ -210,6 +221,8 @@ def run(
     """
     own = Own(policy, policy_params, "place(task, state)")
     state = State(problem, np.random.default_rng(seed))
+    if problem.over_time is not None:
+        return _run_over_time(problem, limits, own, state)
     placements: list[Decision | None] = [None] * len(problem.tasks)
     termination, done = Termination.COMPLETED, 0
     for k, task in enumerate(_tasks(problem)):
@@ -217,22 +230,41 @@ def run(
         if stopped is not None:
             termination = stopped
             break
-        if k % 500 == 0:
-            limits.progress(f"{own.name}: arrival {k} of {len(placements)}", None, None)
-        where = f"arrival {k} (task {task.name})"
-        state._arrived = k + 1
-        decision = _decide(own, task, state, where)
-        if decision is not None:
-            state._commit(task, *decision)
-        placements[k], done = decision, k + 1
+        _say(own, k, problem, limits)
+        placements[k], done = _decide(own, task, state, k), k + 1
+    return _outcome(PlacementSolution.of(placements), termination, done)
+
+
+def _run_over_time(problem: PlacementProblem, limits: Limits, own: Own, state: State) -> Outcome:
+    tasks = list(_tasks(problem))
+
+    def decide(k: int, now_s: float) -> Decision | None:
+        state._now_s = now_s
+        return _decide(own, tasks[k], state, k)
+
+    events = Events(
+        problem,
+        decide,
+        lambda k: bool(state.feasible(tasks[k]).size),
+        lambda k, held: state._hold(tasks[k], *held, sign=-1),
+    )
+    termination = events.pass_all(limits, lambda k: _say(own, k, problem, limits))
+    return _outcome(events.solution(), termination, events.arrived)
+
+
+def _say(own: Own, k: int, problem: PlacementProblem, limits: Limits) -> None:
+    if k % 500 == 0:
+        limits.progress(f"{own.name}: arrival {k} of {len(problem.tasks)}", None, None)
+
+
+def _outcome(solution: PlacementSolution, termination: Termination, done: int) -> Outcome:
+    whole = termination is Termination.COMPLETED
     return Outcome(
-        PlacementSolution.of(placements),
+        solution,
         Status.FEASIBLE,
         termination,
         info={"arrivals": done},
-        message=""
-        if done == len(placements)
-        else f"stopped after {done} of {len(placements)} arrivals",
+        message="" if whole else f"stopped after {done} of {len(solution)} arrivals",
     )
 
 
@@ -245,10 +277,20 @@ def _read_only(array: IntArray) -> IntArray:
 def _tasks(problem: PlacementProblem) -> Iterable[Task]:
     tasks = problem.tasks
     columns = (tasks.cpu_milli, tasks.memory_mib, tasks.num_gpu, tasks.gpu_milli)
-    return map(Task, tasks.names, *(column.tolist() for column in columns), tasks.gpu_specs)
+    came = (tasks.submit_s - problem.epoch_s).tolist()
+    return map(Task, tasks.names, *(c.tolist() for c in columns), tasks.gpu_specs, came)
 
 
-def _decide(own: Own, task: Task, state: State, where: str) -> Decision | None:
+def _decide(own: Own, task: Task, state: State, k: int) -> Decision | None:
+    """What the policy answers about arrival `k`, which then holds it."""
+    state._arrived = max(state._arrived, k + 1)
+    decision = _asked(own, task, state, f"arrival {k} (task {task.name})")
+    if decision is not None:
+        state._hold(task, *decision)
+    return decision
+
+
+def _asked(own: Own, task: Task, state: State, where: str) -> Decision | None:
     answer: Answer = own.ask(where, "a node, or None", task, state)
     if answer is None:
         return None

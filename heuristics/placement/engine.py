@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
+from optgap.heuristics.placement.leaving import (
+    ARRIVED,
+    BACKFILL,
+    FIFO,
+    REJECT,
+    Flow,
+    follow,
+)
 from optgap.heuristics.placement.loop import place_arrivals, refresh_all
 from optgap.heuristics.placement.rule import NONE, Rule
 from optgap.heuristics.placement.tables import ARRIVAL, CANDIDATE, REQUEST, SCORES, STATE, Run
@@ -28,6 +37,8 @@ from optgap.models.result import Outcome, Status, Termination
 LOOK_EVERY = 0.05
 """Seconds between two looks at the limits, about."""
 
+QUEUES = {"reject": REJECT, "fifo": FIFO, "backfill": BACKFILL}
+
 CACHE_CELLS = 8_000_000
 """Most cached scores, 20 bytes each; requests beyond it are scored anew at every arrival."""
 
@@ -40,7 +51,8 @@ def simulate(
     A run that was stopped returns the placements so far, with the other tasks not placed.
     """
     with interpreted(len(problem.cluster) * len(problem.tasks) <= UP_TO.placement_cells):
-        return _simulate(problem, rule, limits, seed, label)
+        simulated = _simulate if problem.over_time is None else _simulate_over_time
+        return simulated(problem, rule, limits, seed, label)
 
 
 def _simulate(
@@ -51,27 +63,70 @@ def _simulate(
     total = len(problem.tasks)
     rank = np.full(total, -1, dtype=np.int64)
     mask = np.zeros(total, dtype=np.int64)
-    termination, done, step = Termination.COMPLETED, 0, 1
-    while done < total:
+    done = 0
+
+    def advance(step: int) -> bool:
+        nonlocal done
+        start, done = done, min(total, done + step)
+        place_arrivals(run, start, done, rank, mask)
+        return done < total
+
+    termination = _driven(advance, lambda: f"{label}: arrival {done} of {total}", limits)
+    solution = PlacementSolution.of_arrays(np.where(rank >= 0, order[rank], -1), mask)
+    return _outcome(problem, solution, termination, _claim(problem, run.state, rank), done)
+
+
+def _simulate_over_time(
+    problem: PlacementProblem, rule: Rule, limits: Limits, seed: int, label: str
+) -> Outcome:
+    order = np.argsort(problem.ranks)
+    run = set_up(problem, rule, order, seed)
+    flow = set_up_flow(problem, run)
+    total = len(problem.tasks)
+    termination = _driven(
+        lambda step: follow(run, flow, step),
+        lambda: f"{label}: arrival {flow.counts[ARRIVED]} of {total}",
+        limits,
+    )
+    node = np.where(flow.node >= 0, order[flow.node], -1)
+    solution = PlacementSolution.of_arrays(node, flow.mask, flow.start_s)
+    claim = None  # what still runs when a run is stopped has not been counted
+    if termination is Termination.COMPLETED:
+        claim = _claim_over_time(problem, flow)
+    return _outcome(problem, solution, termination, claim, int(flow.counts[ARRIVED]))
+
+
+def _driven(advance: Callable[[int], bool], said: Callable[[], str], limits: Limits) -> Termination:
+    """Advance by as many events at a time as take about `LOOK_EVERY`, until none is left."""
+    step, left = 1, True
+    while left:
         stopped = limits.stop
         if stopped is not None:
-            termination = stopped
-            break
-        limits.progress(f"{label}: arrival {done} of {total}", None, None)
-        started, start = working_time(), done
-        done = min(total, start + step)
-        place_arrivals(run, start, done, rank, mask)
+            return stopped
+        limits.progress(said(), None, None)
+        started = working_time()
+        left = advance(step)
         # How long an arrival takes hangs on nodes, target workload and policy: feel for it.
         brief = working_time() - started < LOOK_EVERY
         step = 2 * step if brief else max(1, step // 2)
-    node = np.where(rank >= 0, order[rank], -1)
+    return Termination.COMPLETED
+
+
+def _outcome(
+    problem: PlacementProblem,
+    solution: PlacementSolution,
+    termination: Termination,
+    claimed: float | None,
+    done: int,
+) -> Outcome:
+    whole = termination is Termination.COMPLETED
     return Outcome(
-        PlacementSolution.of_arrays(node, mask),
+        solution,
         Status.FEASIBLE,
         termination,
-        claimed=_claim(problem, run.state, rank),
+        claimed=claimed,
         info={"arrivals": done},
-        message="" if done == total else f"stopped after {done} of {total} arrivals",
+        message="" if whole else f"stopped after {done} of {len(problem.tasks)} arrivals",
     )
 
 
@@ -103,6 +158,40 @@ def set_up(problem: PlacementProblem, rule: Rule, order: IntArray, seed: int) ->
     return run
 
 
+def set_up_flow(problem: PlacementProblem, run: Run) -> Flow:
+    """No task has come yet; nodes stand as in `run`."""
+    rules, tasks = problem.over_time, problem.tasks
+    assert rules is not None
+    total, nodes = len(tasks), len(run.nodes)
+    never = np.zeros(total, dtype=np.bool_)
+    never[list(problem.never_fits)] = True
+    alike = np.stack([run.arrivals["request"], run.arrivals["memory_mib"]])
+    lines, line = np.unique(alike, axis=1, return_inverse=True)
+    bits = max(1, int(problem.cluster.gpus.max()) + 1)
+    return Flow(
+        QUEUES[rules.queue],
+        np.array(tasks.submit_s),
+        np.array(problem.lasting_s),
+        never,
+        line.reshape(-1).astype(np.int64),
+        np.full(total, -1, dtype=np.int64),
+        np.zeros(total, dtype=np.int64),
+        np.zeros(total),
+        np.zeros(total),
+        np.zeros(total),
+        np.zeros(total, dtype=np.int64),
+        np.full(lines.shape[1], -1, dtype=np.int64),
+        np.full(lines.shape[1], -1, dtype=np.int64),
+        np.full(total, -1, dtype=np.int64),
+        np.zeros((nodes, bits), dtype=np.int64),
+        np.zeros(nodes, dtype=np.int64),
+        np.full(nodes, rules.begin_s),
+        run.state.copy(),
+        np.zeros(2),
+        np.zeros(3, dtype=np.int64),
+    )
+
+
 def _arrivals(
     problem: PlacementProblem, rule: Rule, seed: int
 ) -> tuple[Table, Table, tuple[str, ...]]:
@@ -126,9 +215,9 @@ def _arrivals(
     requests["cpu_milli"] = [key[0] for key in place]
     requests["num_gpu"] = [key[1] for key in place]
     requests["gpu_milli"] = [key[2] for key in place]
-    requests["kind"] = [
-        0 if count == 0 else 1 if milli < 1000 else 1 << count for _, count, milli, _ in place
-    ]
+    bits = [-1 if count == 0 else 0 if milli < 1000 else count for _, count, milli, _ in place]
+    requests["bit"] = bits
+    requests["kind"] = [0 if bit < 0 else 1 << bit for bit in bits]
     requests["cached"] = _cache_rows(arrivals["request"], len(problem.cluster), rule)
     return arrivals, requests, tuple(key[3] if key[1] else "" for key in place)
 
@@ -145,6 +234,19 @@ def _cache_rows(request: IntArray, size: int, rule: Rule) -> IntArray:
         kept = kept[counts[kept] > 1]
         rows[kept] = np.arange(1, len(kept) + 1)
     return rows
+
+
+def _claim_over_time(problem: PlacementProblem, flow: Flow) -> float:
+    goal = problem.objective
+    assert problem.over_time is not None
+    if goal.goal == "mean_accepted_gpu":
+        held = (problem.tasks.demand_milli * problem.lasting_s)[flow.node >= 0]
+        return math.fsum(held) / problem.over_time.horizon_s
+    per_watt, per_milli = goal.weights
+    horizon, rest = problem.over_time.horizon_s, flow.rest
+    watts = math.fsum(rest["power"]) * horizon + flow.totals[0]
+    fragments = math.fsum(rest["fragment"]) * horizon + flow.totals[1]
+    return float(problem.per_second * (per_watt * watts + per_milli * fragments))
 
 
 def _claim(problem: PlacementProblem, state: Table, rank: IntArray) -> float:

@@ -1,8 +1,8 @@
 """The node and GPU that raise the problem's own objective least, without any rounding.
 
-Ties go to the lowest rank, then to the lowest GPU. Under ``accepted_gpu`` every feasible node
-accepts the task alike, so fragmentation decides: what it leaves unusable is what later tasks cannot
-be given.
+Over time it is the objective at that moment. Ties go to the lowest rank, then to the lowest GPU.
+Under ``accepted_gpu`` every feasible node accepts the task alike, so fragmentation decides: what it
+leaves unusable is what later tasks cannot be given.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def greedy_exact(problem: PlacementProblem, *, limits: Limits, seed: int) -> Out
 def rule_of(problem: PlacementProblem) -> Rule:
     """Scores are the objective's own increase, negated."""
     watts, fragments = problem.objective.weights
-    if problem.objective.goal == "accepted_gpu":
+    if problem.objective.at_a_moment.goal == "accepted_gpu":
         fragments = 1.0
     return Rule.of(EXACT, gpu=EXACT, watts=watts, fragments=fragments)
 

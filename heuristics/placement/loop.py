@@ -80,8 +80,8 @@ def candidates(run: Run, k: int) -> int:
             return 1
         if first != NONE:
             known = cache[row, n]
-            if row == 0 or known["stamp"] != state[n]["tasks"]:
-                known["stamp"] = state[n]["tasks"]
+            if row == 0 or known["stamp"] != state[n]["changes"]:
+                known["stamp"] = state[n]["changes"]
                 known["first"] = score(run, first, r, n)
                 known["second"] = score(run, second, r, n)
             found[size]["first"] = known["first"]
@@ -170,6 +170,7 @@ def commit(run: Run, k: int, n: int, mask: int) -> None:
     now["free_memory"] -= run.arrivals[k]["memory_mib"]
     now["kinds"] |= request["kind"]
     now["tasks"] += 1
+    now["changes"] += 1
     for g in range(run.nodes[n]["gpus"]):
         if mask >> g & 1:
             run.gpu_free[n, g] -= request["gpu_milli"]

@@ -24,6 +24,7 @@ REQUEST = np.dtype(
         ("num_gpu", "i8"),
         ("gpu_milli", "i8"),
         ("kind", "i8"),  # a bit: 0 for CPU only, 1 for a share, 2^k for k GPUs
+        ("bit", "i8"),  # which one: -1, 0 or k
         ("cached", "i8"),  # row of the cache; 0 for requests whose scores are not kept
     ]
 )
@@ -33,12 +34,13 @@ STATE = np.dtype(
     [
         ("free_cpu", "i8"),
         ("free_memory", "i8"),
-        ("most_free", "i4"),  # of one GPU that fractional tasks may use, -1 for none
-        ("whole", "i4"),  # idle GPUs
-        ("tasks", "i4"),
-        ("model", "i4"),  # as in the nodes' table, which the search then need not touch
+        ("most_free", "i2"),  # of one GPU that fractional tasks may use, -1 for none
+        ("whole", "i2"),  # idle GPUs
+        ("tasks", "i2"),
+        ("model", "i2"),  # as in the nodes' table, which the search then need not touch
+        ("changes", "i8"),  # tasks that came or left so far
         ("free_gpu", "i8"),
-        ("kinds", "i8"),  # of the GPU tasks placed so far, as bits
+        ("kinds", "i8"),  # of the GPU tasks placed, and not left again, as bits
         ("fragment", "f8"),  # F_n(M), milli-GPU
         ("power", "f8"),  # W
     ]
@@ -46,7 +48,7 @@ STATE = np.dtype(
 """What changes about a node, besides the free milli-GPU of each GPU: one cache line."""
 
 SCORES = np.dtype([("stamp", "i4"), ("first", "f8"), ("second", "f8")])
-"""Scores of a request on a node, good while `stamp` is the number of the node's tasks."""
+"""Scores of a request on a node, good while `stamp` is the number of the node's changes."""
 
 CANDIDATE = np.dtype([("node", "i8"), ("first", "f8"), ("second", "f8")])
 

@@ -47,7 +47,7 @@ def test_three_jobs_go_as_worked_out_by_hand(
 ) -> None:
     problem = three_jobs()
     if policy == "ecosched":
-        params = {"tau": 0.15, **params}
+        params = {"tau": 0.15, "normalise": "all", **params}
     solution = run(problem, policy, **params)
     assert plan(solution) == schedule
     assert problem.evaluate(solution).metrics["energy_j"] == pytest.approx(energy)

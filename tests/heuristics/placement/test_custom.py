@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import doctest
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
-from strategies import placement_problems, tasks_of
+from strategies import placement_problems, tasks_of, timed_placement_problems
 
 from optgap.heuristics.placement import CUSTOM, POLICIES, custom
 from optgap.heuristics.placement.custom import State, Task
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.placement import Cluster, PlacementProblem
+from optgap.models.placement import Cluster, OverTime, PlacementProblem
 from optgap.models.result import Outcome, Termination
 
 small_problems = placement_problems(max_nodes=6, max_tasks=20)
@@ -288,3 +289,41 @@ def test_the_example_in_the_docstring_works() -> None:
     result = doctest.testmod(custom)
     assert result.attempted >= 4
     assert result.failed == 0
+
+
+# -- where tasks leave -------------------------------------------------------------------
+
+
+@given(problem=timed_placement_problems(max_nodes=4, max_tasks=14))
+def test_a_policy_from_outside_repeats_the_built_in_one_over_time(
+    problem: PlacementProblem,
+) -> None:
+    wanted = POLICIES["firstfit"].load()(problem, limits=Limits(), seed=0).solution
+    assert run(problem, FirstFit).solution == wanted
+
+
+def test_a_policy_sees_the_time_and_may_let_a_task_wait() -> None:
+    nodes = Cluster.of(["a"], [8000], [1024], [2], ["T4"])
+    rows = [(0, 0, 1, 1000, "")] * 3
+    times = {"submit_s": np.array([7.0, 7.0, 9.0]), "duration_s": np.array([4.0, 6.0, 1.0])}
+    tasks = replace(tasks_of(rows), **times)
+    problem = PlacementProblem.of(nodes, tasks, over_time=OverTime("backfill"))
+    seen: list[tuple[str, float, float, int]] = []
+
+    def one_at_a_time(task: Task, state: State) -> int | None:
+        assert np.isinf(state.problem.tasks.duration_s).all()
+        free = int((state.gpu_free_milli == 1000).sum())
+        seen.append((task.name, task.submit_s, state.time_s, free))
+        return 0 if free == 2 else None
+
+    start = run(problem, one_at_a_time).solution.start_s
+    assert start is not None
+    assert start.tolist() == [7.0, 11.0, 17.0]
+    assert seen == [
+        ("task-0", 0.0, 0.0, 2),
+        ("task-1", 0.0, 0.0, 1),
+        ("task-2", 2.0, 2.0, 1),
+        ("task-1", 0.0, 4.0, 2),
+        ("task-2", 2.0, 4.0, 1),
+        ("task-2", 2.0, 10.0, 2),
+    ]

@@ -87,7 +87,7 @@ def _gaps(platform: Platform, problem: CoschedulingProblem, best: Result) -> lis
     ]
     policies = (
         platform.ecosched,
-        f"ecosched(tau={platform.tau})",
+        f"ecosched(tau={platform.tau},signal=perfect,normalise=all)",
         "ecosched(tau=1.0)",
         f"lookahead(tau={platform.tau})",
         "lookahead",

@@ -1,0 +1,143 @@
+"""The policies where tasks leave: against a plain simulation, and a problem without times."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from slow_placement_time import SlowTimedRun
+from strategies import placement_problems, timed_placement_problems
+
+from optgap.heuristics.placement import POLICIES, engine
+from optgap.models.limits import Limits
+from optgap.models.placement import OverTime, PlacementProblem, PlacementSolution
+from optgap.models.placement.presets import alibaba
+from optgap.models.result import Outcome, Termination
+
+Runs = list[tuple[int, tuple[int, ...], float] | None]
+
+
+def run(problem: PlacementProblem, name: str, **params: Any) -> Outcome:
+    outcome: Outcome = POLICIES[name].load()(problem, limits=Limits(), seed=0, **params)
+    return outcome
+
+
+def runs(solution: PlacementSolution) -> Runs:
+    assert solution.start_s is not None
+    return [
+        (int(n), solution.gpus(k), float(solution.start_s[k])) if n >= 0 else None
+        for k, n in enumerate(solution.node)
+    ]
+
+
+def timed(still: PlacementProblem, queue: str, seed: int = 0) -> PlacementProblem:
+    """A problem's tasks at random halves of seconds, for a while each."""
+    rng, count = np.random.default_rng(seed), len(still.tasks)
+    times = {
+        "submit_s": np.sort(rng.integers(0, count, size=count)) / 2,
+        "duration_s": rng.integers(1, count, size=count) / 2,
+    }
+    return PlacementProblem.of(
+        still.cluster,
+        replace(still.tasks, **times),
+        still.workload,
+        still.ranks,
+        still.power,
+        over_time=OverTime(queue),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        *((name, {}) for name in POLICIES),
+        ("pwr", {"strict_fraction": True}),
+        ("pwr+fgd", {"score": "exact"}),
+    ],
+    ids=str,
+)
+@given(problem=timed_placement_problems(max_nodes=4, max_tasks=14))
+def test_every_start_is_that_of_the_plain_simulation(
+    name: str, params: dict[str, Any], problem: PlacementProblem
+) -> None:
+    outcome = run(problem, name, **params)
+    assert runs(outcome.solution) == SlowTimedRun(problem, name, **params).runs()
+    assert problem.check(outcome.solution) == []
+    assert outcome.termination is Termination.COMPLETED
+    assert outcome.claimed == pytest.approx(
+        problem.evaluate(outcome.solution).objective, rel=1e-9, abs=1e-6
+    )
+
+
+@pytest.mark.parametrize("queue", ["reject", "fifo", "backfill"])
+@pytest.mark.parametrize("name", ["pwr+fgd", "gpuclustering", "random"])
+def test_the_plain_simulation_holds_when_compiled_and_crowded(name: str, queue: str) -> None:
+    problem = timed(alibaba(seed=3, size=12, load=3.0), queue)
+    solution = run(problem, name).solution
+    assert runs(solution) == SlowTimedRun(problem, name).runs()
+    unserved = int((solution.node < 0).sum()) - len(problem.never_fits)
+    assert (unserved > 0) == (queue == "reject")
+    waited = float(problem.evaluate(solution).metrics["max_wait_s"])
+    assert (waited > 0) == (queue != "reject")
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@given(still=placement_problems(max_nodes=4, max_tasks=12))
+def test_tasks_that_never_leave_are_placed_as_without_times(
+    name: str, still: PlacementProblem
+) -> None:
+    endless = PlacementProblem.of(
+        still.cluster,
+        still.tasks,
+        still.workload,
+        still.ranks,
+        still.power,
+        replace(still.objective, goal="energy"),
+        over_time=OverTime(horizon_s=10.0),
+    )
+    power = replace(still, objective=replace(still.objective, goal="power"))
+    one, other = run(power, name).solution, run(endless, name).solution
+    assert np.array_equal(one.node, other.node)
+    assert np.array_equal(one.gpu_mask, other.gpu_mask)
+
+
+@given(problem=timed_placement_problems(queues=("fifo", "backfill")), st_seed=st.integers(0, 9))
+def test_everything_that_fits_somewhere_runs_in_the_end(
+    problem: PlacementProblem, st_seed: int
+) -> None:
+    solution = run(problem, "random").solution
+    assert np.flatnonzero(solution.node < 0).tolist() == list(problem.never_fits)
+
+
+def test_fifo_starts_in_order_of_submission() -> None:
+    problem = timed(alibaba(seed=5, size=6, load=2.0), "fifo")
+    start = run(problem, "fgd").solution.start_s
+    assert start is not None
+    started = start[~np.isnan(start)]
+    assert (np.diff(started) >= 0).all()
+
+
+def test_a_run_that_is_stopped_has_what_started_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = timed(alibaba(seed=3, size=12, load=1.0), "fifo")
+    asked = 0
+
+    class Soon(Limits):
+        @property
+        def stop(self) -> Termination | None:
+            nonlocal asked
+            asked += 1
+            return Termination.TIME_LIMIT if asked > 3 else None
+
+    monkeypatch.setattr(engine, "LOOK_EVERY", 0.0)
+    outcome = POLICIES["fgd"].load()(problem, limits=Soon(), seed=0)
+    assert outcome.termination is Termination.TIME_LIMIT
+    assert outcome.message.startswith("stopped after")
+    assert outcome.claimed is None
+    assert 0 < int((outcome.solution.node >= 0).sum()) < len(problem.tasks)
+    assert problem.check(outcome.solution) == []
+    assert math.isfinite(problem.evaluate(outcome.solution).objective)
