@@ -111,10 +111,12 @@ FORMULATIONS = entries(
 
 def auto(problem: PlacementProblem) -> str:
     """The method for a problem of this size."""
+    if problem.over_time is not None:
+        return "bound-over-time"
     small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
     return "exact" if small else "patterns"
 
 
 def auto_bound(problem: PlacementProblem) -> str:
     """The method with the best bound for a problem of this size."""
-    return "bound-patterns"
+    return "bound-patterns" if problem.over_time is None else "bound-over-time"
