@@ -93,7 +93,7 @@ def patterns(
 
 def generation_for(aggregate: Aggregate) -> ColumnGeneration:
     """Column generation before its first round; tasks may be left out where that is the goal."""
-    if _optional(aggregate.problem):
+    if optional(aggregate.problem):
         unserved = (aggregate.num_gpu * aggregate.gpu_milli).astype(float)
         return ColumnGeneration(aggregate, unserved, may_leave_out=True)
     return ColumnGeneration(aggregate, 1.0 + 3.0 * stand_alone_cost(aggregate))
@@ -111,13 +111,14 @@ def generate(generation: ColumnGeneration, limits: Limits, tolerance: float) -> 
     return generation
 
 
-def _optional(problem: PlacementProblem) -> bool:
-    return problem.objective.goal == "accepted_gpu"
+def optional(problem: PlacementProblem) -> bool:
+    """Whether tasks may be left out: the goal is how much GPU demand is accepted."""
+    return problem.objective.at_a_moment.goal == "accepted_gpu"
 
 
 def _in_sense(problem: PlacementProblem, cost: float) -> float:
     """From the cost of what is left out to what is accepted, where that is the objective."""
-    return float(problem.tasks.demand_milli.sum()) - cost if _optional(problem) else cost
+    return float(problem.tasks.demand_milli.sum()) - cost if optional(problem) else cost
 
 
 def _bound_outcome(
@@ -153,7 +154,7 @@ def _stop(generation: ColumnGeneration, limits: Limits) -> Termination:
 
 def hopeless(problem: PlacementProblem) -> Outcome | None:
     """A proof of infeasibility that needs no search, where every task must be placed."""
-    if _optional(problem):
+    if optional(problem):
         return None
     return never_fits(problem) or _totals(problem)
 

@@ -34,6 +34,7 @@ from optgap.solvers.placement.patterns import (
     generate,
     generation_for,
     never_fits,
+    optional,
     too_much,
 )
 
@@ -68,7 +69,7 @@ def bound_over_time(
         patterns found so far give, and moments are added while they are expected to raise the whole
         bound by more.
     """
-    lost = never_fits(problem)
+    lost = None if optional(problem) else never_fits(problem)
     if lost is not None:
         return lost
     assert problem.over_time is not None
@@ -82,7 +83,7 @@ def bound_over_time(
         "moments": len(refinement.pool.prices),
         "patterns": len(refinement.generation.master.columns),
     }
-    if not refinement.pool.prices:
+    if math.isinf(refinement.pool.integral):
         return Outcome(None, Status.NO_SOLUTION, limits.stop or Termination.COMPLETED, info=info)
     bound = _whole(problem, refinement.pool.integral, refinement.pool.largest)
     stop = limits.stop or Termination.COMPLETED
@@ -100,7 +101,11 @@ def _whole(problem: PlacementProblem, beyond_idle: float, largest: float) -> flo
     idle = Aggregate(problem).base * problem.over_time.horizon_s
     late = float(slack_s(problem.tasks.submit_s + problem.lasting_s).sum())
     off = ROUNDING_ERROR * (abs(beyond_idle) + abs(idle)) + 2 * largest * late
-    return problem.per_second * (idle + beyond_idle - off)
+    proven = problem.per_second * (idle + beyond_idle - off)
+    if not optional(problem):
+        return proven
+    asked = math.fsum((problem.tasks.demand_milli * problem.lasting_s).tolist())
+    return problem.per_second * asked - proven
 
 
 def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Outcome:
@@ -111,9 +116,10 @@ def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Out
     aggregate.demand = lasts / problem.lasting_s.max()
     generation = generate(generation_for(aggregate), limits, tolerance)
     stop = limits.stop or generation.stopped or Termination.COMPLETED
-    if generation.best is None:
+    best = generation.best
+    if best is None and aggregate.frag_weight:
         return Outcome(None, Status.NO_SOLUTION, stop)
-    each = generation.best.task - generation.best.most
+    each = np.zeros(len(lasts)) if best is None else best.task - best.most
     if not aggregate.frag_weight:  # without the others, what runs costs no more
         each = np.maximum(each, 0.0)
     bound = _whole(problem, math.fsum((each * lasts).tolist()), float(np.abs(each).max()))
@@ -146,7 +152,9 @@ class Pool:
 
     @property
     def integral(self) -> float:
-        """Over all time."""
+        """Over all time; minus infinity where nothing is proven yet."""
+        if math.isinf(float(self.value.min())):
+            return -math.inf
         return float(self.value @ self.demand.lasts_s)
 
 
@@ -181,14 +189,15 @@ class Refinement:
         start = np.full(len(self.demand.time_s), least)
         self.pool = Pool(self.demand, problem.tasks.class_of, start)
         self.short: Outcome | None = None
+        self.seen: set[int] = set()
 
     def run(self) -> None:
         """Until little is expected to be gained, or the limits say stop."""
         times = self.demand.time_s
         edges = np.linspace(times[0], times[-1], EFFORT.moments + 1).tolist()
         open_ = [Interval(-math.inf, begin, end) for begin, end in itertools.pairwise(edges)]
-        while open_ and len(self.pool.prices) < EFFORT.most and self.limits.stop is None:
-            if -math.fsum(one.promise for one in open_) <= self.tolerance * self.bound:
+        while open_ and len(self.seen) < EFFORT.most and self.limits.stop is None:
+            if -sum(one.promise for one in open_) <= self.tolerance * max(self.bound, 0.0):
                 return
             interval = heapq.heappop(open_)
             middle = (interval.begin_s + interval.end_s) / 2
@@ -207,6 +216,9 @@ class Refinement:
     def prices_at(self, time_s: float) -> float:
         """Make prices for what runs then, and tell what they raise the bound by there."""
         event = self.demand.at(time_s)
+        if event in self.seen:
+            return 0.0
+        self.seen.add(event)
         running = self.demand.running(event)
         classes = len(self.generation.aggregate.classes)
         demand = np.bincount(self.problem.tasks.class_of[running], minlength=classes)
