@@ -4,6 +4,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PYTEST_ARGS ?= -n 2
+# set in many images: each of some hundred processes of the tests would compile all sources again
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup test fuzz coverage mutants lint format types compare bench bench-compare dist-check release-check docs sbom clean
 

@@ -19,7 +19,7 @@ import optgap
 TRAINING = range(100, 106)
 """Seeds on which `power` and `spread_s` were chosen."""
 PUBLISHED = (
-    "afs", "powerflow(profiles=oracle)", "powerflow", "tiresias", "gandiva", "elastic-srtf",
+    "afs", "powerflow(profiles=perfect)", "powerflow", "tiresias", "gandiva", "elastic-srtf",
 )  # fmt: skip
 OURS = "work-value"
 SETTINGS = {

@@ -21,8 +21,8 @@ import numpy as np
 import optgap
 from optgap.models.placement import PlacementObjective, PlacementProblem, TargetWorkload
 from optgap.models.placement.alibaba import NODE_TYPES
+from optgap.models.placement.making import cluster_of, trace_of_classes
 from optgap.models.placement.objective import Goal
-from optgap.models.placement.presets import cluster_of, trace_of_classes
 from optgap.models.result import Result, Status
 
 METHODS: dict[str, tuple[str, dict[str, str]]] = {

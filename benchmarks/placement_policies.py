@@ -29,7 +29,7 @@ from optgap.models.placement import PlacementProblem
 from optgap.models.placement.presets import alibaba
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from slow_placement import SlowRun
+from transcriptions.pwr_fgd import SlowRun
 
 NODES = 1213
 LOAD = 1.3

@@ -22,7 +22,7 @@ from optgap.models.queueing.presets import from_file, mixed
 from optgap.models.result import Outcome
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from slow_queueing import RULES, Slow
+from transcriptions.queue_schedulers import RULES, Slow
 
 QUEUES = (1_000, 3_000, 10_000, 30_000)
 PHILLY = Path("profiles/traces/philly_jobs.csv.gz")

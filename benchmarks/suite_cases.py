@@ -91,7 +91,7 @@ def placement() -> Iterator[Case]:
 
     def plainly(size: int) -> Callable[[], Work]:
         def prepare() -> Work:
-            from slow_placement import SlowRun
+            from transcriptions.pwr_fgd import SlowRun
 
             import optgap
 
@@ -209,7 +209,7 @@ def queueing() -> Iterator[Case]:
 
 def one_by_one(policy: str, size: int) -> Work:
     """A policy by lists and loops, from the tests."""
-    from slow_queueing import RULES, Slow
+    from transcriptions.queue_schedulers import RULES, Slow
 
     import optgap
 

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting.estimator import Design, Estimator, Parameter
+from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.groups import GroupedFit
 from optgap.fitting.optimise import Floats, Loss, Spread
+from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote
 

@@ -7,8 +7,9 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from optgap.fitting.estimator import Design, Estimator, Parameter
+from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote, one_of
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,28 +17,12 @@ from numpy.typing import NDArray
 
 from optgap.fitting import metrics
 from optgap.fitting.optimise import Floats, Loss, Residuals, Spread, multi_start, spread
+from optgap.fitting.parameter import Parameter, at_priors, prior_spread, towards
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.models.errors import InputError, NoQuote, one_of
 
 Design = Mapping[str, Any]
 """What a model computes once from a table: columns, reference values."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parameter:
-    """A parameter with its unit, physical bounds and meaning; fixed when the bounds meet."""
-
-    name: str
-    unit: str
-    lower: float
-    upper: float
-    meaning: str
-    measure: str = ""
-    """What to measure when the data cannot tell it."""
-
-    @property
-    def fixed(self) -> bool:
-        return self.lower == self.upper
 
 
 MOST_LEVELS = 200
@@ -125,6 +108,13 @@ class Estimator(ABC):
         """Residuals that regularise, with their Jacobian; None for none."""
         return None
 
+    def reference(self) -> tuple[Profile, tuple[int, ...]] | None:
+        """A row that was measured, and the parameters that the prediction there goes with.
+
+        For models with priors: what is drawn of their parameters keeps to that row.
+        """
+        return None
+
     def hops(self, theta: Floats, table: Profile, facts: Design) -> Floats:
         """Further starts from a solution, shape (starts, parameters); none by default."""
         return np.zeros((0, len(theta)))
@@ -192,7 +182,7 @@ class Estimator(ABC):
         facts = self.settle(profile)
         params = tuple(self.parameters(profile, facts))
         self._enough(profile, params)
-        first = self.guess(profile, facts)
+        first = at_priors(self.guess(profile, facts), params)
         return self._solve(profile, facts, params, self._starts(first, params))
 
     def predict(self, table: object) -> Floats:
@@ -235,10 +225,10 @@ class Estimator(ABC):
             self._enough(profile, params)
             names_now = [p.name for p in params]
             same = names_now == [p.name for p in self.parameters_]
-            start = self.theta_ if same else self.guess(profile, facts)
+            fresh = at_priors(self.guess(profile, facts), params)
+            start = self.theta_ if same else fresh
             # leave bounds, so that what was pressed against one may come back
             lower, upper = np.array([[p.lower, p.upper] for p in params]).T
-            fresh = self.guess(profile, facts)
             start = np.where((start <= lower) | (start >= upper), 0.9 * start + 0.1 * fresh, start)
             self._solve(profile, facts, params, start[None, :])
         self.seen_ = profile
@@ -252,7 +242,7 @@ class Estimator(ABC):
         lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
         target = self.target(profile)
         fit = multi_start(
-            self._residuals(self.design(profile, facts), target, facts),
+            self._residuals(self.design(profile, facts), target, facts, params),
             starts,
             lower,
             upper,
@@ -264,7 +254,7 @@ class Estimator(ABC):
         at_bound = ((fit.theta <= lower + edge) & np.isfinite(lower)) | (
             (fit.theta >= upper - edge) & np.isfinite(upper)
         )
-        scatter = spread(fit, at_bound, len(target))
+        scatter = spread(fit, at_bound, len(target), prior_spread(params, fit.theta))
         self.start_ = np.clip(fit.start, lower, upper)
         self.residuals_ = fit.residuals[: len(target)]
         return self._found(profile, facts, params, fit.theta, at_bound, scatter)
@@ -292,17 +282,23 @@ class Estimator(ABC):
         measured, predicted = profile.numbers(self.response), self.predict(profile)
         self.r2_ = metrics.r2(measured, predicted)
         self.mape_ = metrics.mape(measured, predicted)
-        self.aicc_ = metrics.aicc(self.residuals_, int(np.sum(~self.at_bound_)))
+        self.aicc_ = metrics.aicc(self.residuals_, self._told())
         self.warnings_ = [*profile.notes, *self._warnings(profile)]
         return self
 
-    def _residuals(self, design: Design, target: Floats, facts: Design) -> Residuals:
+    def _told(self) -> int:
+        """How many parameters the rows themselves tell."""
+        priors = [p.prior is not None for p in self.parameters_]
+        return int(np.sum(~self.at_bound_ & ~np.array(priors, dtype=bool)))
+
+    def _residuals(
+        self, design: Design, target: Floats, facts: Design, params: Sequence[Parameter]
+    ) -> Residuals:
         def evaluate(theta: Floats) -> tuple[Floats, Floats]:
             log, jacobian = self.curve(theta, design)
-            extra = self.penalties(theta, facts)
-            if extra is None:
-                return log - target, jacobian
-            return np.concatenate([log - target, extra[0]]), np.concatenate([jacobian, extra[1]])
+            more = (self.penalties(theta, facts), towards(theta, params))
+            rows = [(log - target, jacobian), *(part for part in more if part)]
+            return np.concatenate([r for r, _ in rows]), np.concatenate([j for _, j in rows])
 
         return evaluate
 
@@ -360,7 +356,7 @@ class Estimator(ABC):
                 raise InputError(profile.source, where, float(values[bad[0]]), expected)
 
     def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:
-        free = [p for p in params if not p.fixed]
+        free = [p for p in params if not p.fixed and p.prior is None]
         for name in self.varies:
             values = np.unique(profile.numbers(name))
             if len(values) < 2:
@@ -410,7 +406,10 @@ class Estimator(ABC):
                 found.append(f"{names} does not affect these data" + _then(advice))
             else:
                 found.append(f"only a combination of {names} is identifiable" + _then(advice))
-        free = int(np.sum(~self.at_bound_))
+        held = [p.name for p in self.parameters_ if p.prior is not None]
+        if held:
+            found.append(f"not in these rows, from published jobs instead: {', '.join(held)}")
+        free = self._told()
         if self.n_ <= free:
             found.append(f"{self.n_} rows for {free} parameters: nothing is left to judge the fit")
         if self.mape_ > 0.15:

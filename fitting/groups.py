@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -102,6 +103,7 @@ class HeldOut(Brief):
     """Predictions of rows that the fit had not seen, with their measurements.
 
     `groups` names the group of each row; `mape` is the mean over groups of each group's mean.
+    `places` says where rows lie in their intervals, whose ends are 1 and −1, if that was asked for.
     """
 
     measured: Floats
@@ -109,6 +111,7 @@ class HeldOut(Brief):
     groups: NDArray[np.object_]
     rows: NDArray[np.int64]
     skipped: tuple[str, ...] = field(default=())
+    places: Floats = field(default_factory=lambda: np.zeros(0))
 
     @property
     def errors(self) -> Floats:
@@ -133,16 +136,26 @@ class HeldOut(Brief):
         return metrics.r2(self.measured, self.predicted)
 
 
+Placed = Callable[[Mapping[str, tuple[E, Profile]], Mapping[str, Profile]], Mapping[str, Floats]]
+"""Where held-out rows of each group lie in the intervals of fits to others."""
+
+
 def cross_validate(
-    estimator: Estimator, table: object, by: str | None = None, split: Split | None = None
+    estimator: E,
+    table: object,
+    by: str | None = None,
+    split: Split | None = None,
+    places: Placed[E] | None = None,
 ) -> HeldOut:
     """Predict every held-out row from the others; `split` defaults to ten folds.
+
+    `places` is told the fits of each fold with their rows, and the rows held out.
 
     Groups that a training part leaves with too few rows to fit are skipped, and named in
     ``skipped``; a table of which nothing can be predicted is an error.
     """
     profile = estimator.prepare(table)
-    predicted = np.full(len(profile), np.nan)
+    predicted, placed = np.full(len(profile), np.nan), np.full(len(profile), np.nan)
     skipped: dict[str, str] = {}
     for train, held in (split or KFold()).pairs(profile, by):
         base = estimator
@@ -153,15 +166,22 @@ def cross_validate(
         inside[train] = True
         out = np.zeros(len(profile), dtype=bool)
         out[held] = True
+        fits: dict[str, tuple[E, Profile]] = {}
+        tests: dict[str, NDArray[np.int64]] = {}
         for title, rows in profile.groups(by):
-            test, seen = rows[out[rows]], rows[inside[rows]]
+            test, seen = rows[out[rows]], profile.take(rows[inside[rows]])
             if not len(test):
                 continue
             try:
-                fit = base.clone().fit(profile.take(seen))
+                fit = base.clone().fit(seen)
                 predicted[test] = fit.predict(profile.take(test))
+                fits[title], tests[title] = (fit, seen), test
             except InputError as error:
                 skipped.setdefault(title, _reason(error))
+        if places is not None:
+            found = places(fits, {title: profile.take(test) for title, test in tests.items()})
+            for title, test in tests.items():
+                placed[test] = found[title]
     known = np.flatnonzero(np.isfinite(predicted))
     if not len(known):
         reason = next(iter(skipped.values()), "no row was held out")
@@ -171,4 +191,5 @@ def cross_validate(
         titles[rows] = label(title)
     measured = profile.numbers(estimator.response)[known]
     notes = tuple(f"{title or 'all'}: {reason}" for title, reason in skipped.items())
-    return HeldOut(measured, predicted[known], titles[known], known, notes)
+    kept = placed[known] if places is not None else np.zeros(0)
+    return HeldOut(measured, predicted[known], titles[known], known, notes, kept)

@@ -7,8 +7,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from optgap.fitting.estimator import Design, Estimator, Parameter
+from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats
+from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
 
 

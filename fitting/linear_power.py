@@ -3,23 +3,49 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
-from optgap.fitting.estimator import Design, Estimator, Parameter
-from optgap.fitting.optimise import Floats
+from optgap.fitting.convex import constrained
+from optgap.fitting.estimator import Design, Estimator
+from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
 
 
 class LinearPower(Estimator):
-    """P(f) = P_gs + α·f in W (CATS, Eq. 1 and 3), P_gs and α at least 0."""
+    """P(f) = P_gs + α·f in W (CATS, Eq. 1 and 3), P_gs and α at least 0.
+
+    Parameters
+    ----------
+    robust: by a convex program with Huber's loss, see `convex`.
+    """
 
     name: ClassVar[str] = "linear-power"
     summary: ClassVar[str] = "power of a busy GPU, linear in its clock (CATS, Eq. 3)"
     response: ClassVar[str] = "power_w"
     needs: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
     varies: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
+
+    def __init__(
+        self,
+        *,
+        robust: bool = False,
+        loss: Loss = "soft_l1",
+        loss_scale: float = 0.02,
+        starts: int = 4,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(loss=loss, loss_scale=loss_scale, starts=starts, seed=seed)
+        self.robust = robust
+
+    def _solve(
+        self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
+    ) -> Self:
+        if self.robust:
+            return constrained(self, profile, facts, params)
+        return super()._solve(profile, facts, params, starts)
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         lower = "lower clocks, where the static share of power shows"

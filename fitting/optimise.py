@@ -29,6 +29,10 @@ HOP_ROUNDS = 4
 """Times that a solution is left for a neighbouring valley."""
 
 
+LEAST_NOISE = 1e-6
+"""Relative error below which measurements are not believed, where a prior is weighed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fit:
     """Where a fit ended: parameters, cost (half the robust sum), Jacobian and row weights."""
@@ -191,13 +195,14 @@ class Spread:
     loose: tuple[tuple[int, ...], ...]
 
 
-def spread(fit: Fit, held: NDArray[np.bool_], rows: int) -> Spread:
+def spread(fit: Fit, held: NDArray[np.bool_], rows: int, prior: Floats | None = None) -> Spread:
     """Standard errors from the Jacobian at the solution; NaN for what cannot be identified.
 
     Parameters
     ----------
     held: parameters at a bound or fixed; they carry no error.
     rows: how many of the residuals are measurements (regularisers follow them).
+    prior: (parameters,) standard deviation of each before there were rows; infinite for none.
     """
     size = len(fit.theta)
     covariance = np.zeros((size, size))
@@ -205,19 +210,28 @@ def spread(fit: Fit, held: NDArray[np.bool_], rows: int) -> Spread:
     free = np.flatnonzero(~held)
     if not len(free):
         return Spread(covariance, stderr, ())
-    jacobian = fit.jacobian[:rows][:, free] * np.sqrt(fit.weights[:rows])[:, None]
+    weights, residuals = fit.weights[:rows], fit.residuals[:rows]
+    jacobian = fit.jacobian[:rows][:, free] * np.sqrt(weights)[:, None]
+    known = np.zeros(0, dtype=int) if prior is None else np.flatnonzero(np.isfinite(prior[free]))
+    noise = 0.0
+    if prior is not None and len(known):
+        degrees = max(rows - (len(free) - len(known)), 1)
+        noise = max(float(np.sqrt(np.sum(weights * residuals**2) / degrees)), LEAST_NOISE)
+        before = np.zeros((len(known), len(free)))
+        before[np.arange(len(known)), known] = noise / prior[free][known]
+        jacobian = np.concatenate([jacobian, before])
     norms = np.linalg.norm(jacobian, axis=0)
     safe = np.where(norms > 0, norms, 1.0)
-    short = max(len(free) - rows, 0)  # rows of zeros complete the directions
+    short = max(len(free) - len(jacobian), 0)  # rows of zeros complete the directions
     padded = np.concatenate([jacobian / safe, np.zeros((short, len(free)))])
     _, values, right = np.linalg.svd(padded, full_matrices=False)
     weak = values <= 1e-7 * max(float(values[0]), 1e-300)
-    degrees = max(rows - (len(free) - int(weak.sum())), 1)
-    residuals = fit.residuals[:rows]
-    variance = float(np.sum(fit.weights[:rows] * residuals**2)) / degrees
+    if not len(known):
+        degrees = max(rows - (len(free) - int(weak.sum())), 1)
+        noise = float(np.sqrt(np.sum(weights * residuals**2) / degrees))
     weak |= values == 0
     inverse = np.where(weak, 0.0, 1 / np.where(weak, 1.0, values) ** 2)
-    scaled = (right.T * inverse) @ right * variance
+    scaled = (right.T * inverse) @ right * noise**2
     covariance[np.ix_(free, free)] = scaled / np.outer(safe, safe)
     stderr[free] = np.sqrt(np.maximum(np.diag(covariance)[free], 0))
     loose: list[tuple[int, ...]] = []

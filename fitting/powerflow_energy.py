@@ -8,18 +8,21 @@ from typing import ClassVar, Self
 import numpy as np
 
 from optgap.fitting import power_forms
-from optgap.fitting.estimator import Design, Estimator, Parameter
+from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.parameter import Parameter
 from optgap.fitting.power_forms import FormChoice
 from optgap.fitting.profile import Profile
-from optgap.fitting.throughput import IoForm, PowerFlowThroughput, layout
+from optgap.fitting.throughput import IoForm, PowerFlowThroughput, layout, reference_run
 from optgap.models.errors import InputError, one_of
 from optgap.models.performance.energy import (
     COLUMN_NAMES,
     EnergyModel,
+    log_power,
     power_columns,
     static_factor,
 )
+from optgap.models.performance.priors import BETA, FLOOR, STATIC, SYNC, Prior
 from optgap.models.performance.throughput import SyncForm
 
 
@@ -38,9 +41,10 @@ class PowerFlowEnergy(Estimator):
 
     A table needs ``frequency_mhz``, ``time_s`` and ``energy_j`` (or ``power_w``, per GPU, from
     which the energy follows); ``gpus``, ``nodes``, ``gpus_on_node`` and ``local_batch`` default
-    to one GPU at one batch. What the rows cannot tell apart is held and said: with one batch α,
-    θ and β are part of φ; on one GPU there is no P_sync; where T_grad is all of T_iter, P_static
-    is part of φ.
+    to one GPU at one batch. What the rows cannot tell comes from published jobs
+    (`models.performance.priors`) and is said: with one batch how power grows with it, on one GPU
+    P_sync, and P_static where T_grad fills every iteration alike. No prediction is below a
+    quarter of the least power measured.
     """
 
     name: ClassVar[str] = "powerflow-energy"
@@ -117,6 +121,7 @@ class PowerFlowEnergy(Estimator):
         _, t_grad, t_sync, t_iter = _times(time, table)
         batch = table.numbers("local_batch")
         share = t_grad / t_iter
+        several = len(np.unique(batch)) > 1 or len(np.unique(table.numbers("gpus"))) > 1
         return {
             "form": shape.form,
             "f0_mhz": shape.f0_mhz,
@@ -125,26 +130,30 @@ class PowerFlowEnergy(Estimator):
             "batches": len(np.unique(batch)),
             "batch": float(batch[0]),
             "sync": bool(np.any(t_sync > 1e-3 * t_iter)),
-            "static": bool(np.ptp(share) > 0.02),
+            "static": bool(several and np.ptp(share) > 0.02),
+            "low_w": float(power.min()),
+            "floor_w": FLOOR * float(power.min()),
         }
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         form, f0, kappa = facts["form"], facts["f0_mhz"], facts["kappa"]
         names, lower = COLUMN_NAMES[form], power_forms.lower_bounds(form)
-        one_batch = facts["batches"] < 2
-        whole = 1.0 - float(np.log(facts["batch"]))
-        low_beta, high_beta = (whole, whole) if one_batch else (-5.0, np.inf)
-        high_theta = 0.0 if one_batch else np.inf
+        floor, low_w = facts["floor_w"], facts["low_w"]
+        held = None if facts["static"] else Prior(STATIC.median * low_w, STATIC.spread)
+        slope, waits = BETA if facts["batches"] < 2 else None, None if facts["sync"] else SYNC
+        shift, most_shift = (0.0, np.inf) if slope is None else (1.0, 1.0)
         batches, clocks = "at least three batches per GPU", "more clocks on either side of f0"
         top = np.inf if facts["sync"] else 0.0
-        static = np.inf if facts["static"] else 0.0
-        wait = "runs in which computing fills different shares of the iteration"
+        static = "runs in which computing fills different shares of the iteration"
+        several = "clocks on several GPUs"
         return (
             Parameter("f0_mhz", "MHz", f0, f0, "where the voltage starts to rise"),
             Parameter("kappa", "1/GHz", kappa, kappa, "slope of the voltage above f0"),
-            Parameter("theta", "samples", 0.0, high_theta, "θ of Eq. 12", batches),
-            Parameter("beta", "", low_beta, high_beta, "β of Eq. 12, α being 1", batches),
-            Parameter("static_w", "W", 0.0, static, "S_l of Eq. 15", wait),
+            Parameter("theta", "samples", shift, most_shift, "θ of Eq. 12", batches),
+            Parameter("beta", "", -5.0, np.inf, "β of Eq. 12, α being 1", batches, slope),
+            Parameter("static_w", "W", 0.0, np.inf, "S_l of Eq. 15", static, held),
+            Parameter("wait_share", "", 0.0, 0.0 if waits is None else np.inf,
+                      "P_sync over P_grad, on top of Eq. 14", several, waits),
             *(
                 Parameter(f"grad_{name}", "W", float(low), np.inf, "φ of Eq. 13", clocks)
                 for name, low in zip(names, lower, strict=True)
@@ -153,23 +162,25 @@ class PowerFlowEnergy(Estimator):
                 Parameter(f"sync_{name}", "W", float(low) if top else 0.0, top, "P_sync, Eq. 14")
                 for name, low in zip(names, lower, strict=True)
             ),
-        )
+            Parameter("floor_w", "W", floor, floor, "the least that a GPU in training draws"),
+        )  # fmt: skip
 
     def guess(self, table: Profile, facts: Design) -> Floats:
         design = self.design(table, facts)
         power = _mean_power(table)
-        one_batch = facts["batches"] < 2
-        beta = 1.0 - float(np.log(facts["batch"])) if one_batch else 1.0
-        level = 1.0 if one_batch else float(np.mean(np.log(design["batch"]) + beta))
-        columns = design["columns"]
-        weights = power_forms.weighted_fit(facts["form"], columns, power / level)
+        beta, shift = (BETA.median, 1.0) if facts["batches"] < 2 else (1.0, 1.0)
+        share = 0.2 if facts["static"] else STATIC.median
+        static = share * facts["low_w"]
+        level = float(np.mean(np.log(design["batch"] + shift) + beta))
+        level *= float(np.mean(design["grad_share"])) if not facts["static"] else 1.0
+        rest = power if facts["static"] else np.maximum(power - static * design["static"], 1e-3)
+        weights = power_forms.weighted_fit(facts["form"], design["columns"], rest / level)
         lower = power_forms.lower_bounds(facts["form"])
         grad = np.where(np.isfinite(lower), np.maximum(weights, 1e-3), weights)
         sync = 0.3 * grad if facts["sync"] else np.zeros(len(grad))
-        static = 0.2 * float(power.min()) if facts["static"] else 0.0
-        head = [facts["f0_mhz"], facts["kappa"], 0.0 if one_batch else 1.0, beta, static]
+        head = [facts["f0_mhz"], facts["kappa"], shift, beta, static, 0.0]
         scale = 0.7 if facts["static"] else 1.0
-        return np.concatenate([head, scale * grad, sync])
+        return np.concatenate([head, scale * grad, sync, [facts["floor_w"]]])
 
     def design(self, table: Profile, facts: Design) -> Design:
         clock = table.numbers("frequency_mhz")
@@ -186,32 +197,25 @@ class PowerFlowEnergy(Estimator):
         }
 
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
-        columns = design["columns"]
-        size = columns.shape[1]
-        shift, beta, static = theta[2], theta[3], theta[4]
-        grad, sync = theta[5 : 5 + size], theta[5 + size :]
-        level = np.log(design["batch"] + shift) + beta
-        phi = columns @ grad
-        share = design["grad_share"]
-        power = phi * level * share + (columns @ sync) * design["sync_share"]
-        power = np.maximum(power + static * design["static"], 1e-6)
-        jacobian = np.zeros((len(power), len(theta)))
-        jacobian[:, 2] = phi * share / (design["batch"] + shift)
-        jacobian[:, 3] = phi * share
-        jacobian[:, 4] = design["static"]
-        jacobian[:, 5 : 5 + size] = columns * (level * share)[:, None]
-        jacobian[:, 5 + size :] = columns * design["sync_share"][:, None]
-        return np.log(power), jacobian / power[:, None]
+        log, slope = log_power(theta[2:-1], {**design, "floor_w": theta[-1]})
+        jacobian = np.zeros((len(log), len(theta)))
+        jacobian[:, 2:-1] = slope
+        return log, jacobian
+
+    def reference(self) -> tuple[Profile, tuple[int, ...]]:
+        """As that of the time; power is as high as S_l and the coefficients of φ are."""
+        size = len(COLUMN_NAMES[self.facts_["form"]])
+        return reference_run(self.facts_["time"].facts_), (4, *range(6, 6 + 2 * size))
 
     def remarks(self, table: Profile) -> list[str]:
         facts = self.facts_
         found = [f"time: {note}" for note in facts["time"].warnings_ if note not in table.notes]
         if facts["batches"] < 2:
-            found.append("one batch only: alpha, theta and beta of Eq. 12 are part of phi")
+            found.append("one batch only: how power grows with it is not in these rows")
         if not facts["sync"]:
             found.append("no synchronisation in these rows: P_sync is not identifiable")
         if not facts["static"]:
-            found.append("computing fills every iteration alike: P_static is part of phi")
+            found.append("computing fills every iteration alike: P_static is not identifiable")
         return found
 
     @property

@@ -8,12 +8,15 @@ from typing import ClassVar, Self
 import numpy as np
 
 from optgap.fitting import power_forms
-from optgap.fitting.estimator import Design, Estimator, Parameter
+from optgap.fitting.convex import constrained
+from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.parameter import Parameter
 from optgap.fitting.power_forms import FormChoice
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, one_of
 from optgap.models.performance.energy import COLUMN_NAMES, power_columns
+from optgap.models.performance.priors import FLOOR
 
 
 class PowerFlowPower(Estimator):
@@ -27,6 +30,9 @@ class PowerFlowPower(Estimator):
         clocks best over the board's applications.
     f0_mhz, kappa: the breakpoint and the voltage's slope in 1/GHz; None (default) searches
         them. In a grouped fit all groups share them: they belong to the board.
+
+    No prediction is below a quarter of the least power measured.
+    robust: coefficients by a convex program with Huber's loss, see `convex`.
     """
 
     name: ClassVar[str] = "powerflow-power"
@@ -41,6 +47,7 @@ class PowerFlowPower(Estimator):
         form: FormChoice = "auto",
         f0_mhz: float | None = None,
         kappa: float | None = None,
+        robust: bool = False,
         loss: Loss = "soft_l1",
         loss_scale: float = 0.02,
         starts: int = 1,
@@ -52,6 +59,14 @@ class PowerFlowPower(Estimator):
         self.form = form
         self.f0_mhz = f0_mhz
         self.kappa = kappa
+        self.robust = robust
+
+    def _solve(
+        self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
+    ) -> Self:
+        if self.robust:
+            return constrained(self, profile, facts, params)
+        return super()._solve(profile, facts, params, starts)
 
     def share(self, table: Profile, by: str | None) -> Self:
         """A copy whose form, f0 and κ are those of all groups together."""
@@ -64,9 +79,11 @@ class PowerFlowPower(Estimator):
         return self.clone(form=shape.form, f0_mhz=shape.f0_mhz, kappa=shape.kappa)
 
     def settle(self, table: Profile) -> Design:
-        curves = [(table.numbers("frequency_mhz"), table.numbers("power_w"))]
+        power = table.numbers("power_w")
+        curves = [(table.numbers("frequency_mhz"), power)]
         shape = power_forms.search(curves, self.form, self.f0_mhz, self.kappa)
-        return {"form": shape.form, "f0_mhz": shape.f0_mhz, "kappa": shape.kappa}
+        floor = {"floor_w": FLOOR * float(power.min())}
+        return {"form": shape.form, "f0_mhz": shape.f0_mhz, "kappa": shape.kappa, **floor}
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         form, f0, kappa = facts["form"], facts["f0_mhz"], facts["kappa"]
@@ -93,11 +110,12 @@ class PowerFlowPower(Estimator):
 
     def design(self, table: Profile, facts: Design) -> Design:
         clock = table.numbers("frequency_mhz")
-        return {"columns": power_columns(facts["form"], clock, facts["f0_mhz"], facts["kappa"])}
+        columns = power_columns(facts["form"], clock, facts["f0_mhz"], facts["kappa"])
+        return {"columns": columns, "floor_w": facts["floor_w"]}
 
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
         columns = design["columns"]
-        power = np.maximum(columns @ theta[2:], 1e-6)
+        power = np.maximum(columns @ theta[2:], design["floor_w"])
         jacobian = np.zeros((len(power), len(theta)))
         jacobian[:, 2:] = columns / power[:, None]
         return np.log(power), jacobian

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import numpy as np
 
 from optgap.fitting import metrics
+from optgap.fitting.coverage import Coverage
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import GroupedFit, HeldOut
 from optgap.fitting.profile import Profile
@@ -42,6 +43,7 @@ class FitReport(Generic[E]):
     held_out: predictions of rows not seen, or None.
     split: what was held out, in words.
     notes: findings of the audit.
+    covered: how many held-out points lie in the intervals drawn from the fit.
     """
 
     fit: GroupedFit[E]
@@ -49,6 +51,7 @@ class FitReport(Generic[E]):
     held_out: HeldOut | None = None
     split: str = ""
     notes: tuple[str, ...] = field(default=())
+    covered: Coverage = field(default_factory=Coverage)
 
     def overall(self) -> dict[str, float | int | None]:
         """n, R² and MAPE over all groups; the held-out MAPE is the mean of the groups'."""
@@ -117,6 +120,7 @@ class FitReport(Generic[E]):
             "skipped": list(self.fit.skipped),
             "held_out": self.split or None,
             "overall": self.overall(),
+            "coverage": self.covered.to_json(),
             "groups": groups,
             "notes": list(self.notes),
         }
@@ -132,6 +136,7 @@ class FitReport(Generic[E]):
             mean, middle = overall["cv_mape"], overall["cv_median"]
             parts.append(f"held out {mean:.2%}, median {middle:.2%} ({self.split})")
         lines.append(", ".join(parts))
+        lines += self.covered.lines()
         if self.held_out is not None:
             lines += [f"! not held out: {note}" for note in self.held_out.skipped]
         lines += [f"! {note}" for note in (*self.profile.notes, *self.notes)]

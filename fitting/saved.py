@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from optgap.fitting import make_estimator
-from optgap.fitting.estimator import Estimator, Parameter
+from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import GroupedFit
+from optgap.fitting.optimise import Floats
+from optgap.fitting.parameter import Parameter
+from optgap.fitting.predictive import Predictive
 from optgap.fitting.report import FitReport, params_json
-from optgap.fitting.uncertainty import samples
+from optgap.fitting.uncertainty import NESTED, samples
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields, dump_json, load_json
 from optgap.models.performance.saved import SCHEMA
-
-NESTED = "time"
-"""The fact that is itself a fitted estimator: the iteration time inside an energy model."""
 
 
 def save(path: str | os.PathLike[str], report: FitReport[Any]) -> None:
@@ -55,11 +56,13 @@ def from_document(document: Mapping[str, Any], source: str) -> GroupedFit[Estima
 
 
 def drawn(
-    document: Mapping[str, Any], source: str, count: int, rng: np.random.Generator
+    document: Mapping[str, Any],
+    source: str,
+    count: int,
+    rng: np.random.Generator,
+    which: Floats | None = None,
 ) -> list[dict[str, Any]]:
-    """JSON forms of a fit with parameters drawn from what its covariance leaves open.
-
-    The iteration time inside an energy model is drawn, too.
+    """JSON forms of a fit with parameters drawn as `uncertainty.samples` draws them.
 
     Raises
     ------
@@ -73,20 +76,17 @@ def drawn(
     found: list[dict[str, Any]] = [{**document, "groups": []} for _ in range(count)]
     fits = from_document(document, source).fits
     for group in fields.array("groups"):
-        for k, one in enumerate(samples(fits[group["group"]], count, rng)):
-            found[k]["groups"].append(_with_values(group, one, rng))
+        for k, one in enumerate(samples(fits[group["group"]], count, rng, which=which)):
+            found[k]["groups"].append(_with_values(group, one))
     return found
 
 
-def _with_values(
-    group: Mapping[str, Any], one: Estimator, rng: np.random.Generator
-) -> dict[str, Any]:
+def _with_values(group: Mapping[str, Any], one: Estimator) -> dict[str, Any]:
     """A group, or an estimator inside one, with the values of `one`."""
     params = {name: {**group["params"][name], "value": v} for name, v in one.params_.items()}
     facts, nested = group["state"]["facts"], one.facts_.get(NESTED)
     if nested is not None:
-        time = _with_values(facts[NESTED], samples(nested, 1, rng)[0], rng)
-        facts = {**facts, NESTED: time}
+        facts = {**facts, NESTED: _with_values(facts[NESTED], nested)}
     return {**group, "params": params, "state": {**group["state"], "facts": facts}}
 
 
@@ -96,7 +96,7 @@ def settings_of(estimator: Estimator) -> dict[str, Any]:
 
 
 def group_state(estimator: Estimator) -> dict[str, Any]:
-    """What prediction needs beyond the parameters: facts from the data and the covariance."""
+    """What prediction needs beyond the parameters: facts from the data, and what is drawn from."""
     facts: dict[str, Any] = {}
     for name, value in estimator.facts_.items():
         if isinstance(value, Estimator):
@@ -115,7 +115,9 @@ def group_state(estimator: Estimator) -> dict[str, Any]:
             }
         else:
             facts[name] = value if not isinstance(value, float) or math.isfinite(value) else "inf"
-    return {"facts": facts, "covariance": estimator.covariance_.tolist()}
+    state = {"facts": facts, "covariance": estimator.covariance_.tolist()}
+    predictive = getattr(estimator, "predictive_", None)
+    return state if predictive is None else {**state, "predictive": predictive.to_json()}
 
 
 def _estimator(fields: Fields) -> Estimator:
@@ -166,21 +168,28 @@ def restore(base: Estimator, group: Fields) -> Estimator:
     names = levels.document if levels is not None else ()
     estimator.levels_ = {name: levels.numbers(name, minimum=-math.inf) for name in names}  # type: ignore[union-attr]  # no names, then
     estimator.warnings_ = group.texts("warnings")
-    _predictable(estimator, group)
+    known = _predictable(estimator, group)
+    estimator.parameters_ = tuple(
+        replace(p, prior=same.prior) for p, same in zip(params, known, strict=True)
+    )
+    if "predictive" in state.document:  # files from before have none: parameter error alone
+        predictive = Predictive.from_json(state.object("predictive"), len(params))
+        estimator.predictive_ = predictive  # type: ignore[attr-defined]  # of reports alone
     return estimator
 
 
-def _predictable(estimator: Estimator, group: Fields) -> None:
-    """The parameters must be those that the facts call for, in their order."""
+def _predictable(estimator: Estimator, group: Fields) -> list[Parameter]:
+    """The parameters that the facts call for; those found must be these, in their order."""
     from optgap.fitting.profile import Profile
 
     try:
-        expected = [p.name for p in estimator.parameters(Profile({}), estimator.facts_)]
+        known = list(estimator.parameters(Profile({}), estimator.facts_))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise group.fail("state.facts", NoQuote(repr(error)), "the facts of the model") from None
-    found = [p.name for p in estimator.parameters_]
+    found, expected = [p.name for p in estimator.parameters_], [p.name for p in known]
     if found != expected:
         raise group.fail("params", NoQuote(", ".join(found)), ", ".join(expected))
+    return known
 
 
 def _facts(facts: Fields) -> dict[str, Any]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
-from optgap.fitting.estimator import Design, Estimator, Parameter
+from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.performance.priors import Prior, time_priors
 from optgap.models.performance.throughput import (
     GRAD_NAMES,
     IO_NAMES,
@@ -19,6 +21,7 @@ from optgap.models.performance.throughput import (
     ThroughputModel,
     grad_columns,
     io_columns,
+    log_time,
     sync_columns,
 )
 
@@ -26,6 +29,9 @@ IoForm = Literal["full", "weak", "none"]
 
 WEAK_IO = 0.3
 """Weight of T_IO's prior: a residual of this much when loading takes the median iteration."""
+
+LEAST_SHARE = 1e-3
+"""Of its prior's median: no parameter that has one goes below."""
 
 _GAMMAS = ((9.0, 1.1), (1.1, 3.0), (9.0, 3.0), (1.1, 1.1), (9.0, 1.5), (2.0, 3.0))
 """Where the starts' (γ1, γ2) lie."""
@@ -102,20 +108,41 @@ class PowerFlowThroughput(Estimator):
             "node_beyond": bool(np.any(gpus[node] > 2)),
             "node_clock": bool(clock is not None and len(np.unique(clock[node])) > 1),
             "local_clock": bool(clock is not None and len(np.unique(clock[local])) > 1),
+            **_reference(table),
         }
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
-        def free(name: str, unit: str, meaning: str, seen: bool, measure: str) -> Parameter:
-            return Parameter(name, unit, 0.0, np.inf if seen else 0.0, meaning, measure)
+        priors = _priors_of(facts)
 
-        io = self.io != "none" and facts["io"]
+        def free(
+            name: str, unit: str, meaning: str, seen: bool, measure: str, guessed: bool = True
+        ) -> Parameter:
+            """A parameter from the rows; else from its prior, if it is `guessed`; else 0."""
+            prior = priors.get(name) if guessed and not seen else None
+            if prior is None:
+                upper = np.inf if seen else 0.0
+                return Parameter(name, unit, 0.0, upper, meaning, measure)
+            least = LEAST_SHARE * prior.median
+            return Parameter(name, unit, least, np.inf, meaning, measure, prior)
+
+        def gamma(name: str, seen: bool, guessed: bool, meaning: str, measure: str) -> Parameter:
+            prior = priors.get(name) if guessed and not seen else None
+            upper = 10.0 if seen or prior is not None else 1.0
+            least = 1.0 if prior is None else 1.0 + LEAST_SHARE
+            return Parameter(name, "", least, upper, meaning, measure, prior)
+
+        loads = self.io != "none"
+        io = loads and facts["io"]
         batch, clock = _MEASURE["batch"], _MEASURE["clock"]
+        several = facts["batch"]
         params = [
-            free("a_io_s", "s", "T_IO, constant part", io, batch),
-            free("b_io_s", "s/sample", "T_IO per sample on the node", io, batch),
-            free("a_grad_s", "s", "T_grad, constant part", True, batch),
-            free("b_grad_s", "s/sample", "T_grad per sample", facts["batch"], batch),
-            free("k_grad_s_mhz", "s·MHz", "T_grad per sample and 1/f", facts["clock"], clock),
+            free("a_io_s", "s", "T_IO, constant part", io, batch, loads),
+            free("b_io_s", "s/sample", "T_IO per sample on the node", io, batch, loads),
+            free("a_grad_s", "s", "T_grad, constant part", several, batch),
+            free("b_grad_s", "s/sample", "T_grad per sample", several, batch),
+            free(
+                "k_grad_s_mhz", "s·MHz", "T_grad per sample and 1/f", facts["clock"], clock, False
+            ),
         ]
         for name in SYNC_NAMES[self.sync]:
             scope = "local" if "local" in name else "node"
@@ -126,19 +153,14 @@ class PowerFlowThroughput(Estimator):
                     f"T_sync, {name}",
                     _seen(name, facts),
                     clock if name.endswith("_mhz") else _MEASURE[scope],
+                    facts["clock"] or not name.endswith("_mhz"),
                 )
             )
         syncs = facts["local"] + facts["node"] > 0
+        over = "several batches on more than one GPU"
         params += [
-            Parameter("gamma1", "", 1.0, 10.0 if io else 1.0, "overlap of T_IO and T_grad", batch),
-            Parameter(
-                "gamma2",
-                "",
-                1.0,
-                10.0 if syncs else 1.0,
-                "overlap of computing and synchronising",
-                "several batches on more than one GPU",
-            ),
+            gamma("gamma1", io, loads, "overlap of T_IO and T_grad", batch),
+            gamma("gamma2", syncs, True, "overlap of computing and synchronising", over),
         ]
         return params
 
@@ -210,6 +232,10 @@ class PowerFlowThroughput(Estimator):
                 jacobian[k, names.index(name)] = slope
         return np.array([value for value, _ in rows]), jacobian
 
+    def reference(self) -> tuple[Profile, tuple[int, ...]]:
+        """The run that priors are shares of; T_iter is as long as all parameters but γ are."""
+        return reference_run(self.facts_), tuple(range(len(self.theta_) - 2))
+
     def remarks(self, table: Profile) -> list[str]:
         facts = self.facts_
         found = []
@@ -233,6 +259,36 @@ class PowerFlowThroughput(Estimator):
         """The fitted model, for solvers and policies."""
         self._check_fitted()
         return ThroughputModel(self.params_, self.sync)
+
+
+def _reference(table: Profile) -> Design:
+    """The run that priors are shares of: the fewest GPUs, at the highest clock."""
+    gpus, batch, nodes, on_node, clock = layout(table)
+    rows = gpus == gpus.min()
+    if clock is not None:
+        rows &= clock == clock[rows].max()
+    return {
+        "t_ref_s": float(np.median(table.numbers("time_s")[rows])),
+        "batch_ref": float(np.median(batch[rows])),
+        "on_node_ref": float(np.median(on_node[rows])),
+        "gpus_ref": float(gpus.min()),
+        "nodes_ref": float(np.median(nodes[rows])),
+        "clock_ref_mhz": 0.0 if clock is None else float(clock[rows].max()),
+    }
+
+
+def reference_run(facts: Design) -> Profile:
+    """The one row of `_reference`."""
+    row = {"gpus": facts["gpus_ref"], "nodes": facts["nodes_ref"],
+           "gpus_on_node": facts["on_node_ref"], "local_batch": facts["batch_ref"]}  # fmt: skip
+    clock = {"frequency_mhz": facts["clock_ref_mhz"]} if facts["clock_ref_mhz"] else {}
+    return Profile({name: np.array([value]) for name, value in {**row, **clock}.items()})
+
+
+def _priors_of(facts: Design) -> dict[str, Prior]:
+    """Priors of the parameters, for the rows that `facts` are of."""
+    clock = facts["clock_ref_mhz"] if facts["clock"] else None
+    return time_priors(facts["t_ref_s"], facts["batch_ref"], facts["on_node_ref"], clock)
 
 
 def _priors(values: dict[str, float], weight: float) -> list[tuple[float, dict[str, float]]]:
@@ -300,38 +356,3 @@ def _clock(table: Profile) -> Floats | None:
         expected = "a clock above 0 in every row, or in none"
         raise InputError(table.source, table.where(row, "frequency_mhz"), found, expected)
     return clock
-
-
-def log_time(theta: Floats, design: dict[str, Any] | Design) -> tuple[Floats, Floats]:
-    """ln T_iter (Eq. 5) and its Jacobian in (T_IO, T_grad, T_sync, γ1, γ2) parameters.
-
-    With C the inner norm, the shares w_C = (C/T)^γ2, w_S = (T_sync/T)^γ2 and likewise inside
-    give d ln T / d ln C = w_C and so on; d ln T / dγ2 = (w_C ln C + w_S ln T_sync − ln T)/γ2.
-    """
-    io, grad, sync = design["io"], design["grad"], design["sync"]
-    first, second = io.shape[1], io.shape[1] + grad.shape[1]
-    gamma1, gamma2 = theta[-2:]
-    tiny = 1e-300
-    t_io = np.maximum(io @ theta[:first], tiny)
-    t_grad = np.maximum(grad @ theta[first:second], tiny)
-    t_sync = np.maximum(sync @ theta[second:-2], tiny)
-    log_io, log_grad, log_sync = np.log(t_io), np.log(t_grad), np.log(t_sync)
-    log_compute, w_io = _log_norm(log_io, log_grad, gamma1)
-    log_total, w_compute = _log_norm(log_compute, log_sync, gamma2)
-    w_grad, w_sync = 1 - w_io, 1 - w_compute
-    jacobian = np.empty((len(t_io), len(theta)))
-    jacobian[:, :first] = io * (w_compute * w_io / t_io)[:, None]
-    jacobian[:, first:second] = grad * (w_compute * w_grad / t_grad)[:, None]
-    jacobian[:, second:-2] = sync * np.where(t_sync > tiny, w_sync / t_sync, 0.0)[:, None]
-    inner = w_io * log_io + w_grad * log_grad - log_compute
-    outer = w_compute * log_compute + w_sync * log_sync - log_total
-    jacobian[:, -2] = w_compute * inner / gamma1
-    jacobian[:, -1] = outer / gamma2
-    return log_total, jacobian
-
-
-def _log_norm(log_a: Floats, log_b: Floats, gamma: float) -> tuple[Floats, Floats]:
-    """ln (a^γ + b^γ)^(1/γ) and a's share of the sum, without leaving the range of floats."""
-    gap = gamma * (log_b - log_a)
-    share = 1 / (1 + np.exp(np.minimum(gap, 700)))
-    return np.maximum(log_a, log_b) + np.log1p(np.exp(-np.abs(gap))) / gamma, share

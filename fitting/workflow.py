@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from optgap.fitting import make_estimator
 from optgap.fitting.audit import audit
+from optgap.fitting.coverage import carried, drawn_from, places
 from optgap.fitting.devices import NAME as DEVICES
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import cross_validate, fit_groups
@@ -133,13 +135,18 @@ def report_of(
     words = ""
     if split is not None:
         try:
-            held = cross_validate(estimator, profile, by, split)
+            drawn = partial(places, seed=estimator.seed)
+            held = cross_validate(estimator, profile, by, split, drawn)
             words = describe(split)
         except InputError as error:
             if not isinstance(split, KFold):
                 raise
             notes.append(f"nothing could be held out: {error}")
-    return FitReport(fit, profile, held, words, tuple(notes))
+    covered = drawn_from(fit, profile, held, estimator.seed)
+    parts = carried(fit)
+    if not any(part.startswith("between") for part in parts):
+        notes.append(f"intervals carry {' and '.join(parts)} error alone")
+    return FitReport(fit, profile, held, words, tuple(notes), covered)
 
 
 def _merged(profile: Profile, by: str | None) -> list[str]:

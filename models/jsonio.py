@@ -15,6 +15,8 @@ from typing import Any
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.reading import Path, read_text
 
+TOO_LARGE = 2**1023
+"""Integers from here on are no floats."""
 SHOWN = 20
 """Characters of a broken document that a message shows."""
 
@@ -217,6 +219,10 @@ def _place_of(token: str, text: str) -> str:
     return ""
 
 
+def _too_large(number: float) -> bool:
+    return isinstance(number, int) and abs(number) >= TOO_LARGE
+
+
 class Fields:
     """Typed access to a JSON object, with errors that name the field.
 
@@ -275,10 +281,10 @@ class Fields:
         if default is not None and name not in self.document:
             return default
         expected = f"a number from {minimum:g} to {maximum:g}"
-        value = float(self.get(name, (int, float), expected))
-        if not minimum <= value <= maximum:
-            raise self.fail(name, value, expected)
-        return value
+        found = self.get(name, (int, float), expected)
+        if not minimum <= found <= maximum or _too_large(found):
+            raise self.fail(name, found, expected)
+        return float(found)
 
     def known(self, name: str) -> bool:
         """Whether there is a value, and it is not null."""
@@ -320,7 +326,8 @@ class Fields:
         expected = f"a number from {minimum:g} to {maximum:g}"
         values = self.array(name)
         for k, value in enumerate(values):
-            if type(value) not in (int, float) or not minimum <= value <= maximum:
+            known = type(value) in (int, float) and not _too_large(value)
+            if not known or not minimum <= value <= maximum:
                 raise self.fail(f"{name}[{k}]", value, expected)
         return [float(value) for value in values]
 

@@ -1,14 +1,14 @@
 """Placement policies over time once more: plain Python, a list of what runs, no heap, no cache.
 
 Shares no code with the package beyond the problem's own data; what is decided at an arrival is
-`slow_placement`'s. Times have to be sums of halves, so that equal ones are equal.
+`transcriptions.pwr_fgd`'s. Times have to be sums of halves, so that equal ones are equal.
 """
 
 from __future__ import annotations
 
 import math
 
-from slow_placement import SlowRun, kind_of
+from transcriptions.pwr_fgd import SlowRun, kind_of
 
 from optgap.models.placement import PlacementProblem
 

@@ -1,16 +1,18 @@
-"""Every notebook runs, in a kernel of its own; those about a paper are kept with what they give."""
+"""Every notebook runs, from no names at all; those about a paper are kept with what they give."""
 
 from __future__ import annotations
 
 import math
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 from conftest import ROOT
+from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 
 FOLDER = ROOT / "notebooks"
@@ -24,11 +26,26 @@ CLOSE = 2e-2
 """Relative, or of a percentage point: what another release of a library may make of a number."""
 
 
-def executed(path: Path, folder: Path) -> Any:
-    """The notebook run elsewhere, so that only what is installed can be imported."""
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KernelManager]:
+    """One kernel for all, away from the tree: each new one would import everything again."""
+    manager, client = start_new_kernel(cwd=str(tmp_path_factory.mktemp("kernel")))
+    client.stop_channels()
+    yield manager
+    manager.shutdown_kernel(now=True)
+
+
+def executed(path: Path, folder: Path, kernel: KernelManager) -> Any:
+    """The notebook run elsewhere, so that only what is installed can be imported.
+
+    As after a restart of the kernel: no name is left of the notebook before.
+    """
     shutil.copytree(FOLDER / "profiles", folder / "profiles")
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(folder)}}).execute()
+    fresh = nbformat.v4.new_code_cell(f"%reset -f\n%cd -q {folder}\nassert 'optgap' not in dir()")
+    notebook.cells.insert(0, fresh)
+    NotebookClient(notebook, km=kernel, timeout=300).execute()
+    assert notebook.cells.pop(0).outputs == []
     return notebook
 
 
@@ -70,9 +87,9 @@ def test_there_is_a_notebook_per_paper() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs_ends_with_a_picture_and_gives_what_it_is_kept_with(
-    path: Path, tmp_path: Path
+    path: Path, tmp_path: Path, kernel: KernelManager
 ) -> None:
-    notebook = executed(path, tmp_path)
+    notebook = executed(path, tmp_path, kernel)
     code = code_of(notebook)
     assert "image/png" in {kind for kind, _ in shown(code[-1])}
     assert not any(output.get("name") == "stderr" for cell in code for output in cell.outputs)

@@ -107,7 +107,9 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
         left.difference_update(own)
         if inner:
             families.append({name.capitalize(): inner})
-    papers = taken(*((title, f"reproduction-{name}.md") for name, title in PAPERS.items()))
+    papers = taken(("Every figure and table", "reproduction.md"))
+    papers += taken(*((title, f"reproduction-{name}.md") for name, title in PAPERS.items()))
+    papers += taken(("What we found in them", "errata.md"))
     reproduced = sorted(page for page in left if page.startswith("reproduction"))
     left.difference_update(reproduced)
     sections += [

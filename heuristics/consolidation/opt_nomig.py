@@ -1,6 +1,6 @@
 """The least added power for each newcomer while every resident stays where it is (no migration).
 
-With S_g the residents of GPU g and P_g(S) its power at the lowest clock that they bear (Eq. 4 at
+With S_g the residents of GPU g and P_g(S) its power at the lowest clock that they bear (Eq. 1 at
 14'), task l gets the v GPUs of the least
 
     Σ_g [P_g(S_g ∪ {l}) − P_g(S_g)] + static power of the servers that wake,

@@ -52,19 +52,19 @@ class PowerFlowParams:
         choices=("energy", "ee", "fifo", "srtf"),
     )
     profiles: str = parameter(
-        "fitted",
-        "predictions with the paper's errors and paid for, or exact and free",
-        source="PowerFlow, Table 2 and Fig. 9",
-        choices=("fitted", "oracle"),
+        "online",
+        "fits to what a job has shown; exact and free; or off by one random factor at all clocks",
+        source="PowerFlow, Sec. 5.2 and Fig. 9",
+        choices=("online", "perfect", "scaled"),
     )
     sigma_time: float = parameter(
         0.044,
-        "standard deviation of the logarithm of predicted times' error",
+        "standard deviation of the logarithm of one measured time (scaled: of the factor)",
         source="PowerFlow, Table 2",
     )
     sigma_energy: float = parameter(
         0.055,
-        "standard deviation of the logarithm of predicted energies' error",
+        "standard deviation of the logarithm of one measured energy (scaled: of the factor)",
         source="PowerFlow, Table 2",
     )
     prerun_s: float = parameter(

@@ -16,7 +16,7 @@ from optgap.heuristics.elastic.budget import within_budget_by_eta
 from optgap.heuristics.elastic.growing import previous_count
 from optgap.heuristics.elastic.parameters import PowerFlowParams
 from optgap.heuristics.elastic.powerflow_kernels import Jobs, Limit, Steps, allocate
-from optgap.heuristics.elastic.predictions import Known, Predicted
+from optgap.heuristics.elastic.predictions import Known, Online, Scaled
 from optgap.heuristics.elastic.shared_clock import govern
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
@@ -45,27 +45,30 @@ def powerflow(problem: ElasticProblem, *, limits: Limits, seed: int, **given: An
     eta = options.eta
     if eta is not None and not (isinstance(eta, (int, float)) and 0 <= eta <= 1):
         raise InputError("powerflow", "eta", eta, "a number from 0 to 1")
-    oracle = options.profiles == "oracle"
-    if oracle or not (options.sigma_time or options.sigma_energy):
-        model: Known = Known(problem)
+    perfect = options.profiles == "perfect"
+    noise = (options.sigma_time, options.sigma_energy)
+    if options.profiles == "online":
+        model: Known = Online(problem, seed, *noise)
+    elif perfect or not any(noise):
+        model = Known(problem)
     else:
-        model = Predicted(problem, seed, options.sigma_time, options.sigma_energy)
+        model = Scaled(problem, seed, *noise)
     limit = problem.power_limit_w
     if eta is not None:
         limit = min(limit, eta * problem.gpus * problem.p_max_w)
     elif not math.isfinite(limit):  # no limit on power: η still steers
         limit = problem.eta * problem.gpus * problem.p_max_w
-    policy = PowerFlow(problem, _settings(options, oracle), model, limit, options)
+    policy = PowerFlow(problem, _settings(options, perfect), model, limit, options)
     return simulate(problem, policy, limits)
 
 
-def _settings(options: PowerFlowParams, oracle: bool) -> Settings:
+def _settings(options: PowerFlowParams, perfect: bool) -> Settings:
     return Settings(
         making=options.migration,
         switch_off=options.switch_off,
         consolidate=options.consolidate,
-        prerun_s=0.0 if oracle else options.prerun_s,
-        profile_s=0.0 if oracle else options.profile_s,
+        prerun_s=0.0 if perfect else options.prerun_s,
+        profile_s=0.0 if perfect else options.profile_s,
         preempt_profile=options.preempt_profile,
         strict=options.mode == "strict",
         boot_s=options.boot_s if options.switch_off else 0.0,

@@ -16,6 +16,9 @@ from optgap.models.compiled import compiled, inner
 
 NO_STEP, FINITE, FREE = 0, 1, 2
 """A step that is no candidate; one with a ratio; one that is faster and not costlier."""
+GO_ON, STOP, AGAIN = 0, 1, 2
+"""After a step of phase 1: on; the limit is reached; the power has fallen, and what it kept from
+being taken may be taken now."""
 
 
 class Jobs(NamedTuple):
@@ -90,11 +93,13 @@ def allocate(jobs: Any, steps: Any, limit: Any) -> Any:
             free -= steps.counts[jobs.locked[a]]
             power += jobs.locked_w[a]
     begin, member = _members(jobs.of_class, len(steps.least))
-    free, power, stop = _first_gpus(jobs, steps, limit, chosen, free, power)
-    if not stop and free > 0:
-        free, power, stop = _free_growth(jobs, steps, limit, chosen, free, power)
-    if not stop and free > 0:
-        free, power = _growth(jobs, steps, limit, chosen, begin, member, free, power)
+    stop = AGAIN
+    while stop == AGAIN:
+        free, power, stop = _first_gpus(jobs, steps, limit, chosen, free, power)
+        if stop == GO_ON and free > 0:
+            free, power, stop = _free_growth(jobs, steps, limit, chosen, free, power)
+        if stop == GO_ON and free > 0:
+            free, power, stop = _growth(jobs, steps, limit, chosen, begin, member, free, power)
     for a in range(size):
         if chosen[a] >= 0 and jobs.locked[a] < 0:
             clock[a] = steps.start[jobs.of_class[a], chosen[a]]
@@ -123,9 +128,9 @@ def _members(of_class: Any, classes: int) -> Any:
 @inner
 def _first_gpus(jobs: Any, steps: Any, limit: Any, chosen: Any, free: int, power: float) -> Any:
     """Phase 1, the fewest GPUs for each in the order of `first_key`: (free, power, stop)."""
-    stop = False
+    stop = GO_ON
     for a in np.argsort(jobs.first_key, kind="mergesort"):
-        if jobs.locked[a] >= 0 or stop:
+        if chosen[a] >= 0 or stop or free == 0:
             continue
         c = jobs.of_class[a]
         k = steps.least[c]
@@ -140,17 +145,15 @@ def _first_gpus(jobs: Any, steps: Any, limit: Any, chosen: Any, free: int, power
         stop = _passed(limit, free, free - n, power + more + idle)
         free -= n
         power += more
-        if free == 0:
-            break
     return free, power, stop
 
 
 @inner
-def _passed(limit: Any, before: int, free: int, power: float) -> bool:
+def _passed(limit: Any, before: int, free: int, power: float) -> int:
     """Whether steps end, as printed: the limit is reached when a whole number of nodes has been
     handed out, or a step has passed such a number."""
     crossed = free % limit.per_node == 0 or free // limit.per_node < before // limit.per_node
-    return not limit.strict and crossed and power >= limit.watts
+    return STOP if not limit.strict and crossed and power >= limit.watts else GO_ON
 
 
 @inner
@@ -159,25 +162,27 @@ def _grow(a: int, jobs: Any, steps: Any, limit: Any, chosen: Any, free: int, pow
     c, k = jobs.of_class[a], chosen[a]
     after = steps.following[c, k]
     if after < 0:
-        return free, power, False, False
+        return free, power, False, GO_ON
     more = steps.counts[after] - steps.counts[k]
     extra = steps.watts[c, after, steps.start[c, after]] - steps.watts[c, k, steps.start[c, k]]
     if more > free:
-        return free, power, False, False
+        return free, power, False, GO_ON
     left = free - more
     idle = limit.idle_w * ((left - limit.gpus) % limit.per_node)
     rise = extra + idle - limit.idle_w * ((free - limit.gpus) % limit.per_node)
     if limit.strict and rise > 0 and power + extra + idle > limit.watts:
-        return free, power, False, False
+        return free, power, False, GO_ON
     chosen[a] = after
     power += extra
+    if limit.strict and rise < 0:
+        return left, power, True, AGAIN
     return left, power, True, _passed(limit, free, left, power + idle)
 
 
 @inner
 def _free_growth(jobs: Any, steps: Any, limit: Any, chosen: Any, free: int, power: float) -> Any:
     """Phase 1, steps that cost no energy, by time saved: (free, power, stop)."""
-    stop = False
+    stop = GO_ON
     wins = [(0.0, 0)]
     wins.pop()
     for a in range(len(chosen)):
@@ -198,9 +203,9 @@ def _growth(
     jobs: Any, steps: Any, limit: Any, chosen: Any, begin: Any, member: Any, free: int,
     power: float,
 ) -> Any:  # fmt: skip
-    """Phase 1, steps that cost energy, by ratio, group by group: (free, power)."""
+    """Phase 1, steps that cost energy, by ratio, group by group: (free, power, stop)."""
     kinds, values = steps.grow_kind, steps.grow_value
-    stop = False
+    stop = GO_ON
     queued = np.zeros(kinds.shape, np.bool_)
     heap = [(0.0, 0, 0, 0)]
     heap.pop()
@@ -239,7 +244,7 @@ def _growth(
         if again >= 0 and not queued[c, k]:
             queued[c, k] = True
             heapq.heappush(heap, (minus, again, c, k))
-    return free, power
+    return free, power, stop
 
 
 @inner

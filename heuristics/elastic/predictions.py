@@ -7,6 +7,7 @@ import numpy as np
 from optgap.heuristics.elastic.powerflow_kernels import FINITE, FREE, NO_STEP, Steps
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
+from optgap.models.elastic.beliefs import Beliefs
 from optgap.models.elastic.simulation.protocol import State
 
 
@@ -39,15 +40,14 @@ def steps_of(
 
 def _growth(time_s: Floats, energy_j: Floats, start: Ints, following: Ints) -> tuple[Ints, Floats]:
     """(C, K) kind and value of the step to the following GPU count, at the clocks of `start`."""
-    kind, value = np.zeros(following.shape, dtype=np.int64), np.zeros(following.shape)
-    rows = np.arange(len(following))
-    for k in range(following.shape[1]):
-        has = following[:, k] >= 0
-        a, b = rows[has], following[has, k]
-        saved = time_s[a, k, start[a, k]] - time_s[a, b, start[a, b]]
-        cost = energy_j[a, b, start[a, b]] - energy_j[a, k, start[a, k]]
-        kind[has, k], value[has, k] = _priority(saved, cost)
-    return kind, value
+    begin = np.take_along_axis(time_s, start[:, :, None], axis=2)[:, :, 0]
+    spent = np.take_along_axis(energy_j, start[:, :, None], axis=2)[:, :, 0]
+    after = np.maximum(following, 0)
+    possible = (following >= 0) & np.isfinite(begin)
+    with np.errstate(invalid="ignore"):
+        saved = begin - np.take_along_axis(begin, after, axis=1)
+        cost = np.take_along_axis(spent, after, axis=1) - spent
+    return _priority(np.where(possible, saved, 0.0), np.where(possible, cost, 0.0))
 
 
 def _rises(time_s: Floats, energy_j: Floats) -> tuple[Ints, Floats]:
@@ -95,10 +95,11 @@ class Known:
         return self._steps, state.of_class
 
 
-class Predicted(Known):
+class Scaled(Known):
     """Predictions that are off by a factor per class and GPU count, squared where not profiled.
 
-    Jobs of one class that have been profiled on the same GPU counts share a row of tables.
+    The factor is the same at all clocks, so that no f* ever changes: for comparison only. Jobs of
+    one class that have been profiled on the same GPU counts share a row of tables.
     """
 
     def __init__(
@@ -137,3 +138,77 @@ class Predicted(Known):
         idle = self.problem.idle_w * self.problem.counts[None, :, None]
         counted_w = np.maximum(watts, idle)
         return steps_of(self.time_s, self.energy_j, counted_w, clock_policy, self.problem.counts)
+
+
+class Online(Known):
+    """Models fitted to what has been measured of each job: one row of tables per active job."""
+
+    def __init__(
+        self, problem: ElasticProblem, seed: int, sigma_time: float, sigma_energy: float
+    ) -> None:
+        super().__init__(problem)
+        self.exact = False
+        self.beliefs = Beliefs(problem, seed, sigma_time, sigma_energy)
+        self.idle_w = problem.idle_w * problem.counts[:, None]
+        self.counted = np.zeros((0, *problem.time_s.shape[1:]))  # W as the limit counts, believed
+        self.row_of = np.full(len(problem), -1, dtype=np.int64)
+        self.known = np.zeros(len(problem), dtype=np.int64)  # configurations fitted so far
+
+    def steps(self, state: State, clock_policy: str) -> tuple[Steps, Ints]:
+        jobs = state.jobs
+        seen = np.count_nonzero(state.seen[jobs], axis=(1, 2))
+        learning = np.flatnonzero(seen != self.known[jobs])
+        if len(learning) or self._steps is None:
+            self.known[jobs] = seen
+            self._learn(jobs, jobs[learning], state.seen, clock_policy)
+        assert self._steps is not None  # made by the first call
+        return self._steps, self.row_of[jobs]
+
+    def _learn(self, jobs: Ints, learning: Ints, seen: np.ndarray, clock_policy: str) -> None:
+        """Fit these jobs anew, and write their rows."""
+        fresh = learning[self.row_of[learning] < 0]
+        if len(fresh):
+            self._rows_for(jobs, fresh, clock_policy)
+        rows = self.row_of[learning]
+        for job, row in zip(learning.tolist(), rows.tolist(), strict=True):
+            time_s, power_w = self.beliefs.learnt(job, seen[job])
+            self.time_s[row] = time_s
+            self.counted[row] = np.maximum(power_w, self.idle_w)
+            with np.errstate(invalid="ignore"):
+                self.energy_j[row] = np.where(np.isfinite(time_s), power_w * time_s, np.inf)
+        made = steps_of(
+            self.time_s[rows],
+            self.energy_j[rows],
+            self.counted[rows],
+            clock_policy,
+            self.problem.counts,
+        )
+        assert self._steps is not None
+        for table, part in zip(self._steps[1:], made[1:], strict=True):
+            table[rows] = part
+
+    def _rows_for(self, jobs: Ints, fresh: Ints, clock_policy: str) -> None:
+        """Rows for jobs that have come: those of jobs that are gone, or more of them."""
+        gone = np.setdiff1d(np.flatnonzero(self.row_of >= 0), jobs)
+        for job in gone.tolist():
+            self.beliefs.forget(job)
+        self.row_of[gone] = -1
+        size = len(self.counted)
+        free = np.setdiff1d(np.arange(size), self.row_of[jobs])
+        if len(free) < len(fresh):
+            self._enlarge(2 * (size + len(fresh)), clock_policy)
+            free = np.concatenate([free, np.arange(size, len(self.counted))])
+        self.row_of[fresh] = free[: len(fresh)]
+
+    def _enlarge(self, size: int, clock_policy: str) -> None:
+        """Tables of `size` rows, the new ones empty."""
+        before = len(self.counted)
+        blank = np.full((size - before, *self.problem.time_s.shape[1:]), np.inf)
+        old = (self.time_s[:before], self.energy_j[:before], self.counted)
+        self.time_s, self.energy_j, self.counted = (np.concatenate([t, blank]) for t in old)
+        tables = self.time_s, self.energy_j, self.counted
+        steps = steps_of(*tables, clock_policy, self.problem.counts)
+        if self._steps is not None:
+            for table, part in zip(steps[1:], self._steps[1:], strict=True):
+                table[:before] = part
+        self._steps = steps

@@ -121,9 +121,9 @@ class Tiresias:
         running = state.count >= 0
         if self.discipline == "gittins" and self.services:
             past = np.array(self.services)
-            index = [
-                gittins_index(past, a, self.gittins == "public") for a in (gpus * held).tolist()
-            ]
+            # jobs that left a queue at its threshold have the same service, but for rounding
+            attained = np.round(gpus * held, 6).tolist()
+            index = [gittins_index(past, a, self.gittins == "public") for a in attained]
             order = np.lexsort((np.arange(len(jobs)), -np.array(index), queue))
         else:
             first = np.where(np.isfinite(self.first_start[jobs]), self.first_start[jobs], 1e300)
@@ -168,7 +168,7 @@ class Tiresias:
         for job in self.before:
             if job not in now:
                 n = int(self.problem.counts[self.wanted[job]])
-                self.services.append(n * float(state.held_s[job]))
+                self.services.append(round(n * float(state.held_s[job]), 6))
 
     def _wake(self, state: State, gpus: Ints, held: Floats, count: Ints) -> float:
         """The next threshold that a running job passes, or promotion."""

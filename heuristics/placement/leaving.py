@@ -135,10 +135,8 @@ def begin(run: Run, flow: Flow, k: int, n: int, mask: int, now: float) -> None:
 
 
 @inner
-def leave(run: Run, flow: Flow, k: int, now: float) -> None:
-    """Give back what task `k` held."""
-    n = flow.node[k]
-    settle(run, flow, n, now)
+def give_back(run: Run, k: int, n: int, mask: int) -> None:
+    """Take back from task `k` what it held; `refresh` says what follows from it."""
     state = run.state[n]
     request = run.requests[run.arrivals[k]["request"]]
     state["free_cpu"] += request["cpu_milli"]
@@ -146,13 +144,22 @@ def leave(run: Run, flow: Flow, k: int, now: float) -> None:
     state["tasks"] -= 1
     state["changes"] += 1
     for g in range(run.nodes[n]["gpus"]):
-        if flow.mask[k] >> g & 1:
+        if mask >> g & 1:
             run.gpu_free[n, g] += request["gpu_milli"]
+
+
+@inner
+def leave(run: Run, flow: Flow, k: int, now: float) -> None:
+    """Task `k` ends."""
+    n = flow.node[k]
+    settle(run, flow, n, now)
+    give_back(run, k, n, flow.mask[k])
+    request = run.requests[run.arrivals[k]["request"]]
     bit = request["bit"]
     if bit >= 0:
         flow.kinds[n, bit] -= 1
         if flow.kinds[n, bit] == 0:
-            state["kinds"] -= request["kind"]
+            run.state[n]["kinds"] -= request["kind"]
 
 
 @inner

@@ -6,7 +6,8 @@ import numpy as np
 
 from optgap.heuristics.placement.engine import set_up
 from optgap.heuristics.placement.greedy_exact import rule_of
-from optgap.heuristics.placement.loop import choose_gpus, choose_node, commit
+from optgap.heuristics.placement.leaving import give_back
+from optgap.heuristics.placement.loop import choose_gpus, choose_node, commit, refresh
 from optgap.heuristics.placement.rule import EXACT
 from optgap.heuristics.placement.scoring import best_move
 from optgap.heuristics.placement.scoring import move_value as value_of
@@ -15,14 +16,19 @@ from optgap.models.compiled import compiled
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.kernels import gpu_profile
-from optgap.models.regret import Regret
+from optgap.models.regret import Regret, by_its_own_clock
+from optgap.models.times import freed_s
 
 ROUNDING = 1e-9
 """Relative to the two increases: what floating point may make of equal ones."""
 
 
+@by_its_own_clock
 def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regret]:
     """One `Regret` per arrival for which something better was open; `time` counts arrivals from 0.
+
+    Over time, `time` is when the task started, s, and what its node and GPUs cost is the
+    difference at that moment for as long as it runs.
 
     Power, fragmentation and their sum: how much more the objective rose with this node and GPU
     than with the best feasible ones. An arrival that was not placed has none, for doing less
@@ -37,16 +43,18 @@ def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regr
     rank = np.where(solution.node >= 0, place[solution.node], -1)
     best_rank, best_mask = np.full(size, -1), np.zeros(size, dtype=np.int64)
     rises = np.zeros((size, 2))
-    _judge(run, rank, np.array(solution.gpu_mask), best_rank, best_mask, rises)
-    if problem.objective.goal == "accepted_gpu":
-        return _turned_away(problem, rank, best_rank, best_mask, order)
+    events, when, lasts = _events(problem, solution)
+    _judge(run, events, rank, np.array(solution.gpu_mask), best_rank, best_mask, rises)
+    if problem.objective.at_a_moment.goal == "accepted_gpu":
+        return _turned_away(problem, rank, best_rank, best_mask, order, when, lasts)
+    rises *= lasts[:, None]
     cost = rises[:, 0] - rises[:, 1]
     found = np.flatnonzero((rank >= 0) & (cost > ROUNDING * np.abs(rises).sum(axis=1)))
     unit = problem.objective.described.unit
     best = PlacementSolution.of_arrays(np.where(best_rank >= 0, order[best_rank], -1), best_mask)
     return [
         Regret(
-            float(k),
+            float(when[k]),
             problem.tasks.names[k],
             f"{_where(problem, solution, k)}: {rises[k, 0]:+,.6g} {unit}",
             f"{_where(problem, best, k)}: {rises[k, 1]:+,.6g} {unit}",
@@ -56,19 +64,45 @@ def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regr
     ]
 
 
+def _events(
+    problem: PlacementProblem, solution: PlacementSolution
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """What happens in order, when each task came or started, and what its cost is multiplied by.
+
+    An event is the arrival or start of task k, or its end, -k - 1.
+    """
+    every = np.arange(len(problem.tasks))
+    if problem.over_time is None or solution.start_s is None:
+        return every, every.astype(float), np.ones(len(every))
+    placed = np.flatnonzero(solution.node >= 0)
+    start = np.where(solution.node >= 0, solution.start_s, problem.tasks.submit_s)
+    freed = freed_s(start[placed], start[placed] + problem.lasting_s[placed])
+    moments = np.concatenate([freed, start])
+    kinds = np.repeat([0, 1], [len(placed), len(every)])
+    order = np.lexsort((np.concatenate([placed, every]), kinds, moments))
+    events = np.concatenate([-placed - 1, every])[order]
+    return events, start, problem.lasting_s * problem.per_second
+
+
 def _turned_away(
-    problem: PlacementProblem, rank: IntArray, best_rank: IntArray, mask: IntArray, order: IntArray
+    problem: PlacementProblem,
+    rank: IntArray,
+    best_rank: IntArray,
+    mask: IntArray,
+    order: IntArray,
+    when: FloatArray,
+    lasts: FloatArray,
 ) -> list[Regret]:
     best = PlacementSolution.of_arrays(np.where(best_rank >= 0, order[best_rank], -1), mask)
     demand = problem.tasks.demand_milli
     found = np.flatnonzero((rank < 0) & (best_rank >= 0) & (demand > 0))
     return [
         Regret(
-            float(k),
+            float(when[k]),
             problem.tasks.names[k],
             "turned away",
             _where(problem, best, k),
-            float(demand[k]),
+            float(demand[k] * lasts[k]),
         )
         for k in found.tolist()
     ]
@@ -101,6 +135,7 @@ def _rise(run: Run, k: int, n: int, mask: int) -> float:
 @compiled
 def _judge(
     run: Run,
+    events: IntArray,
     rank: IntArray,
     gpu_mask: IntArray,
     best_rank: IntArray,
@@ -108,7 +143,12 @@ def _judge(
     rises: FloatArray,
 ) -> None:
     """Follow a solution; note the best placement of each arrival and the (T, 2) rises of both."""
-    for k in range(len(rank)):
+    for k in events:
+        if k < 0:
+            gone = -k - 1
+            give_back(run, gone, rank[gone], gpu_mask[gone])
+            refresh(run, rank[gone])
+            continue
         best_rank[k] = choose_node(run, k)
         if best_rank[k] >= 0:
             best_mask[k] = choose_gpus(run, k, best_rank[k])

@@ -128,6 +128,9 @@ class SbsParams:
         choices=("all", "first"),
     )
     lookahead: int = parameter(256, "waiting jobs of each family looked at; 0 for all", "jobs")
+    every: int = parameter(
+        12, "all batches are tried in a family of no more waiting jobs; else neighbours", "jobs"
+    )
 
 
 @dataclass(frozen=True)

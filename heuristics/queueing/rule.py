@@ -31,8 +31,8 @@ class Rule(NamedTuple):
         queues, row by row.
     tau, small, medium, spread, cap, pairs: PBS's τ, γ, T, Δ, GPUs of a pair, and where pairs
         stand (0 off, 1 after rule 1, 2 first).
-    similar, batch_gpus, batch_jobs, unit, whole: SBS's θ, G_max, jobs in a batch, seconds in a
-        unit of time, and whether the whole batch is started.
+    similar, batch_gpus, batch_jobs, unit, whole, every: SBS's θ, G_max, jobs in a batch, seconds in
+        a unit of time, whether the whole batch is started, and of how many jobs all sets are tried.
     """
 
     kind: int
@@ -54,6 +54,7 @@ class Rule(NamedTuple):
     batch_jobs: int = 0
     unit: float = 0.0
     whole: bool = False
+    every: int = 0
 
 
 def simulate(

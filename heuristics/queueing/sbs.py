@@ -11,7 +11,7 @@ starts:
 Without one, the job of the best it/(n·t)/(1 + n/4). In seconds only equal run times are alike, so t
 is in hours in σ_t² (``time_unit_s``). A batch of one would always win. The paper leaves open how
 batches are found: here they are runs of neighbours in two sorted lists of each family, by (t, n)
-and by (n, t).
+and by (n, t), or all sets in a family of few waiting jobs (``every``).
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ def sbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) ->
     require("sbs", "batch_jobs", jobs, 2 <= jobs <= 4, "from 2 to 4")
     require("sbs", "time_unit_s", unit_s, 0 < unit_s < 1e12, "positive seconds")
     require("sbs", "lookahead", lookahead, lookahead >= 0, "a number of jobs, or 0 for all")
+    require("sbs", "every", options.every, 0 <= options.every <= 64, "from 0 to 64 jobs")
     rule = Rule(
         SBS,
         similar=float(theta),
@@ -54,6 +55,7 @@ def sbs(problem: QueueingProblem, *, limits: Limits, seed: int, **given: Any) ->
         batch_jobs=jobs,
         unit=float(unit_s),
         whole=options.start == "all",
+        every=options.every,
     )
     return simulate(problem, rule, limits=limits, lookahead=lookahead, label="sbs")
 
@@ -86,9 +88,63 @@ def _best_batch(run: Run, free: int) -> int:
     most = min(run.rule.batch_gpus, free)
     best, size = -1.0, 0
     for f in range(len(run.families)):
+        count = run.families[f]["count"]
+        if count <= run.rule.every:
+            best, size = _subsets(run, run.lists[0, f], count, most, best, size)
+            continue
         for by in range(2):
-            best, size = _windows(run, run.lists[by, f], run.families[f]["count"], most, best, size)
+            best, size = _windows(run, run.lists[by, f], count, most, best, size)
     return size
+
+
+@inner
+def _subsets(
+    run: Run, listed: IntArray, count: int, most: int, best: float, size: int
+) -> tuple[float, int]:
+    """The best of all sets of two to four jobs of one family that fit."""
+    jobs, classes = run.jobs, run.classes
+    for a in range(count):
+        i = listed[a]
+        if classes[jobs[i]["cls"]]["fit"] == 0 or jobs[i]["gpus"] >= most:
+            continue
+        for b in range(a + 1, count):
+            j = listed[b]
+            pair = jobs[i]["gpus"] + jobs[j]["gpus"]
+            if classes[jobs[j]["cls"]]["fit"] == 0 or pair > most:
+                continue
+            best, size = _better(run, (-1, -1, i, j), 2, most, best, size)
+            if run.rule.batch_jobs == 2 or pair == most:
+                continue
+            for c in range(b + 1, count):
+                k = listed[c]
+                triple = pair + jobs[k]["gpus"]
+                if classes[jobs[k]["cls"]]["fit"] == 0 or triple > most:
+                    continue
+                best, size = _better(run, (-1, i, j, k), 3, most, best, size)
+                if run.rule.batch_jobs == 3 or triple == most:
+                    continue
+                for d in range(c + 1, count):
+                    m = listed[d]
+                    if classes[jobs[m]["cls"]]["fit"] and triple + jobs[m]["gpus"] <= most:
+                        best, size = _better(run, (i, j, k, m), 4, most, best, size)
+    return best, size
+
+
+@inner
+def _better(
+    run: Run, recent: tuple[int, int, int, int], length: int, most: int, best: float, size: int
+) -> tuple[float, int]:
+    """The last `length` jobs, left in `picks`, if they are a better batch than what is there."""
+    score = _score(run, recent, length, most)
+    if score < 0 or score < best or (score == best and length < size):
+        return best, size
+    if not _together(run, recent, length):
+        return best, size
+    if score == best and length == size and not _earlier(recent, run.picks, size):
+        return best, size
+    for i in range(length):
+        run.picks[i] = recent[4 - length + i]
+    return score, length
 
 
 @inner
@@ -106,16 +162,7 @@ def _windows(
         recent = (recent[1], recent[2], recent[3], j)
         found += 1
         for length in range(2, min(rule.batch_jobs, found) + 1):
-            score = _score(run, recent, length, most)
-            if score < 0 or score < best or (score == best and length < size):
-                continue
-            if not _together(run, recent, length):
-                continue
-            if score == best and length == size and not _earlier(recent, run.picks, size):
-                continue
-            best, size = score, length
-            for i in range(length):
-                run.picks[i] = recent[4 - length + i]
+            best, size = _better(run, recent, length, most, best, size)
     return best, size
 
 

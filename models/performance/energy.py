@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,7 +46,7 @@ COLUMN_NAMES: Mapping[str, tuple[str, ...]] = {
 
 
 def static_factor(form: PowerForm, frequency_mhz: Floats, f0_mhz: float) -> Floats:
-    """P_static / S_l: 1 below f0 and f/f0 from there on (Eq. 15, continuous: c_s·f0 = S_l)."""
+    """P_static / S_l: 1 below f0 and f/f0 from there on (Eq. 15, continuous: c_h·f0 = S_l)."""
     return np.where(frequency_mhz < f0_mhz, 1.0, frequency_mhz / f0_mhz)
 
 
@@ -67,6 +67,40 @@ def iteration_energy(
     return np.asarray(n * (pg * tg + py * ts + ps * ti))
 
 
+def log_power(theta: Floats, design: Mapping[str, Any]) -> tuple[Floats, Floats]:
+    """ln of the mean power of a GPU, E / (n·T_iter) of Eq. 6-15, and its Jacobian.
+
+    Parameters
+    ----------
+    theta: θ and β of Eq. 12, S_l of Eq. 15, the share of P_grad that P_sync has on top of
+        Eq. 14, then the coefficients of φ and, where there are any, those of P_sync.
+    design: ``columns`` (rows, k) of `power_columns`, ``static`` of `static_factor`, the shares
+        ``grad_share`` and ``sync_share`` of the iteration, ``batch`` per GPU, and ``floor_w``:
+        no GPU in training draws less.
+    """
+    columns, share, waits = design["columns"], design["grad_share"], design["sync_share"]
+    size = columns.shape[1]
+    shift, beta, static, wait = theta[:4]
+    grad, sync = theta[4 : 4 + size], theta[4 + size :]
+    shifted = design["batch"] + shift
+    level = np.log(shifted) + beta
+    active = share + wait * waits
+    phi = columns @ grad
+    power = phi * level * active + static * design["static"]
+    if len(sync):
+        power = power + (columns @ sync) * waits
+    power = np.maximum(power, design["floor_w"])
+    jacobian = np.empty((len(power), len(theta)))
+    jacobian[:, 1] = phi * active
+    jacobian[:, 0] = jacobian[:, 1] / shifted
+    jacobian[:, 2] = design["static"]
+    jacobian[:, 3] = phi * level * waits
+    jacobian[:, 4 : 4 + size] = columns * (level * active)[:, None]
+    if len(sync):
+        jacobian[:, 4 + size :] = columns * waits[:, None]
+    return np.log(power), jacobian / power[:, None]
+
+
 @dataclass(frozen=True)
 class EnergyModel:
     """Eq. 12-15 with its coefficients in W (absent ones are 0).
@@ -75,7 +109,9 @@ class EnergyModel:
     ----------
     parameters: ``f0_mhz``, ``kappa`` (1/GHz), ``theta`` and ``beta`` of Eq. 12 (α = 1, its
         scale being φ's), ``static_w`` (S_l), and the coefficients of φ as ``grad_<name>`` and
-        of P_sync as ``sync_<name>`` with the names of `COLUMN_NAMES[form]`.
+        of P_sync as ``sync_<name>`` with the names of `COLUMN_NAMES[form]`; ``wait_share``, the
+        share of P_grad that P_sync has on top of these; ``floor_w``, which is the least that a
+        GPU in training draws.
     form: how φ and P_sync depend on the clock.
     """
 
@@ -99,7 +135,7 @@ class EnergyModel:
         get = self.parameters.get
         batch = np.log(b.reshape(-1) + get("theta", 0.0)) + get("beta", 0.0)
         p_grad = self._curve("grad", flat) * batch
-        p_sync = self._curve("sync", flat)
+        p_sync = self._curve("sync", flat) + get("wait_share", 0.0) * p_grad
         p_static = get("static_w", 0.0) * static_factor(self.form, flat, get("f0_mhz", np.inf))
         return p_grad.reshape(shape), p_sync.reshape(shape), p_static.reshape(shape)
 
@@ -114,4 +150,6 @@ class EnergyModel:
     ) -> Floats:
         """E_iter in J over all GPUs, Eq. 6-9."""
         powers = self.powers(local_batch, frequency_mhz)
-        return iteration_energy(gpus, t_grad_s, t_sync_s, t_iter_s, *powers)
+        energy = iteration_energy(gpus, t_grad_s, t_sync_s, t_iter_s, *powers)
+        least = self.parameters.get("floor_w", 0.0) * np.multiply(gpus, t_iter_s)
+        return np.maximum(energy, least) if "floor_w" in self.parameters else energy

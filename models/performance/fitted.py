@@ -108,9 +108,13 @@ def power_of(fit: FittedParameters, group: str) -> Callable[[Floats, Floats], Fl
         return lambda f, b: power_law_power(f, p["static_w"], p["gain_w"], p["exponent"], top)
     form = facts.get("form", "continuous")
     weights = np.array([p[name] for name in COLUMN_NAMES[form]])
-    return lambda f, b: np.asarray(
-        power_columns(form, f.reshape(-1), p["f0_mhz"], p["kappa"]) @ weights
-    ).reshape(f.shape)
+    least = float(facts.get("floor_w", 0.0))
+
+    def watts(f: Floats, b: Floats) -> Floats:
+        found = power_columns(form, f.reshape(-1), p["f0_mhz"], p["kappa"]) @ weights
+        return np.asarray(np.maximum(found, least) if least else found).reshape(f.shape)
+
+    return watts
 
 
 def group_for(fit: FittedParameters, name: str) -> str:

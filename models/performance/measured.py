@@ -270,7 +270,7 @@ def lstm_power() -> FittedParameters:
     """``powerflow-power`` of training on the GV100 (PowerFlow, Eq. 13-15)."""
     fixed = ("f0_mhz", "kappa")
     covariance = [[0.0] * 5, [0.0] * 5, *([0.0, 0.0, *row] for row in LSTM_COVARIANCE)]
-    facts = {"form": "physical", **{key: LSTM_POWER[key] for key in fixed}}
+    facts = {"form": "physical", "floor_w": 0.0, **{key: LSTM_POWER[key] for key in fixed}}
     span = {"frequency_mhz": (GV100_CLOCKS[0], GV100_CLOCKS[-1])}
     levels = {"frequency_mhz": GV100_CLOCKS}
     group = _group("", LSTM_POWER, 117, 0.00493, validity=span, levels=levels, facts=facts,

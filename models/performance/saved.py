@@ -87,6 +87,15 @@ class FittedParameters(Brief):
         """The values that an input took, ascending; () where they are too many, or not known."""
         return tuple(map(float, self._group(group).get("levels", {}).get(name, ())))
 
+    def predictive(self, group: str) -> tuple[str, ...]:
+        """What draws of a group carry, in words; () for a fit saved before it was told."""
+        found = self._group(group).get("state", {}).get("predictive")
+        if not isinstance(found, Mapping):
+            return ()
+        many = len(found.get("members", ()))
+        between = [f"between {many} of {found.get('over')}"] if many > 1 else []
+        return ("parameters", *(["residual"] if found.get("residual", True) else []), *between)
+
     @property
     def described(self) -> str:
         """One line: what was fitted, to what, with what error, and what became of it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -111,6 +111,41 @@ def p_norm(t_io: Floats, t_grad: Floats, t_sync: Floats, gamma1: float, gamma2: 
     second = np.maximum(compute, t_sync)
     joined = (compute / second) ** gamma2 + (t_sync / second) ** gamma2
     return np.asarray(second * joined ** (1 / gamma2))
+
+
+def log_time(theta: Floats, design: Mapping[str, Any]) -> tuple[Floats, Floats]:
+    """ln T_iter (Eq. 5) and its Jacobian in (T_IO, T_grad, T_sync, γ1, γ2) parameters.
+
+    With C the inner norm, the shares w_C = (C/T)^γ2, w_S = (T_sync/T)^γ2 and likewise inside
+    give d ln T / d ln C = w_C and so on; d ln T / dγ2 = (w_C ln C + w_S ln T_sync − ln T)/γ2.
+    """
+    io, grad, sync = design["io"], design["grad"], design["sync"]
+    first, second = io.shape[1], io.shape[1] + grad.shape[1]
+    gamma1, gamma2 = theta[-2:]
+    tiny = 1e-300
+    t_io = np.maximum(io @ theta[:first], tiny)
+    t_grad = np.maximum(grad @ theta[first:second], tiny)
+    t_sync = np.maximum(sync @ theta[second:-2], tiny)
+    log_io, log_grad, log_sync = np.log(t_io), np.log(t_grad), np.log(t_sync)
+    log_compute, w_io = _log_norm(log_io, log_grad, gamma1)
+    log_total, w_compute = _log_norm(log_compute, log_sync, gamma2)
+    w_grad, w_sync = 1 - w_io, 1 - w_compute
+    jacobian = np.empty((len(t_io), len(theta)))
+    jacobian[:, :first] = io * (w_compute * w_io / t_io)[:, None]
+    jacobian[:, first:second] = grad * (w_compute * w_grad / t_grad)[:, None]
+    jacobian[:, second:-2] = sync * np.where(t_sync > tiny, w_sync / t_sync, 0.0)[:, None]
+    inner = w_io * log_io + w_grad * log_grad - log_compute
+    outer = w_compute * log_compute + w_sync * log_sync - log_total
+    jacobian[:, -2] = w_compute * inner / gamma1
+    jacobian[:, -1] = outer / gamma2
+    return log_total, jacobian
+
+
+def _log_norm(log_a: Floats, log_b: Floats, gamma: float) -> tuple[Floats, Floats]:
+    """ln (a^γ + b^γ)^(1/γ) and a's share of the sum, without leaving the range of floats."""
+    gap = gamma * (log_b - log_a)
+    share = 1 / (1 + np.exp(np.minimum(gap, 700)))
+    return np.maximum(log_a, log_b) + np.log1p(np.exp(-np.abs(gap))) / gamma, share
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Compiled arithmetic of one node: fragmentation (FGD, section 4) and power (Eq. 1-3).
+"""Compiled arithmetic of one node: fragmentation (FGD, section 4) and power (Eq. 2-3).
 
 The floating-point operations and their order are those of `fragmentation.py` and `power.py`,
 so that results agree to the last bit. Tables are structured arrays: few arguments make calls

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from optgap.models.errors import InputError, one_of
 from optgap.models.result import Objective
@@ -89,3 +89,10 @@ class PlacementObjective:
             raise InputError(
                 source, "field objective.watts_per_gpu", self.watts_per_gpu, "a power in W"
             )
+
+
+def over_time_goal(goal: str) -> TimeGoal:
+    """The goal over time for one at a moment; itself for any other, which is checked later."""
+    named: Any = {at: over for over, at in AT_A_MOMENT.items()}
+    found: TimeGoal = named.get(goal, goal)
+    return found

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.cluster import MAX_CPU_MILLI, MAX_GPUS_PER_NODE, Cluster
 from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W
 from optgap.models.placement.tasks import Tasks, gpu_request_error
-from optgap.models.tables import Column, read_table
+from optgap.models.quantities import warn
+from optgap.models.tables import Column, read_header, read_table
+from optgap.models.times import SHORTEST_S, shown
 
 Path = str | os.PathLike[str]
 Table = dict[str, list[Any]]
@@ -34,6 +37,13 @@ TASK_COLUMNS = (
     # the multi-GPU files end after gpu_milli
     Column("gpu_spec", required=False, empty=""),
 )
+
+
+TIMES = {
+    "submit_s": ("submit_s", "duration_s"),
+    "creation_time": ("creation_time", "deletion_time"),
+}
+"""Columns that say when a task comes, and how long it stays or when it is gone."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +106,20 @@ def read_nodes(path: Path, devices: DeviceTable | None = None, strict: bool = Fa
     )
 
 
-def read_tasks(path: Path, cluster: Cluster, devices: DeviceTable | None = None) -> Tasks:
+def has_times(path: Path) -> bool:
+    """Whether a pod list says when tasks come and how long they stay in our own columns."""
+    return set(TIMES["submit_s"]) <= set(read_header(path))
+
+
+def read_tasks(
+    path: Path, cluster: Cluster, devices: DeviceTable | None = None, times: bool = False
+) -> Tasks:
     """Read a pod list: ``name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec,…]``.
 
-    `gpu_milli` is per GPU. Times, phases and quality classes are passed over: the
-    simulators do not use them either.
+    `gpu_milli` is per GPU. Phases and quality classes are passed over: the simulators do not use
+    them either; and so are times, unless asked for: ``submit_s`` and ``duration_s``, or
+    ``creation_time`` and ``deletion_time`` (s, or dates). An empty duration or deletion is a task
+    that never leaves; one that is deleted when it is created is left out, and a line says so.
 
     Raises
     ------
@@ -109,7 +128,7 @@ def read_tasks(path: Path, cluster: Cluster, devices: DeviceTable | None = None)
         `gpu_spec`, and of a task that asks for more of something than any node has.
     """
     source = str(path)
-    table = read_table(path, TASK_COLUMNS)
+    table = read_table(path, (*TASK_COLUMNS, *(_time_columns(path) if times else ())))
     _not_empty(table, source, "task")
     _no_duplicates(table, "name", source)
     known = set(devices.full_w if devices else GPU_FULL_W) | set(cluster.models)
@@ -133,7 +152,7 @@ def read_tasks(path: Path, cluster: Cluster, devices: DeviceTable | None = None)
                 where = f"row {row}, column {name}"
                 expected = f"at most {most}, the most that any node has"
                 raise InputError(source, where, table[name][k], expected)
-    return Tasks.of(
+    made = Tasks.of(
         table["name"],
         table["cpu_milli"],
         table["memory_mib"],
@@ -142,6 +161,39 @@ def read_tasks(path: Path, cluster: Cluster, devices: DeviceTable | None = None)
         table["gpu_spec"],
         source,
     )
+    return _with_times(made, table, source) if times else made
+
+
+def _time_columns(path: Path) -> tuple[Column, Column]:
+    header = set(read_header(path))
+    for came, gone in TIMES.values():
+        if {came, gone} <= header:
+            kind: Literal["number", "time"] = "number" if gone == "duration_s" else "time"
+            ended = Column(gone, kind, SHORTEST_S if kind == "number" else 0, empty=math.inf)
+            return Column(came, "time"), ended
+    found = NoQuote("no times")
+    expected = " or ".join(f"columns {came} and {gone}" for came, gone in TIMES.values())
+    raise InputError(str(path), "header", found, expected)
+
+
+def _with_times(tasks: Tasks, table: Table, source: str) -> Tasks:
+    """The tasks in order of submission, with their times; those without a life left out."""
+    came, gone = next(pair for pair in TIMES.values() if pair[1] in table)
+    submit, second = np.array(table[came]), np.array(table[gone])
+    duration = second if gone == "duration_s" else second - submit
+    early = np.flatnonzero(duration < 0)
+    if early.size:
+        k = int(early[0])
+        where = f"row {table['#'][k]}, column {gone}"
+        raise InputError(source, where, shown(second[k]), f"at least {came}, {shown(submit[k])}")
+    lives = np.flatnonzero(duration >= SHORTEST_S)
+    if len(lives) < len(tasks):
+        warn(f"{source}: {len(tasks) - len(lives)} tasks end when they come and are left out")
+    if not lives.size:
+        raise InputError(source, "", NoQuote("no task that lasts"), "at least one")
+    kept = lives[np.argsort(submit[lives], kind="stable")]
+    made = tasks.take(kept.tolist())
+    return replace(made, submit_s=submit[kept], duration_s=duration[kept])
 
 
 def read_order(path: Path, tasks: Tasks) -> IntArray:

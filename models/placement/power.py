@@ -1,4 +1,4 @@
-"""Node power, Eq. 1-3: a package or GPU that is used at all draws full power."""
+"""Node power: a package or GPU in use draws full power (Eq. 2-3; of Eq. 1 see `CpuRule`)."""
 
 from __future__ import annotations
 

@@ -5,30 +5,40 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, repeat
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
-from optgap.models.errors import InputError, one_of
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.performance.measured import devices as measured_devices
 from optgap.models.performance.saved import FittedParameters, read_fits
-from optgap.models.placement.alibaba import NODE_TYPES, TASK_CLASSES
-from optgap.models.placement.cluster import Cluster
+from optgap.models.placement.alibaba import NODE_TYPES
+from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.fits import matches, refit, watts_of
-from optgap.models.placement.objective import Goal, PlacementObjective
+from optgap.models.placement.making import (
+    ORIGIN,
+    cluster_of,
+    power_model,
+    proportional,
+    that_fit,
+    trace_of_classes,
+)
+from optgap.models.placement.objective import Goal, PlacementObjective, TimeGoal, over_time_goal
 from optgap.models.placement.openb import (
     DeviceTable,
+    has_times,
     read_devices,
     read_nodes,
     read_order,
     read_ranks,
     read_tasks,
 )
+from optgap.models.placement.over_time import OverTime
 from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W, CpuRule, PowerModel
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.sampling import Sampling, inflate
 from optgap.models.placement.tasks import TargetWorkload, Tasks
+from optgap.models.quantities import warn
 from optgap.models.spec import Entry, entries
 from optgap.models.tables import Column, read_table
 
@@ -38,6 +48,7 @@ OBJECTIVE_PARAMS = {
     "watts_per_gpu": 120.0,
     "cpu_rule": "packages",
 }
+OVER_TIME = {**OBJECTIVE_PARAMS, "goal": "energy"}
 HERE = "optgap.models.placement.presets"
 
 PRESETS = entries(
@@ -62,6 +73,30 @@ PRESETS = entries(
         params={"size": 40, **OBJECTIVE_PARAMS},
         deterministic=False,
     ),
+    Entry(
+        "alibaba-time",
+        f"{HERE}_over_time:alibaba_time",
+        "tasks that leave (size, 8,152) over weeks, on as many Alibaba nodes as they need",
+        params={
+            "size": 8152,
+            "times": "synthetic",
+            "days": 14.0,
+            "diurnal": 0.0,
+            "load": 0.4,
+            "nodes": 0,
+            "queue": "reject",
+            "data": "",
+            **OVER_TIME,
+        },
+        deterministic=False,
+    ),
+    Entry(
+        "small-time",
+        f"{HERE}_over_time:small_time",
+        "tasks that leave (size, 30) on five nodes: exact methods",
+        params={"size": 30, "load": 0.3, "queue": "reject", **OVER_TIME},
+        deterministic=False,
+    ),
 )
 
 SMALL_CLUSTER = (
@@ -77,7 +112,6 @@ MEASURED_CLUSTER = (
     ("V100", 4, 48_000, 376_832, 3),
     ("V100", 2, 32_000, 131_072, 1),
 )
-ORIGIN = "Alibaba cluster-trace-gpu-v2023 (counts)"
 
 
 def alibaba(
@@ -106,7 +140,7 @@ def alibaba(
     cluster = cluster_of(proportional(NODE_TYPES, size))
     trace = trace_of_classes()
     if size != 1213:
-        trace = _that_fit(trace, cluster)
+        trace = that_fit(trace, cluster)
     chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling)
     return PlacementProblem.of(
         cluster,
@@ -154,7 +188,7 @@ def _of_types(
         raise InputError("size", "", size, "at least 1 task")
     arrivals, ranks = np.random.default_rng(seed).spawn(2)
     cluster = cluster_of(types)
-    trace = _that_fit(trace_of_classes(), cluster)
+    trace = that_fit(trace_of_classes(), cluster)
     chosen = arrivals.integers(len(trace), size=size)
     power = power_model(cpu_rule)
     if fit is not None:  # so that the nodes' models have power figures
@@ -206,7 +240,9 @@ def from_csv(
     seed: int,
     load: float = 1.3,
     sampling: Sampling = "trace-first",
-    goal: Goal = "power",
+    queue: str = "",
+    horizon_s: float = 0.0,
+    goal: Goal | TimeGoal = "power",
     alpha: float = 0.5,
     watts_per_gpu: float = 120.0,
     cpu_rule: CpuRule = "packages",
@@ -220,6 +256,11 @@ def from_csv(
     ``device-power``) measures them. With `strict`,
     values that look like another unit are refused.
 
+    With a `queue` (``reject``, ``fifo`` or ``backfill``) every task comes once, at its own time,
+    and leaves; so do tasks in a file that has ``submit_s`` and ``duration_s``, turned away where
+    they do not fit unless `queue` says more. `horizon_s` cuts what is later; a goal stands for
+    the one over time.
+
     Raises
     ------
     InputError: naming file, row and column of what cannot be used.
@@ -229,8 +270,16 @@ def from_csv(
     table = read_devices(devices, strict) if devices is not None else None
     table = _with_fits(table, fits, nodes)
     cluster = read_nodes(nodes, table, strict)
-    trace = read_tasks(tasks, cluster, table)
-    if order is not None:
+    queue = queue or ("reject" if has_times(tasks) else "")
+    trace = read_tasks(tasks, cluster, table, times=bool(queue))
+    over_time = None
+    if queue:
+        if order is not None:
+            found = NoQuote("an order beside times")
+            raise InputError(str(order), "", found, "one or the other: tasks come when they come")
+        over_time, chosen = _horizon(queue, horizon_s, trace)
+        goal = over_time_goal(goal)
+    elif order is not None:
         chosen = read_order(order, trace)
     else:
         chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling)
@@ -247,8 +296,26 @@ def from_csv(
         PlacementObjective(goal, alpha, watts_per_gpu),
         stem,
         f"{os.path.basename(os.fspath(nodes))}, {os.path.basename(os.fspath(tasks))}",
+        over_time=over_time,
     )
     return refit(problem, fits, deal=False) if fits else problem
+
+
+def _horizon(queue: str, horizon_s: float, trace: Tasks) -> tuple[OverTime, IntArray]:
+    """The rules, and the tasks that are submitted within the horizon.
+
+    Without a length it ends with the last task that leaves.
+    """
+    begin = float(trace.submit_s.min())
+    if horizon_s:
+        kept = np.flatnonzero(trace.submit_s < begin + horizon_s)
+        if len(kept) < len(trace):
+            warn(f"{len(trace) - len(kept)} tasks come after the horizon and are left out")
+        return OverTime(queue, begin, horizon_s), kept  # type: ignore[arg-type]  # checked there
+    ends = (trace.submit_s + trace.duration_s)[np.isfinite(trace.duration_s)]
+    last = max(float(ends.max(initial=begin)), float(trace.submit_s.max()))
+    length = last - begin if np.isinf(trace.duration_s).any() else np.nan
+    return OverTime(queue, begin, length), np.arange(len(trace))  # type: ignore[arg-type]
 
 
 def _with_fits(
@@ -263,73 +330,3 @@ def _with_fits(
     for model, group in matches(boards, named).items():
         table.idle_w[model], table.full_w[model] = boards[group]
     return table
-
-
-def power_model(cpu_rule: CpuRule = "packages") -> PowerModel:
-    """The paper's devices under one of the two CPU rules.
-
-    Raises
-    ------
-    InputError: for an unknown rule.
-    """
-    if cpu_rule not in get_args(CpuRule):
-        raise InputError("cpu_rule", "", cpu_rule, one_of(get_args(CpuRule)))
-    return PowerModel(cpu_rule=cpu_rule)
-
-
-def cluster_of(types: Sequence[tuple[str, int, int, int, int]]) -> Cluster:
-    """A cluster from (model, GPUs, milli-vCPU, MiB, count) rows; nodes are named by type."""
-    rows = list(chain.from_iterable(repeat(row[:4], row[4]) for row in types))
-    counts: dict[str, int] = {}
-    names = []
-    for model, gpus, cpu, _memory in rows:
-        kind = f"{model.lower() or 'cpu'}-{gpus}g{cpu // 1000}c"
-        counts[kind] = counts.get(kind, 0) + 1
-        names.append(f"{kind}-{counts[kind]:04d}")
-    return Cluster.of(
-        names,
-        [row[2] for row in rows],
-        [row[3] for row in rows],
-        [row[1] for row in rows],
-        [row[0] for row in rows],
-    )
-
-
-def proportional(
-    types: Sequence[tuple[str, int, int, int, int]], size: int
-) -> tuple[tuple[str, int, int, int, int], ...]:
-    """The same types with `size` nodes in all, by largest remainders."""
-    total = sum(row[4] for row in types)
-    shares = [size * row[4] / total for row in types]
-    counts = [int(share) for share in shares]
-    by_remainder = sorted(range(len(types)), key=lambda k: (counts[k] - shares[k], k))
-    for k in by_remainder[: size - sum(counts)]:
-        counts[k] += 1
-    return tuple((*row[:4], count) for row, count in zip(types, counts, strict=True) if count)
-
-
-def trace_of_classes() -> Tasks:
-    """The Default workload, one row per task, grouped by class."""
-    rows = list(chain.from_iterable(repeat(row[:4], row[4]) for row in TASK_CLASSES))
-    return Tasks.of(
-        [f"default-{k:04d}" for k in range(len(rows))],
-        [row[2] for row in rows],
-        [row[3] for row in rows],
-        [row[0] for row in rows],
-        [row[1] for row in rows],
-        [""] * len(rows),
-    )
-
-
-def _that_fit(tasks: Tasks, cluster: Cluster) -> Tasks:
-    """The tasks that at least one empty node could take."""
-    fits = {
-        c: any(
-            task.cpu_milli <= node.cpu_milli
-            and task.memory_mib <= node.memory_mib
-            and task.num_gpu <= node.gpus
-            for node in cluster.types
-        )
-        for c, task in enumerate(tasks.classes)
-    }
-    return tasks.take(k for k, c in enumerate(tasks.class_of) if fits[int(c)])

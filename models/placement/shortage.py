@@ -21,10 +21,13 @@ MOST_SHOWN = 3
 def why_not(problem: PlacementProblem, tasks: Sequence[int]) -> str:
     """What these tasks together want more of than there is; of one task, why no node takes it.
 
-    "" where every capacity suffices: then it is how the tasks fit together.
+    "" where every capacity suffices: then it is how the tasks fit together; and of several tasks
+    that leave again, which need not be there at one time.
     """
     if len(tasks) == 1 and tasks[0] in problem.never_fits:
         return _nowhere(problem, problem.tasks.task_class(tasks[0]))
+    if problem.over_time is not None:
+        return ""
     return "; ".join(filter(None, _totals(problem, tasks)))
 
 

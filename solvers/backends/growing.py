@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,26 +38,6 @@ def solve_within(highs: Any, limits: Limits) -> Any:
     highs.setOptionValue("time_limit", most)
     highs.run()
     return highs.getSolution()
-
-
-def basis_of(highs: Any, first: int) -> tuple[list[int], list[Any], list[Any]]:
-    """Basic columns, counted from column `first`; HiGHS's words for those before, and for rows."""
-    import highspy
-
-    basis, basic = highs.getBasis(), highspy.HighsBasisStatus.kBasic
-    states = list(basis.col_status)
-    inside = [k for k, one in enumerate(states[first:]) if one == basic]
-    return inside, states[:first], list(basis.row_status)
-
-
-def start_at(highs: Any, inside: Iterable[bool], before: list[Any], rows: list[Any]) -> None:
-    """Begin at a basis: whether each column behind those `before` is in it."""
-    import highspy
-
-    kinds, basis = highspy.HighsBasisStatus, highspy.HighsBasis()
-    basis.col_status = before + [kinds.kBasic if one else kinds.kLower for one in inside]
-    basis.row_status = rows
-    highs.setBasis(basis)
 
 
 class Growing:

@@ -1,21 +1,20 @@
 """Exact methods and bounds of the consolidation family, for running *every* task.
 
-`exact`, for tasks that are all present, is a branch-and-price over sets of tasks that share a GPU.
-Where to look for what:
+`exact` is a branch-and-price over sets of tasks that share a GPU. Where to find what:
 
-- a column is priced in `column_generation.pricing`, and added in the loop of `.generation`;
+- a column is priced in `column_generation.pricing`, and added by the loop of `.generation`;
+- a node is branched on by the rules of `branch_and_price.branching`, and expanded in `.tree`;
 - the dual bound is computed in `column_generation.dual_bound`;
-- a node is split by the rules of `branch_and_price.branching`, chosen and expanded by `.tree`;
-- whole counts of GPUs are realised or denied in `branch_and_price.feasibility`;
-- the incumbent (`incumbent`) comes from `primal`, whose heuristics `primal.portfolio` chooses.
+- the incumbent (`incumbent`) comes from the heuristics of `primal`, chosen in `primal.portfolio`;
+- `exact` runs construction and the closed-form bound; filling, exchange and annealing; the tree.
+  Where GPUs, servers or power lines differ there is no tree, but annealing, column bounds and the
+  compact model.
 
-`instance` holds the problem as arrays, `config` everything that tunes, `bounds` the closed forms
-and the bounds on energy, `bounding` the methods that only bound, `large_scale` what is beyond 600
-tasks, `formulations` the models for general solvers and the enumeration, `snapshot` the optimum at
-one event, and `over_time` the methods for tasks that come and go, with what tunes them. Modules
-import only from those that come before them in this order: `numerics`, `config`, `instance`,
-`incumbent`, `outcome`, `bounds`, `column_generation`, `branch_and_price`, `primal`, then the
-methods.
+`bounds` and `bounding` hold the other lower bounds, `large_scale` what is beyond 600 tasks,
+`formulations` models for general solvers, `over_time` tasks that come and go, `snapshot` one event
+of an online policy, `instance` the arrays, and `config` all parameters. Modules import only from
+those before them: `numerics`, `config`, `instance`, `incumbent`, `outcome`, `bounds`,
+`column_generation`, `branch_and_price`, `primal`, then the methods.
 """
 
 from __future__ import annotations
@@ -83,16 +82,9 @@ METHODS = entries(
         goals=POWER,
     ),
     Entry(
-        "bound-levels",
-        f"{HERE}.bounding:bound_levels",
-        "servers by counts of GPUs at each level; thousands of tasks",
-        kind="bound",
-        goals=POWER,
-    ),
-    Entry(
         "bound-area",
         f"{HERE}.bounding:bound_area",
-        "GPUs of each level counted in closed form; any size, loose",
+        "GPUs of each cost level counted in closed form; any size",
         kind="bound",
         goals=POWER,
     ),
@@ -167,4 +159,4 @@ def auto_bound(problem: ConsolidationProblem) -> str:
         return "bound-over-time"
     if problem.rules.util_scaled:
         return "bound-columns"
-    return "bound-levels" if len(problem) > DEFAULT.tree.tasks else "bound-columns"
+    return "bound-area" if len(problem) > DEFAULT.tree.tasks else "bound-columns"

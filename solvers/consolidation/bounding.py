@@ -1,4 +1,4 @@
-"""The bounds in order of cost, and the methods that do nothing but bound."""
+"""The methods that only bound, and the order of bounds where no tree is grown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     counts_of,
     level_counts,
 )
-from optgap.solvers.consolidation.bounds.server_assignment import server_assignment_bound
 from optgap.solvers.consolidation.column_generation.relaxations import (
     BY_COLUMNS,
     rounded_counts,
@@ -33,12 +32,11 @@ def column_bounds(
     levels: CostLevels,
     bound: Bound,
     limits: Limits,
-    seed: int,
     params: Params = DEFAULT,
 ) -> Bound:
-    """Counts by level rounded up from columns, columns alone, then servers, while a gap is open.
+    """Raise a bound while the gap is open: its counts by cutting stock, then by set covering.
 
-    The incumbent says which counts would be enough to close the gap.
+    The incumbent's counts say how far each count is worth raising.
     """
     instance = incumbent.instance
     if incumbent.placement is not None and not closed(incumbent, bound):
@@ -52,13 +50,6 @@ def column_bounds(
         own = limits.within(0.5 * limits.remaining)
         watts = set_covering_bound(instance, contents, own, params)
         bound = bound.raised(watts, BY_COLUMNS)
-    if not closed(incumbent, bound) and limits.stop is None:
-        own = limits.within(params.bounds.server_share * limits.remaining)
-        found = server_assignment_bound(
-            instance, levels, bound.counts, own, watts=incumbent.watts, seed=seed,
-            params=params.bounds,
-        )  # fmt: skip
-        bound = bound.raised(found.watts, found.by)
     return bound
 
 
@@ -69,26 +60,12 @@ def bound_area(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> O
     return bound_only(closed_form_bound(instance, levels, level_counts(instance, levels)), limits)
 
 
-def bound_levels(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
-    """Servers by counts of GPUs at each level, with counts in closed form."""
-    instance = instance_of(problem)
-    incumbent = Incumbent(instance)
-    if instance.tasks <= 2000:
-        construct(incumbent, limits, np.random.default_rng(seed), 2)
-    levels = cost_levels(instance)
-    counts = level_counts(instance, levels)
-    found = server_assignment_bound(
-        instance, levels, counts, limits, watts=incumbent.watts, seed=seed
-    )
-    return bound_only(found, limits)
-
-
 def bound_columns(problem: ConsolidationProblem, *, limits: Limits, seed: int) -> Outcome:
-    """`column_bounds`, with a quick placement to say what is worth proving."""
+    """`column_bounds`, with a quick placement that says how far to raise counts."""
     instance = instance_of(problem, scaled="least")
     rng, incumbent = np.random.default_rng(seed), Incumbent(instance)
     construct(incumbent, limits, rng, 3)
     levels = cost_levels(instance)
     bound = closed_form_bound(instance, levels, level_counts(instance, levels))
     anneal(incumbent, limits.within(0.1 * limits.remaining), bound.watts, rng)
-    return bound_only(column_bounds(incumbent, levels, bound, limits, seed), limits)
+    return bound_only(column_bounds(incumbent, levels, bound, limits), limits)

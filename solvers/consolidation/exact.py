@@ -1,6 +1,12 @@
-"""The placement of least power: heuristics, branch-and-price, and the compact model.
+"""The placement of least power: `exact`, and `columns`, which is column generation alone.
 
-`exact` takes all of them, `columns` only what column generation gives.
+`exact` runs these phases, each only while a gap is open and there is time:
+
+1. the closed-form bound (`bounds.level_counts`) and a construction (`primal.construction`);
+2. better placements: GPU by GPU (`large_scale.filling`), then by pairwise exchange or annealing;
+3. where GPUs and servers are identical and tasks have one power line, branch-and-price to the end
+   (`branch_and_price.tree`); elsewhere annealing and the bounds of `bounding.column_bounds`;
+4. elsewhere, the compact model on CP-SAT to the end (`formulations.compact`).
 """
 
 from __future__ import annotations
@@ -11,7 +17,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from optgap.models.clock import working_time
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
@@ -43,7 +48,7 @@ from optgap.solvers.consolidation.primal.server_diving import ServerDiving
 
 
 def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
-    """The placement of least power, with proof where there is time for one.
+    """The placement of least power, proven optimal where there is time for it.
 
     Parameters
     ----------
@@ -61,15 +66,15 @@ def columns(
     dives: int = 20,
     nodes: int = 3000,
 ) -> Outcome:
-    """Columns give the bound, dives the placement, and branch-and-price closes what is between.
+    """Column generation for the bound, diving for placements, and branch-and-price on top.
 
-    The tree is grown where GPUs and servers are equal and tasks have one power line; elsewhere the
-    bounds of the root are all there is.
+    A tree is grown where GPUs and servers are identical and tasks have one power line; elsewhere
+    there are the bounds of `bounding.column_bounds` alone.
 
     Parameters
     ----------
-    dives: tried at each vector of counts that the tree comes to, each with other choices.
-    nodes: of branch-and-price at most; 0 for none.
+    dives: dives at each vector of counts that the tree comes to, randomised after the first.
+    nodes: most nodes of branch-and-price; 0 for none.
 
     Raises
     ------
@@ -82,11 +87,13 @@ def columns(
 
 
 class Exact:
-    """One run.
+    """One run of either method.
 
     Attributes
     ----------
-    bound: the best that is proven. too_large: whether the compact model is not built.
+    bound: the best lower bound so far. levels: cost levels of a GPU.
+    by_counts: whether counts by level fix the power. branches: whether a tree is grown.
+    too_large: whether the compact model is too large to be built.
     """
 
     def __init__(
@@ -107,12 +114,12 @@ class Exact:
 
     @property
     def done(self) -> bool:
-        """Whether no gap is open, or time is up."""
+        """Whether the gap is closed, or time is up."""
         return closed(self.incumbent, self.bound) or self.limits.stop is not None
 
     def run(self) -> Outcome:
-        """Each step only while a gap is open and there is time."""
-        construct(self.incumbent, self.limits, self.rng, params=self.params.construction)
+        """`exact`: the phases named at the top of this module."""
+        construct(self.incumbent, self.limits, self.rng)
         self.branches = self.branches and self.incumbent.placement is not None
         self._before()
         if not self.done and self.branches:
@@ -127,13 +134,13 @@ class Exact:
         return self._outcome()
 
     def run_columns(self, dives: int, nodes: int) -> Outcome:
-        """Columns for the bound, dives for placements, and so many nodes of branch-and-price."""
-        construct(self.incumbent, self.limits, self.rng, params=self.params.construction)
+        """`columns`: branch-and-price with dives as its only heuristic, then the column bounds."""
+        construct(self.incumbent, self.limits, self.rng)
         if not self.done:
             few = self.limits.within(0.1 * self.limits.remaining)
             anneal(self.incumbent, few, self.bound.watts, self.rng)
         if not self.done and self.branches and nodes and self.incumbent.placement is not None:
-            own = replace(self.params, diving=replace(self.params.diving, at_counts=dives))
+            own = replace(self.params, diving=replace(self.params.diving, dives_per_counts=dives))
             dive = ServerDiving(own) if self.instance.gang else Diving(own)
             tree = self._tree([dive] if dives else [])
             while not self.done and (tree.open or tree.reopen()) and tree.nodes < nodes:
@@ -154,12 +161,12 @@ class Exact:
         self.limits.progress(phase, self.incumbent.watts, self.bound.watts)
 
     def _share(self, seconds: float = math.inf) -> Limits:
-        """Limits for a search: no more than a share of what is left."""
+        """Limits for a search before a proof: at most a share of the time left."""
         most = self.params.exact.search_share * self.limits.remaining
         return self.limits.within(min(seconds, most))
 
     def _before(self) -> None:
-        """Placements GPU by GPU, and with memory alone by exchange; annealed where far off."""
+        """Phase 2: fill GPU by GPU, exchange pairwise where memory is all, anneal where far off."""
         own = self.params.exact
         fill_gpus(self.incumbent, 0.0, self.limits, self.rng, own.fillings, self.params)
         if self.by_counts and self.incumbent.placement is not None and not self.done:
@@ -169,27 +176,18 @@ class Exact:
                 exchange_cheapest(
                     exchanger, self.bound.counts, self.incumbent, self._share(seconds)
                 )
-        far = self.incumbent.watts > self.bound.watts * (1 + own.far)
+        far = self.incumbent.watts > self.bound.watts * (1 + own.far_gap)
         if self.branches and self.instance.gang and far:
             short = self._share(own.far_s * self.instance.tasks / 100)
             anneal(self.incumbent, short, self.bound.watts, self.rng)
         self._progress("counts by level")
 
     def _branch(self) -> None:
-        """Branch-and-price, and the compact model where nodes are left that were not decided.
-
-        It has as long as the tree had, or twice as long as before; then the tree goes back to those
-        nodes with more patience.
-        """
+        """Phase 3: the tree; its undecided nodes are opened again with higher limits."""
         tree = self._tree(tree_heuristics(self.instance, self.levels, self.rng, self.params))
-        seconds = 0.0
         while not self.done and (tree.open or tree.reopen()):
-            began = working_time()
             tree.run(self.limits)
             self._raise(tree)
-            if not self.done:
-                seconds = max(2 * seconds, working_time() - began)
-                self._compact(self.limits.within(seconds))
         self._raise(tree)
 
     def _tree(self, heuristics: Sequence[PrimalHeuristic]) -> Tree:
@@ -202,22 +200,21 @@ class Exact:
         self.bound = self.bound.raised(min(tree.bound, self.incumbent.watts), BY_TREE)
 
     def _bound_by_columns(self, limits: Limits) -> None:
-        """`column_bounds` of fewer levels, which are told apart one by one."""
+        """`column_bounds`, with as many cost levels as counts are bounded one by one for."""
         bounds = self.params.bounds
         levels = cost_levels(self.instance, bounds.levels)
         counts = level_counts(self.instance, levels, bounds)
         known = closed_form_bound(self.instance, levels, counts)
         known = known.raised(self.bound.watts, self.bound.by)
-        self.bound = column_bounds(self.incumbent, levels, known, limits, self.seed, self.params)
+        self.bound = column_bounds(self.incumbent, levels, known, limits, self.params)
 
     def _compact(self, limits: Limits) -> bool:
-        """The compact model, or annealing where it is too large; whether nothing is feasible."""
+        """Phase 4, or annealing where the model is too large; whether no placement exists."""
         most = self.params.exact.compact_literals
         answer = solve_compact(self.incumbent, self.bound, limits, self.workers, self.seed, most)
         self.too_large = answer is None
         if answer is None:
-            if not self.branches:
-                anneal(self.incumbent, limits, self.bound.watts, self.rng)
+            anneal(self.incumbent, limits, self.bound.watts, self.rng)
             return False
         self.bound, self.termination = answer.bound, answer.termination
         return answer.infeasible

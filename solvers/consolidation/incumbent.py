@@ -16,7 +16,7 @@ class Incumbent:
 
     Attributes
     ----------
-    watts: its power; infinite before there is one.
+    placement: the GPUs of each task, or None. watts: its power, W; infinite before there is one.
     """
 
     def __init__(self, instance: Instance) -> None:
@@ -25,7 +25,7 @@ class Incumbent:
         self.placement: Placement | None = None
 
     def offer(self, placement: Placement | None) -> bool:
-        """Whether a placement, if it is one, is better than what was known."""
+        """Take a placement if it is better; whether it was."""
         if placement is None:
             return False
         watts = self.instance.total(placement)
@@ -47,11 +47,11 @@ class Incumbent:
 
     @property
     def contents(self) -> list[list[int]]:
-        """The residents of each GPU in use; none before there is a placement."""
+        """The residents of each GPU in use; empty before there is a placement."""
         return list(self.instance.residents(self.placement or []).values())
 
     @property
     def awake_servers(self) -> int:
-        """Servers in use."""
+        """How many servers are in use."""
         home = self.instance.gpu_server
         return len({int(home[g]) for gpus in self.placement or [] for g in gpus})

@@ -1,4 +1,4 @@
-"""The problem as integers and arrays: tasks as vectors, GPUs as bins."""
+"""The problem as integer arrays: vector bin packing, tasks as items and GPUs as bins."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from optgap.solvers.consolidation.numerics import FloatArray, IntArray, Placemen
 
 @dataclass(frozen=True, eq=False)
 class Instance:
-    """Tasks as vectors, GPUs as what holds them.
+    """Tasks as vectors of demands, GPUs as bins with capacities.
 
-    A GPU of kind k whose residents are S costs max_{l∈S} (P_lk + a_lk·F), F = max_{l∈S} f_lk.
+    L tasks, R capacity rows, K kinds of GPU, G GPUs, N servers. A GPU of kind k with residents S
+    costs max_{l∈S} (P_lk + a_lk·F), F = max_{l∈S} f_lk.
 
     Parameters
     ----------
     problem: what it was made from.
-    width: (L,) v.
-    demand: (R, L); row 0 is memory in bytes (over their common divisor), the others are
-        capacity rows.
-    capacity: (K, R) by kind of GPU.
-    clock_mhz, static_w, slope: (K, L) f, P and a.
-    watts: (K, L) what a GPU costs that runs only this task: no set that holds it costs less.
-    gpu_kind, gpu_server: (G,).
-    server_w: (N,) static power.
-    server_gpus: (N,) how many GPUs each has.
-    preplaced: the first so many tasks stand for what is in place already, each on `width` GPUs of
-        its own: the last row keeps them apart, and the others go where there is room.
+    width: (L,) v, the number of GPUs of each task.
+    demand: (R, L) of each task on each of its GPUs; row 0 is memory in bytes (over their common
+        divisor), the others are utilisation.
+    capacity: (K, R) of a GPU of each kind.
+    clock_mhz, static_w, slope: (K, L) f in MHz, P in W and a in W per MHz.
+    watts: (K, L) cost of a GPU that runs only this task, W: no set with it costs less.
+    gpu_kind, gpu_server: (G,) the kind and the server of each GPU.
+    server_w, server_gpus: (N,) static power, W, and number of GPUs of each server.
+    preplaced: the first so many tasks stand for residents that are in place already, each on
+        `width` GPUs of its own; the last capacity row keeps them apart.
     """
 
     problem: ConsolidationProblem
@@ -64,11 +64,11 @@ class Instance:
         return len(self.gpu_kind)
 
     def servers_for(self, gpus: int) -> int:
-        """Servers that so many GPUs take, where all servers are as the first."""
+        """Servers that so many GPUs take, where all servers are identical."""
         return -(-gpus // int(self.server_gpus[0]))
 
     def part(self, tasks: IntArray, servers: int) -> Instance:
-        """Some of the tasks on so many of the servers, where all are as the first."""
+        """Some of the tasks on the first `servers` servers, where all servers are identical."""
         gpus = servers * int(self.server_gpus[0])
         return replace(
             self,
@@ -86,13 +86,13 @@ class Instance:
 
     @property
     def gang(self) -> bool:
-        """Whether there are tasks of several GPUs, each of which is in one server."""
+        """Whether there are tasks of several GPUs, and each must be in one server."""
         ruled = not self.preplaced and self.problem.rules.gang == "server"
         return ruled and bool((self.width > 1).any())
 
     @cached_property
     def entry_start(self) -> IntArray:
-        """(L+1,) where each task's GPUs begin in a flat placement, which has an entry for each."""
+        """(L+1,) the first entry of each task in a flat placement, one entry for each GPU."""
         return np.concatenate([[0], np.cumsum(self.width)]).astype(np.int64)
 
     @cached_property
@@ -108,25 +108,25 @@ class Instance:
 
     @cached_property
     def scarcity(self) -> FloatArray:
-        """(R,) weights of the rows that add up to 1: what is scarce counts most."""
+        """(R,) weights of the capacity rows, in proportion to (demand/capacity)³."""
         total = (self.demand * self.width).sum(axis=1) / np.maximum(self.max_capacity, 1)
         return np.asarray(total**3 / max(1e-300, float((total**3).sum())))
 
     @cached_property
     def cost_is_maximum(self) -> bool:
-        """Whether a GPU costs what its most demanding resident alone would: one line per kind."""
+        """Whether a GPU costs as much as its dearest resident: one power line for all."""
         same_line = (self.static_w == self.static_w[:, :1]).all()
         return bool(same_line and (self.slope == self.slope[:, :1]).all())
 
     @cached_property
     def largest_share(self) -> FloatArray:
-        """(L,) the largest share of a limit that each task takes of a GPU."""
+        """(L,) the largest share of any capacity that each task takes of a GPU."""
         shares = self.demand / np.maximum(self.max_capacity[:, None], 1)
         return np.asarray(shares.max(axis=0), dtype=np.float64)
 
     @cached_property
     def identical_servers(self) -> bool:
-        """Whether all GPUs are of one kind, in equal servers."""
+        """Whether all GPUs are of one kind, in servers of equal size and static power."""
         return bool(
             len(self.capacity) == 1
             and (self.server_w == self.server_w[0]).all()
@@ -135,17 +135,17 @@ class Instance:
 
     @cached_property
     def least_watts(self) -> FloatArray:
-        """(L,) the same on the cheapest kind that can hold the task."""
+        """(L,) `watts` on the cheapest kind of GPU that can hold the task, W."""
         fits = self.demand[0][None, :] <= self.capacity[:, :1]
         return np.asarray(np.where(fits, self.watts, np.inf).min(axis=0))
 
     @cached_property
     def max_capacity(self) -> IntArray:
-        """(R,) the largest limits of any kind."""
+        """(R,) the largest capacity of any kind."""
         return np.asarray(self.capacity.max(axis=0))
 
     def cost(self, gpu: int, residents: list[int]) -> float:
-        """What a GPU with these residents costs, W."""
+        """Power of a GPU with these residents at the lowest clock they bear, W."""
         if not residents:
             return 0.0
         k = int(self.gpu_kind[gpu])
@@ -171,7 +171,7 @@ class Instance:
         return found
 
     def solution(self, placement: Placement) -> ConsolidationSolution:
-        """With every GPU at the lowest clock that its residents bear."""
+        """The solution with every GPU at the lowest clock that its residents bear."""
         contents = self.residents(placement)
         clocks = [
             Clock(g, float(self.clock_mhz[int(self.gpu_kind[g]), tasks].max()))
@@ -188,9 +188,8 @@ def instance_of(
 
     Parameters
     ----------
-    scaled: what a method makes of power that follows utilisation: it does not treat it (``no``);
-        a GPU costs at least what each resident alone would (``least``: for bounds); `cost`
-        asks the problem (``own``).
+    scaled: how power that follows utilisation is treated: refused (``no``); bounded from below by
+        each resident alone (``least``, for bounds); exactly, as `cost` asks the problem (``own``).
 
     Raises
     ------
@@ -235,7 +234,7 @@ def instance_of(
 
 
 def _undominated(rows: IntArray, limit: int) -> IntArray:
-    """Without rows that cannot be broken, or that stay below another row everywhere."""
+    """The rows that can be violated and are not below another row everywhere."""
     keep: list[IntArray] = []
     order = np.argsort(-rows.sum(axis=1), kind="stable")
     for row in rows[order]:

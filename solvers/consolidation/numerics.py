@@ -11,17 +11,17 @@ BoolArray = npt.NDArray[np.bool_]
 Placement = list[tuple[int, ...]]
 """The GPUs of each task."""
 Column = tuple[int, ...]
-"""Tasks that share a GPU, ascending: a column of the set-covering formulation."""
+"""Tasks that share a GPU, ascending: a column of the set covering formulation."""
 Counts = tuple[int, ...]
-"""GPUs that cost level 0, 1, … or more; where servers are counted as well they come last."""
+"""N_0, N_1, …: GPUs of cost level q or more; with Z, the awake servers, last where they count."""
 
 QUANTUM_W = 1e-6
-"""What costs are counted in, W: 5,000 GPUs rounded down lose 5 mW."""
+"""Costs are rounded down to multiples of this, W: 5,000 GPUs lose at most 5 mW."""
 CLOSE = 5e-7
-"""Relative: what rounding costs to `QUANTUM_W` may leave between equal powers."""
+"""Relative difference at which two powers count as equal, as costs are rounded to `QUANTUM_W`."""
 BOUND_SAFETY = 1e-9
-"""Relative: what the sums of a bound may be off by; taken off every bound."""
+"""Relative error of floating-point sums in a bound; subtracted from every bound."""
 INTEGRALITY = 1e-6
-"""How far from an integer the solution of a linear program counts as one."""
+"""Distance at which a value of a linear program counts as integer."""
 SLACK_W = 1e-4
-"""What the value of a linear program may be above the cost of its own counts, W."""
+"""How far the value of a linear program may be above the power of its own counts, W."""

@@ -1,4 +1,4 @@
-"""A bound with its certificate's name, and what an incumbent and a bound amount to."""
+"""A lower bound with the name of its proof, and the `Outcome` of an incumbent and a bound."""
 
 from __future__ import annotations
 
@@ -13,24 +13,30 @@ from optgap.solvers.consolidation.numerics import CLOSE, Counts
 
 @dataclass(frozen=True)
 class Bound:
-    """A proven bound in W, over time in J, who proved it, and GPUs by level in every placement."""
+    """A proven lower bound.
+
+    Parameters
+    ----------
+    watts: W; over time the energy, J. by: what proved it, in words.
+    counts: (Q,) lower bounds on the GPUs of each level or more; empty over time.
+    """
 
     watts: float
     by: str
     counts: Counts
 
     def raised(self, watts: float, by: str) -> Bound:
-        """The better of this and another that knows the same counts."""
+        """The larger of this bound and another, with this one's counts."""
         return replace(self, watts=watts, by=by) if watts > self.watts else self
 
 
 def closed(incumbent: Incumbent, bound: Bound) -> bool:
-    """Whether nothing is left between them."""
+    """Whether the gap is closed, up to rounding."""
     return incumbent.watts <= bound.watts * (1 + CLOSE)
 
 
 def bound_only(bound: Bound, limits: Limits) -> Outcome:
-    """A bound and nothing else."""
+    """The outcome of a method that only bounds."""
     return Outcome(
         None,
         Status.BOUND_ONLY,
@@ -41,7 +47,7 @@ def bound_only(bound: Bound, limits: Limits) -> Outcome:
 
 
 def outcome(incumbent: Incumbent, bound: Bound, termination: Termination) -> Outcome:
-    """What the best placement and the best bound amount to."""
+    """The outcome of the best placement and the best bound."""
     placement = incumbent.placement
     info = {"bound_gpus": int(bound.counts[0]) if bound.counts else 0}
     if placement is None:

@@ -1,4 +1,4 @@
-"""Tasks that are all present, some of which run already: the least power from there on."""
+"""The optimum at one event: tasks that are present, some of which run already."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def solve(
 
 
 def completed(instance: Instance, stay: Sequence[tuple[int, ...] | None]) -> Placement | None:
-    """Everybody where they are, a newcomer where it adds least; None if that cannot be."""
+    """Residents where they are, newcomers where they add least; None if that is infeasible."""
     placement: Placement = []
     for given in stay:
         gpus = given or least_added_place(instance, placement, len(placement))
@@ -53,7 +53,7 @@ def completed(instance: Instance, stay: Sequence[tuple[int, ...] | None]) -> Pla
 def least_added_place(
     instance: Instance, placement: Placement, task: int
 ) -> tuple[int, ...] | None:
-    """GPUs for one more task that are awake and have room, the fullest first; else None."""
+    """The GPUs with room where one more task adds the least power, the fullest of equal ones."""
     contents = instance.residents(placement)
     held = np.zeros((instance.gpus, len(instance.demand)), dtype=np.int64)
     for g, tasks in contents.items():

@@ -28,17 +28,21 @@ def regrets(
     At each moment in which something starts, what every job is about to do is held against the
     optimum of that decision: jobs that wait count for twice the longest remaining time of any.
     """
-    inside = solution.kind != Kind.PRERUN
-    moments = np.unique(solution.start_s[inside])
-    if len(moments) > most:
-        moments = moments[np.unique(np.linspace(0, len(moments) - 1, most).astype(int))]
     choices = Choices.of(problem)
     speed = rates(problem, solution)
     return [
         found
-        for t in moments.tolist()
+        for t in moments(solution, most).tolist()
         if (found := _regret(problem, solution, choices, speed, t)) is not None
     ]
+
+
+def moments(solution: ElasticSolution, most: int) -> Floats:
+    """When something starts, at most so many of them, spread evenly."""
+    found = np.unique(solution.start_s[solution.kind != Kind.PRERUN])
+    if len(found) > most:
+        found = found[np.unique(np.linspace(0, len(found) - 1, most).astype(int))]
+    return np.asarray(found)
 
 
 def _regret(
@@ -48,20 +52,10 @@ def _regret(
     speed: Floats,
     t: float,
 ) -> Regret | None:
-    done = np.bincount(
-        solution.job,
-        speed * np.clip(t - solution.start_s, 0, solution.end_s - solution.start_s),
-        minlength=len(problem),
-    )
-    remaining = problem.jobs.iterations - done
-    begins = problem.jobs.submit_s.copy()  # a job cannot run before the end of its pre-run
-    before = solution.kind == Kind.PRERUN
-    np.maximum.at(begins, solution.job[before], solution.end_s[before])
-    active = (begins <= t + slack_s(t)) & (remaining > 1e-6 * problem.jobs.iterations)
-    jobs = np.flatnonzero(active)
+    jobs, left = active(problem, solution, speed, t)
     if not len(jobs):
         return None
-    of_class, left = problem.jobs.of_class[jobs], remaining[jobs]
+    of_class = problem.jobs.of_class[jobs]
     snapshot = Snapshot.of(choices, problem, of_class, left, problem.power_allowed_w)
     wait = snapshot.wait_s
     count, clock = _taken(problem, solution, jobs, t)
@@ -84,6 +78,27 @@ def _regret(
         _words(problem, int(best_count[a]), int(best_clock[a])),
         cost if math.isfinite(cost) else 0.0,
     )
+
+
+def active(
+    problem: ElasticProblem, solution: ElasticSolution, speed: Floats, t: float
+) -> tuple[Ints, Floats]:
+    """The jobs that may run at a moment of a schedule, and the iterations that each has left.
+
+    `speed` is what `rates` says of the schedule.
+    """
+    done = np.bincount(
+        solution.job,
+        speed * np.clip(t - solution.start_s, 0, solution.end_s - solution.start_s),
+        minlength=len(problem),
+    )
+    remaining = problem.jobs.iterations - done
+    begins = problem.jobs.submit_s.copy()  # a job cannot run before the end of its pre-run
+    before = solution.kind == Kind.PRERUN
+    np.maximum.at(begins, solution.job[before], solution.end_s[before])
+    there = (begins <= t + slack_s(t)) & (remaining > 1e-6 * problem.jobs.iterations)
+    jobs = np.flatnonzero(there)
+    return jobs, remaining[jobs]
 
 
 def _taken(

@@ -48,7 +48,7 @@ def test_the_written_out_example_from_csv_to_timeline(
 ) -> None:
     out, power = tmp_path / "timeline.csv", tmp_path / "power.csv"
     tables = ["--timeline", str(out), "--series", str(power), "--json", "-"]
-    answer = cli("run", str(problem), "--policy", "powerflow(profiles=oracle)", *tables)
+    answer = cli("run", str(problem), "--policy", "powerflow(profiles=perfect)", *tables)
     result = json.loads(answer.out)
     assert answer.code == 0
     assert result["objective"] == pytest.approx(528.86, abs=0.01)
@@ -88,11 +88,11 @@ def test_compare_prints_the_gap_of_every_policy_at_every_eta(tmp_path: Path, cli
 def test_a_policy_that_passes_the_limit_is_measured_against_what_it_kept(
     problem: Path, cli: Cli
 ) -> None:
-    policies = "powerflow(profiles=oracle),powerflow(profiles=oracle,mode=paper)"
+    policies = "powerflow(profiles=perfect),powerflow(profiles=perfect,mode=paper)"
     answer = cli("compare", str(problem), "--policies", policies, "--json", "-", "-q")
     rows = {row["method"]: row for row in json.loads(answer.out)["rows"]}
-    strict = rows["powerflow(profiles=oracle)"]
-    paper = rows["powerflow(profiles=oracle,mode=paper)"]
+    strict = rows["powerflow(profiles=perfect)"]
+    paper = rows["powerflow(profiles=perfect,mode=paper)"]
     assert (strict["bound_scope"], paper["bound_scope"]) == ("all", "accepted")
     assert paper["objective"] < strict["objective"]
     assert paper["gap_to_bound"] >= 0

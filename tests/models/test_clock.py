@@ -17,9 +17,9 @@ SOLVE = """
 import json, time
 from optgap import generate, run
 from optgap.models.clock import COMPILING
-from optgap.heuristics.consolidation import selection
+from optgap.heuristics.consolidation import engine
 from optgap.models.compiled import Interpreted
-selection.UP_TO = Interpreted(consolidation_cells=0)
+engine.UP_TO = Interpreted(consolidation_cells=0)
 problem = generate("consolidation", size=6)
 before = COMPILING.working() - time.monotonic()
 result = run(problem, policy="cats", time_limit={limit})

@@ -52,7 +52,7 @@ optgap solve problem.json --method milp --set backend=cbc
 optgap solve problem.json --method milp --set backend=scipy
 optgap solve problem.json --method milp --set backend=scip
 optgap solve problem.json --method cpsat
-optgap compare consolidation --preset mixed --size 6 --policies default --methods bound-levels
+optgap compare consolidation --preset mixed --size 6 --policies default --methods bound-area
 optgap compare coscheduling --size 5
 optgap generate queueing --preset small --size 5 -o queue.json
 optgap bound queue.json --method bound-area

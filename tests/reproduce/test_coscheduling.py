@@ -95,3 +95,21 @@ def test_the_authors_setting_is_one_of_those_swept_and_more_tolerance_saves_more
     assert of("tau = 0.15") == of("idle_weight = 0.5") == of("signal = dram, normalise = kept")
     energy = [of(f"tau = {tau}")[0] for tau in (0.05, 0.1, 0.15, 0.25, 0.4, 100.0)]
     assert energy == sorted(energy)
+
+
+def test_scaling_is_as_the_paper_says(data_dir: Path) -> None:
+    one_less = {row.claim: row for row in item("ecosched-fig2", data_dir).rows}
+    assert one_less["gpt2, 3 to 2 GPUs: slower"].agrees == "yes"
+    assert one_less["gpt2, 3 to 2 GPUs: energy saved"].agrees == "yes"
+    fastest = {row.claim: row.ours for row in item("ecosched-fig1", data_dir).rows}
+    assert fastest["H100: miniweather is fastest on"] == "1 GPU"
+    assert fastest["V100: miniweather is fastest on"] == "4 GPUs"
+    assert all(row.agrees in ("yes", "") for row in item("ecosched-fig3", data_dir).rows)
+    assert "miniweather alone" in item("ecosched-fig5", data_dir).rows[0].note
+
+
+def test_the_authors_log_has_the_slow_downs_of_the_case_study(data_dir: Path) -> None:
+    rows = item("ecosched-fig9", data_dir).rows
+    logged = [row for row in rows if "authors' log" in row.claim]
+    assert [row.ours for row in logged] == ["8.7 %", "5.9 %", "9.1 %"]
+    assert next(row for row in rows if row.claim == "V100: miniweather: slower").agrees == "no"

@@ -31,6 +31,6 @@ def test_the_page_counts_its_verdicts(page: str) -> None:
 
 def test_pictures_are_there_and_small(root: Path, page: str) -> None:
     pictures = re.findall(r"\]\((images/ecosched-[a-z0-9]+\.png)\)", page)
-    assert len(pictures) == 3
+    assert len(pictures) == 8
     for name in pictures:
         assert (root / "docs" / name).stat().st_size < 150_000

@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from optgap import reproduce, run
+from optgap.reproduce.charts import Curve, CurvesReport, chart
 from optgap.reproduce.elastic import ITEMS, fits
 from optgap.reproduce.elastic.causes import without_longest
-from optgap.reproduce.elastic.charts import Curve, CurvesReport, chart
 from optgap.reproduce.elastic.day import best_ratio
 from optgap.reproduce.elastic.motivation import gpt2, problem_of
 from optgap.reproduce.elastic.runs import Point, at_energy, frontier, synthetic_day
@@ -45,7 +45,9 @@ def test_powerflow_uses_less_energy_the_lower_its_eta() -> None:
 
 
 def test_a_report_of_curves_draws_and_lists_them() -> None:
-    panel = chart("title", "x", "y", [Curve("a", [1, 2], [3, 4]), Curve("b", [1, 2], [1, 0], True)])
+    panel = chart(
+        "title", "x", "y", [Curve("a", [1, 2], [3, 4]), Curve("b", [1, 2], [1, 0], "step")]
+    )
     report = CurvesReport(ITEMS[0], "here", (), (1,), (panel,))
     assert report.to_json()["panels"][0]["curves"][0]["label"] == "a"
     assert report.png().startswith(b"\x89PNG")
@@ -83,3 +85,12 @@ def test_afs_without_lengths_decides_on_what_has_been_done() -> None:
     assert blind.objective is not None
     assert known.objective is not None
     assert blind.objective > known.objective
+
+
+@pytest.mark.parametrize(
+    "name", ["powerflow-fig2", "powerflow-fig3", "powerflow-fig4", "powerflow-fig5"]
+)
+def test_figures_without_numbers_are_drawn_without_a_verdict(name: str) -> None:
+    report = reproduce.run(name, seeds=1)
+    assert not any(row.agrees for row in report.rows)
+    assert report.png()[:4] == b"\x89PNG"

@@ -46,5 +46,11 @@ def answers(family: str, backwards: bool) -> dict[str, Any]:
     return found
 
 
+def everything(backwards: bool) -> dict[str, Any]:
+    """By family."""
+    families = reversed(FAMILIES) if backwards else iter(FAMILIES)
+    return {family: answers(family, backwards) for family in families}
+
+
 if __name__ == "__main__":
-    print(json.dumps(answers(sys.argv[1], sys.argv[2] == "backwards")))
+    print(json.dumps(everything(sys.argv[1] == "backwards")))

@@ -1,8 +1,8 @@
 """Thousands of broken files, made by breaking a whole one at every place in every way.
 
-Run as a program it breaks a JSON document or the CSV files of one family, and has the package
-read and use what is left; a report of everything that was neither refused in one line nor usable
-goes to standard output. It is a program of its own so that its memory can be measured.
+Run as a program it breaks a family's JSON documents and its CSV files, and has the package read and
+use what is left; a report of everything that was neither refused in one line nor usable goes to
+standard output. It is a program of its own so that its memory can be measured.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ from typing import Any
 
 from trust.samples import TABLES, wrong_tables
 
+FORMS = ("problem", "solution", "result")
+"""Of JSON."""
 SECONDS = 10
 MISSING = object()
 
@@ -176,16 +178,16 @@ def report(counts: dict[str, int], failures: list[str], left: list[str]) -> dict
     return {**counts, "failures": failures, "left": left, "mib": peak_mib()}
 
 
-def documents(document_path: str, problem_path: str, part: int, parts: int) -> dict[str, Any]:
-    """Try every `parts`-th broken document from number `part`."""
-    document = json.loads(Path(document_path).read_text())
-    solution_of = Path(problem_path) if problem_path else None
+def documents(form: str, parts: int) -> dict[str, Any]:
+    """Try every `parts`-th broken document of a form, from the whole ones in this folder."""
+    document = json.loads(Path(f"{form}.json").read_text())
+    solution_of = None if form == "problem" else Path("problem.json")
     counts = {"refused": 0, "usable": 0}
     failures: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "broken.json"
         for number, (what, wrong) in enumerate(broken(document)):
-            if number % parts == part:
+            if number % parts == 0:
                 path.write_text(json.dumps(wrong))
                 failures += guarded(lambda: tried(path, solution_of), what, counts)
         left = sorted(p.name for p in Path(folder).iterdir() if p != path)
@@ -199,8 +201,8 @@ def wrong_files(text: str) -> list[tuple[str, bytes]]:
     return [(what, json.dumps(wrong).encode()) for what, wrong in broken(json.loads(text))]
 
 
-def tables(family_name: str, part: int, parts: int) -> dict[str, Any]:
-    """Try every `parts`-th broken table of a family from number `part`."""
+def tables(family_name: str, parts: int) -> dict[str, Any]:
+    """Try every `parts`-th broken table of a family."""
     import optgap
     from optgap.registry import family
 
@@ -220,7 +222,7 @@ def tables(family_name: str, part: int, parts: int) -> dict[str, Any]:
                 Path(files[other]).write_text(whole)
             use()
             for number, (what, wrong) in enumerate(wrong_files(text)):
-                if number % parts == part:
+                if number % parts == 0:
                     Path(files[name]).write_bytes(wrong)
                     # what looks like another unit is refused every other time only
                     failures += guarded(partial(use, number % 2 == 0), f"{name}: {what}", counts)
@@ -229,8 +231,7 @@ def tables(family_name: str, part: int, parts: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    mode, *rest = sys.argv[1:]
-    if mode == "documents":
-        print(json.dumps(documents(rest[0], rest[1], int(rest[2]), int(rest[3]))))
-    else:
-        print(json.dumps(tables(rest[0], int(rest[1]), int(rest[2]))))
+    tried_parts = int(sys.argv[2])
+    reports = {form: documents(form, tried_parts) for form in FORMS}
+    reports["table"] = tables(sys.argv[1], min(tried_parts, 3))
+    print(json.dumps(reports))

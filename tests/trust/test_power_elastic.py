@@ -99,7 +99,7 @@ def options(rng: np.random.Generator, name: str, clocks: list[float]) -> dict[st
         "mode": str(pick(["strict", "paper"])),
         "frequency": str(pick(["fixed", "per_n"])),
         "first_gpu": str(pick(["energy", "ee", "fifo", "srtf"])),
-        "profiles": str(pick(["fitted", "oracle"])),
+        "profiles": str(pick(["online", "perfect", "scaled"])),
         "prerun_s": float(pick([0.0, 30.0, 240.0])),
         "profile_s": float(pick([0.0, 5.0, 240.0])),
         "preempt_profile": bool(pick([True, False])),

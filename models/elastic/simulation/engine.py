@@ -65,6 +65,9 @@ class Simulation:
         self.window_end = np.full(size, np.inf)
         self.finish = np.full(size, np.inf)
         self.profiled = np.zeros((size, len(problem.counts)), dtype=np.bool_)
+        self.seen = np.zeros(
+            (size, len(problem.counts), len(problem.frequencies_mhz)), dtype=np.bool_
+        )
         self.sweep_speed = (1.0 / problem.time_s).mean(axis=2)
         self.sweep_w = np.maximum(
             problem.power_w.mean(axis=2), problem.idle_w * problem.counts[None, :]
@@ -141,6 +144,7 @@ class Simulation:
             self._flush(job, self.now)
             self._settle(job)
             self.profiled[job, self.count[job]] = True
+            self.seen[job, self.count[job]] = True
             self.window_end[job] = np.inf
             self._set_speed(job)
 
@@ -148,9 +152,10 @@ class Simulation:
         first = self.upcoming
         while self.upcoming < len(self.problem) and self.release_s[self.upcoming] <= self.now:
             job = self.upcoming
+            least = int(self.problem.classes[self.problem.jobs.of_class[job]].counts[0])
+            self.seen[job, np.searchsorted(self.problem.counts, least)] = True
             if self.settings.prerun_s > 0:
                 start = float(self.problem.jobs.submit_s[job])
-                least = int(self.problem.classes[self.problem.jobs.of_class[job]].counts[0])
                 segment = (job, start, float(self.release_s[job]), int(Kind.PRERUN))
                 self.segments.append((*segment, least, -1, -1))
             self.upcoming += 1
@@ -165,6 +170,8 @@ class Simulation:
         count = self.count[jobs]
         keep = np.isfinite(self.window_end[jobs]) & (not self.settings.preempt_profile)
         held = np.where(count >= 0, self.now - self.held_from[jobs], 0.0)
+        worked = np.isinf(self.window_end[jobs]) & (count >= 0) & (passed > 0)
+        self.seen[jobs[worked], count[worked], self.clock[jobs[worked]]] = True
         total = self.held_s.copy()
         total[jobs] += held
         return State(
@@ -178,6 +185,7 @@ class Simulation:
             np.where(keep, count, -1),
             np.where(keep, self.sweep_w[of_class, count], 0.0),
             self.profiled,
+            self.seen,
             total,
         )
 
@@ -359,6 +367,7 @@ class Simulation:
         running = jobs[self.count[jobs] >= 0]
         if self.settings.profile_s <= 0:  # a window without length: known from now on
             self.profiled[running, self.count[running]] = True
+            self.seen[running, self.count[running]] = True
             return
         fresh = running[
             ~self.profiled[running, self.count[running]] & np.isinf(self.window_end[running])

@@ -61,6 +61,7 @@ class State:
     locked: (A,) the count index of a job in a profiling window, −1 for the others.
     locked_w: (A,) its power in the window, W.
     profiled: (J, K) GPU counts that each job has been profiled on.
+    seen: (J, K, F) configurations in which each job has run, before it started or since.
     held_s: (J,) seconds that each job has held GPUs.
     """
 
@@ -74,6 +75,7 @@ class State:
     locked: Ints
     locked_w: Floats
     profiled: np.ndarray
+    seen: np.ndarray
     held_s: Floats
 
 

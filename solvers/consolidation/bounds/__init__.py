@@ -1,6 +1,5 @@
 """Proven bounds, each valid by itself: docs/consolidation-bounds.md has the proofs.
 
-`martello_toth` counts GPUs for a set of tasks, `level_counts` does so for every level of cost and
-adds up the power, `server_assignment` spreads the counts over servers, `energy` integrates over
-time.
+`martello_toth` is a lower bound on the GPUs that a set of tasks needs, `level_counts` takes it for
+every cost level and adds up the power, `energy` integrates power over time.
 """

@@ -1,8 +1,9 @@
-"""GPUs counted level by level of cost: power ≥ Σ_q (c_q − c_{q−1})·B_q and the servers they take.
+"""The closed-form bound: power ≥ Σ_q (c_q − c_{q−1})·B_q and the static power of the servers.
 
-A GPU that holds a task of level q or higher costs at least c_q, and the tasks of level ≥ q need at
-least B_q GPUs (`martello_toth`). With equal GPUs in equal servers and one power line for all tasks,
-the counts N_q of a placement also fix its power exactly.
+Cost level q is the power c_q of a GPU whose dearest resident has that level. A GPU that holds a
+task of level ≥ q costs at least c_q, and the tasks of level ≥ q need at least B_q GPUs
+(`martello_toth`). With identical GPUs and servers and one power line for all tasks, the counts N_q
+of a placement (its GPUs of level ≥ q) fix its power.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ BY_COUNTS = "GPUs counted by level"
 
 @dataclass(frozen=True)
 class CostLevels:
-    """Costs of a GPU as few integers.
+    """The cost levels of a GPU.
 
     Parameters
     ----------
-    quanta: (Q,) ascending cost of a GPU of each level, in `QUANTUM_W`, rounded down.
+    quanta: (Q,) cost of a GPU of each level, ascending, in `QUANTUM_W`, rounded down.
     of: (L,) the level of each task.
-    exact: whether no level was merged.
+    exact: whether no levels were merged.
     """
 
     quanta: tuple[int, ...]
@@ -42,19 +43,19 @@ class CostLevels:
 
     @property
     def steps_w(self) -> FloatArray:
-        """(Q,) what each level costs more than the one below, W."""
+        """(Q,) s_q: the cost of each level beyond the level below, W."""
         return np.asarray(np.diff([0, *self.quanta]) * QUANTUM_W)
 
 
 def cost_levels(
     instance: Instance, most: int = DEFAULT.bounds.levels, watts: FloatArray | None = None
 ) -> CostLevels:
-    """The levels of a GPU's cost; each task at the least it can cost.
+    """The cost levels of an instance's tasks.
 
     Parameters
     ----------
-    most: levels; more are merged, each task to the next lower one.
-    watts: (L,) what a GPU costs that runs only this task, if not `Instance.least_watts`.
+    most: number of levels beyond which tasks are moved to a lower level.
+    watts: (L,) cost of a GPU that runs only this task, W; `Instance.least_watts` if left out.
     """
     watts = instance.least_watts if watts is None else watts
     each = np.floor(watts / QUANTUM_W * (1 + 1e-15)).astype(np.int64)
@@ -68,7 +69,7 @@ def cost_levels(
 
 
 def counts_fix_power(instance: Instance, levels: CostLevels) -> bool:
-    """Whether a placement's counts by level fix its power, and every task fits a server."""
+    """Whether a placement's counts by level fix its power, and every task fits into a server."""
     narrow = not instance.gang or int(instance.width.max()) <= int(instance.server_gpus[0])
     return instance.identical_servers and instance.cost_is_maximum and levels.exact and narrow
 
@@ -76,29 +77,30 @@ def counts_fix_power(instance: Instance, levels: CostLevels) -> bool:
 def level_counts(
     instance: Instance, levels: CostLevels, params: BoundParams = DEFAULT.bounds
 ) -> Counts:
-    """(Q,) how many GPUs cost each level or more, at least."""
+    """(Q,) lower bounds on the GPUs of each level or more, by Martello and Toth's L2."""
     demand = (instance.demand @ instance.width) / np.maximum(instance.max_capacity, 1)
     number = len(levels.quanta)
-    rows = np.argsort(-demand, kind="stable")[: max(1, params.rows_times_levels // number)]
-    alphas = int(np.clip(params.all_alphas // (number * len(rows)), 1, params.alphas))
+    rows = np.argsort(-demand, kind="stable")[: max(1, params.l2_evaluations // (8 * number))]
+    each = params.l2_evaluations // (number * len(rows))
+    alphas = int(np.clip(each, 1, params.l2_thresholds))
     counts = [gpus_needed(instance, levels.above(q), rows, alphas) for q in range(number)]
     return falling(counts)
 
 
 def falling(counts: list[int]) -> Counts:
-    """Raised where a higher level has more."""
+    """Each count raised to those of higher levels."""
     found: IntArray = np.maximum.accumulate(np.array(counts, dtype=np.int64)[::-1])[::-1]
     return tuple(found.tolist())
 
 
 def counts_of(instance: Instance, levels: CostLevels, contents: list[list[int]]) -> Counts:
-    """(Q,) GPUs of each level or more among GPUs with these residents."""
+    """(Q,) N_q of GPUs with these residents."""
     tops = np.array([int(levels.of[tasks].max()) for tasks in contents])
     return tuple(int((tops >= q).sum()) for q in range(len(levels.quanta)))
 
 
 def least_static_w(instance: Instance, gpus: int) -> float:
-    """The least static power of servers with so many GPUs, W."""
+    """Lower bound on the static power of servers with so many GPUs in use, W."""
     if instance.identical_servers:
         return float(instance.server_w[0]) * instance.servers_for(gpus)
     order = np.argsort(instance.server_w / instance.server_gpus, kind="stable")
@@ -113,21 +115,25 @@ def least_static_w(instance: Instance, gpus: int) -> float:
 
 
 def closed_form_w(instance: Instance, levels: CostLevels, counts: Counts) -> float:
-    """Σ_q (c_q − c_{q−1})·counts_q and the static power of as many servers as that takes, W."""
+    """Σ_q (c_q − c_{q−1})·counts_q and the static power of the servers that takes, W."""
     steps = np.diff([0, *levels.quanta])
     gpus = sum(int(a) * b for a, b in zip(steps, counts, strict=True)) * QUANTUM_W
     return gpus * (1 - 1e-12) + least_static_w(instance, counts[0])
 
 
 def closed_form_bound(instance: Instance, levels: CostLevels, counts: Counts) -> Bound:
-    """The same as a bound."""
+    """`closed_form_w` as a bound."""
     return Bound(closed_form_w(instance, levels, counts), BY_COUNTS, counts)
 
 
 def server_limit(instance: Instance, bound: float, watts: float, gpus: int) -> int:
-    """How many of the equal servers a placement of at most `watts` can wake.
+    """How many of the identical servers a placement of at most `watts` can wake.
 
-    More than the bound's own share of them has to be paid for out of the gap.
+    Each server beyond those of the bound costs its static power out of the gap.
+
+    Parameters
+    ----------
+    bound: closed-form bound, W. gpus: GPUs that every placement needs.
     """
     most = len(instance.server_w)
     each, least = float(instance.server_w[0]), instance.servers_for(gpus)

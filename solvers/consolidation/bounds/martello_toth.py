@@ -1,4 +1,4 @@
-"""How many GPUs tasks need at least, in closed form: sums, and Martello and Toth's L2 bound."""
+"""Lower bounds on the GPUs that tasks need: sums over capacities, and Martello and Toth's L2."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from optgap.solvers.consolidation.numerics import IntArray
 def gpus_needed(
     instance: Instance, tasks: IntArray, rows: IntArray | None = None, alphas: int = 40
 ) -> int:
-    """The GPUs that `tasks` need at least: widest task, sums of each row, large items.
+    """Lower bound on the GPUs that `tasks` need: the widest task, sums of each row, and L2.
 
     Parameters
     ----------
-    rows: capacity rows for which L2 is taken; all where it is left out.
-    alphas: thresholds α of L2 at most, for each row.
+    rows: capacity rows for which L2 is computed; all where it is left out.
+    alphas: number of thresholds α that L2 tries for each row.
     """
     if not tasks.size:
         return 0
@@ -33,9 +33,10 @@ def gpus_needed(
 
 
 def _l2(sizes: IntArray, width: IntArray, limit: int, most: int) -> int:
-    """Martello and Toth's L2: above limit − α an item is alone, above half no two go together.
+    """L2: items above limit − α are alone, no two above half go together, those below α are
+    ignored.
 
-    With α = 0 it is no less than the sum over the limit.
+    With α = 0 it is at least the sum divided by the limit.
     """
     best = 0
     alphas = np.unique(sizes[sizes * 2 <= limit])

@@ -1,8 +1,8 @@
-"""Branching rules: how a node is split so that every placement in it is in one of its children.
+"""Branching rules: every placement of a node is in one of its children.
 
-Counts come first: a fractional N_q or Z splits its interval. Where all are whole, the widest task
-of several GPUs goes into each server; where all of those are assigned, the vector of counts is
-split off from the rest of the box.
+A fractional count N_q or Z splits its interval. Where all counts are integer, the widest task of
+several GPUs that is not assigned yet is assigned to each server in turn. Where all are assigned,
+the vector of counts is split off from the rest of the box.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from optgap.solvers.consolidation.numerics import INTEGRALITY, Counts, FloatArra
 
 
 def split_count(box: CountBox, found: FloatArray, prices_w: FloatArray) -> list[CountBox]:
-    """Both sides of the fractional count that is worth most; none where all are whole.
+    """Both sides of the fractional count of the largest fraction × price; none where all are
+    integer.
 
     Parameters
     ----------
-    found: (Q+1,) of the linear program. prices_w: (Q+1,) what one more costs.
+    found: (Q+1,) N and Z of the linear program. prices_w: (Q+1,) s_q and P, W.
     """
     fraction = np.abs(found - np.round(found))
     if fraction.max() <= INTEGRALITY:
@@ -37,7 +38,7 @@ def split_count(box: CountBox, found: FloatArray, prices_w: FloatArray) -> list[
 
 
 def split_around(box: CountBox, counts: Counts) -> Iterator[CountBox]:
-    """The counts alone, and the rest of the box in boxes that leave them out."""
+    """The counts alone, and disjoint boxes that cover the rest of the box."""
     yield CountBox(counts, counts)
     low, high = list(box.low), list(box.high)
     for j, x in enumerate(counts):
@@ -48,7 +49,7 @@ def split_around(box: CountBox, counts: Counts) -> Iterator[CountBox]:
 
 
 def split_beyond(box: CountBox, counts: Counts) -> Iterator[CountBox]:
-    """What is more than the counts somewhere, without overlap; the rest is left out."""
+    """Disjoint boxes that cover all vectors of the box that are not ≤ `counts` everywhere."""
     high = list(box.high)
     for j, x in enumerate(counts):
         if x < box.high[j]:
@@ -57,7 +58,7 @@ def split_beyond(box: CountBox, counts: Counts) -> Iterator[CountBox]:
 
 
 def unassigned(instance: Instance, assignment: ServerAssignment) -> IntArray:
-    """Tasks of several GPUs that no server has yet, where one must."""
+    """Tasks of several GPUs that must be in one server and are not assigned to one yet."""
     if not instance.gang:
         return np.zeros(0, dtype=np.int64)
     return np.flatnonzero((instance.width > 1) & (assignment.server < 0))
@@ -66,14 +67,14 @@ def unassigned(instance: Instance, assignment: ServerAssignment) -> IntArray:
 def split_servers(
     instance: Instance, assignment: ServerAssignment, servers: int, shares: FloatArray
 ) -> Iterator[ServerAssignment]:
-    """The widest unassigned task in each server in use, and in the first that is empty.
+    """The widest unassigned task assigned to each server in use, and to the first empty one.
 
-    Servers are alike: every placement renumbers to one of these.
+    Servers are identical: every placement can be renumbered to one of these assignments.
 
     Parameters
     ----------
-    servers: most that may be awake.
-    shares: (L, N) how much of a task lies in each server; the largest comes first.
+    servers: most servers that may be awake.
+    shares: (L, N) of the linear program; the server of the largest share comes first.
     """
     tasks = unassigned(instance, assignment)
     order = np.lexsort((-instance.largest_share[tasks], -instance.width[tasks]))

@@ -1,9 +1,9 @@
-"""Whether there is a placement with given counts: decided by the columns that it could use.
+"""Whether integer counts are feasible: whether a placement has at most these counts.
 
-Where counts of GPUs are held down to a vector (N, Z), the linear program leaves little between its
-value and what the vector costs, and columns whose reduced cost is more than that are in no
-placement with such counts. Often a few hundred are left: an integer program over them finds a
-placement, or there is none.
+With counts bounded by a vector (N, Z), the gap between the linear program's bound and the power of
+the vector is small. Columns whose reduced cost is above that gap are in no such placement; of the
+others there are often a few hundred. An integer program over them finds a placement, or proves that
+there is none.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from optgap.solvers.consolidation.numerics import SLACK_W, Counts
 
 
 class CountFeasibility:
-    """Decides on counts one after another, and remembers what is denied.
+    """Decides on one vector of counts after another, and remembers those that are infeasible.
 
     Parameters
     ----------
-    generation: whose instance and levels they are.
-    low: counts that no placement has less of.
+    generation: column generation of the instance; its box and assignment are replaced.
+    low: proven lower bounds on the counts.
     """
 
     def __init__(
@@ -33,11 +33,11 @@ class CountFeasibility:
         params: FeasibilityParams = DEFAULT.feasibility,
     ) -> None:
         self.generation, self.low, self.params = generation, low, params
-        self.refused: list[Counts] = []
+        self.proven_infeasible: list[Counts] = []
 
-    def refusing(self, counts: Counts) -> Counts | None:
-        """Counts that are denied already and no fewer anywhere."""
-        for other in self.refused:
+    def dominating(self, counts: Counts) -> Counts | None:
+        """A vector proven infeasible that is no smaller: `counts` are infeasible, too."""
+        for other in self.proven_infeasible:
             if all(a <= b for a, b in zip(counts, other, strict=True)):
                 return other
         return None
@@ -53,19 +53,20 @@ class CountFeasibility:
         quick: bool = False,
         assignment: ServerAssignment | None = None,
     ) -> Verdict:
-        """Look for a placement for less than `cutoff` W whose counts are no more.
+        """Look for a placement below `cutoff` W with at most these counts.
 
         Parameters
         ----------
-        assignment: of all tasks of several GPUs to servers, for which alone the verdict is then;
-            without one a task's GPUs may be anywhere.
-        most_columns: with more, nothing is decided. effort: times as many, and as long a search.
-        quick: the program has little time.
+        assignment: of all tasks of several GPUs to servers: the verdict then holds under this
+            assignment alone. Without one a task's GPUs may be in any servers.
+        most_columns: columns beyond which nothing is decided. effort: factor on that number, and on
+            the time of the search.
+        quick: limit the time of the integer program to `FeasibilityParams.quick_s`.
         """
         relaxed, watts = self.relax(counts, cutoff, limits)
         if relaxed.bound > watts:
-            self.refused.append(counts)
-            return Verdict(denied=True)
+            self.proven_infeasible.append(counts)
+            return Verdict(infeasible=True)
         if relaxed.duals is None:
             return OPEN
         most = int(min(effort * most_columns, self.params.max_columns))
@@ -78,20 +79,21 @@ class CountFeasibility:
         if quick:
             limits = limits.within(effort * self.params.quick_s * master.instance.tasks / 100)
         verdict = SetCover(master, columns, CountBox.up_to(counts), watts, assignment).solve(limits)
-        if verdict.denied and assignment is None:
-            self.refused.append(counts)
+        if verdict.infeasible and assignment is None:
+            self.proven_infeasible.append(counts)
         return verdict
 
     def relax(self, counts: Counts, cutoff: float, limits: Limits) -> tuple[Relaxation, float]:
-        """The linear program of no more counts, and what a placement may cost, W.
+        """The linear relaxation with at most these counts, and the power to stay below, W.
 
-        Where its bound is more than that, there is no placement with such counts.
+        Where the bound is above that power, the counts are infeasible.
         """
         master = self.generation.master
-        # counts that are fixed would take the duals away; servers that are counted may sleep
+        # a fixed count has no useful dual, so it is bounded from above alone; counted servers may
+        # sleep
         least = (a if a < b else 0 for a, b in zip(self.low[:-1], counts, strict=False))
         master.set_box(CountBox((*least, counts[-1]), counts))
         master.set_servers(ServerAssignment.none(master.instance.tasks, master.servers))
-        asleep = master.static_w * (counts[-1] - self.low[-1])  # counted all the same
+        asleep = master.static_w * (counts[-1] - self.low[-1])  # of servers that may sleep
         watts = min(cutoff + asleep, master.watts(counts)) + SLACK_W
-        return self.generation.solve(limits, enough=watts + SLACK_W, certified=True), watts
+        return self.generation.solve(limits, stop_bound=watts + SLACK_W, certified=True), watts

@@ -1,4 +1,4 @@
-"""What the tree asks of a primal heuristic, and what it shows to one."""
+"""The interface of a primal heuristic: what the tree calls, and what it shows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ class SearchState:
 
     Parameters
     ----------
-    generation: the tree's own restricted master: what is fixed in it must be let go again.
-    incumbent: is offered placements.
-    root: of all placements. best: nodes of the least bounds, the first of them first.
-    bound: W that no placement undercuts.
+    generation: the tree's own column generation; columns that a heuristic fixes must be freed
+        again.
+    incumbent: placements are offered to it.
+    root: the root node. best: open nodes of the least bounds, ascending.
+    bound: the tree's lower bound, W.
     """
 
     generation: ColumnGeneration
@@ -35,25 +36,25 @@ class SearchState:
 
     @property
     def cutoff(self) -> float:
-        """W that a placement must undercut to be better."""
+        """The power that a better placement stays below, W."""
         return self.incumbent.watts * (1 - 0.5 * CLOSE)
 
     @property
     def gap(self) -> float:
-        """Between bound and incumbent, relative to the bound."""
+        """The gap between bound and incumbent, relative to the bound."""
         return self.cutoff / max(1e-12, self.bound) - 1
 
     def realised(self, counts: Counts) -> bool:
-        """Whether the incumbent costs no more than the counts."""
+        """Whether the incumbent's power is at most that of the counts."""
         return self.incumbent.watts <= self.generation.master.watts(counts) * (1 + CLOSE)
 
 
 class PrimalHeuristic(Protocol):
-    """Looks for placements; the tree calls it between nodes and at whole counts.
+    """Looks for placements; the tree calls it between nodes and at integer counts.
 
     Attributes
     ----------
-    before_proof: whether `realise` is called before it is decided if counts can be realised.
+    before_proof: whether `realise` is called before the tree tries to prove counts infeasible.
     """
 
     before_proof: bool
@@ -62,4 +63,4 @@ class PrimalHeuristic(Protocol):
         """Look for any better placement."""
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
-        """Look for a placement with counts that the linear program of a node has."""
+        """Look for a placement with these counts, which a node's linear program has."""

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from optgap.solvers.consolidation.column_generation.master import Basis
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.numerics import Counts
 
 
 @dataclass(order=True)
 class Node:
-    """Ordered by bound, then the deepest, then the oldest first.
+    """Ordered by bound, then the deepest first, then the oldest.
 
     Parameters
     ----------
-    bound: W that no placement in the node undercuts.
+    bound: lower bound on the power of the node's placements, W.
     height: minus its depth. number: in order of creation.
-    near: whole counts in the box near those of its parent's linear program.
-    basis: where its parent's linear program ended.
+    box, assignment: what the node's placements keep.
+    rounded: the counts of its parent's linear program, rounded up into the box.
     """
 
     bound: float
@@ -26,5 +25,4 @@ class Node:
     number: int
     box: CountBox = field(compare=False)
     assignment: ServerAssignment = field(compare=False)
-    near: Counts = field(compare=False, default=())
-    basis: Basis | None = field(compare=False, default=None)
+    rounded: Counts = field(compare=False, default=())

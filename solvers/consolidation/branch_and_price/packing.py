@@ -1,4 +1,4 @@
-"""Columns onto the GPUs of servers: a placement from what each GPU holds."""
+"""From columns to a placement: each column gets a GPU of a server."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from optgap.solvers.consolidation.numerics import Column, IntArray, Placement
 def pack_columns(
     master: RestrictedMaster, columns: Sequence[tuple[Column, int]]
 ) -> Placement | None:
-    """A placement whose GPUs hold these columns; None where servers or columns do not suffice.
+    """A placement whose GPUs hold these columns; None where they do not fit or do not cover a task.
 
     Parameters
     ----------
-    columns: each for one GPU, with its server or `FREE`. What covers a task too often is left out.
+    columns: one for each GPU, with its server or `FREE`. A task that is covered too often is left
+        out of the last ones.
     """
     instance, of = master.instance, master.levels.of
     columns = sorted(columns, key=lambda one: -max(int(of[ell]) for ell in one[0]))
-    seats = master.server_gpus
+    gpus = master.server_gpus
     used = Counter(server for _, server in columns if server != FREE)
-    if any(number > seats for number in used.values()):
+    if any(number > gpus for number in used.values()):
         return None
-    free = iter(i * seats + k for i in range(len(instance.server_w)) for k in range(used[i], seats))
-    own = {server: iter(range(server * seats, (server + 1) * seats)) for server in used}
+    free = iter(i * gpus + k for i in range(len(instance.server_w)) for k in range(used[i], gpus))
+    own = {server: iter(range(server * gpus, (server + 1) * gpus)) for server in used}
     left = instance.width.copy()
     placement: list[list[int]] = [[] for _ in range(instance.tasks)]
     for column, server in columns:
@@ -42,6 +43,6 @@ def pack_columns(
 
 
 def pack_usage(master: RestrictedMaster, usage: IntArray) -> Placement | None:
-    """The same for whole numbers of GPUs of the master's columns."""
+    """The same for an integer λ of the master's columns."""
     used = np.repeat(np.arange(len(usage)), usage).tolist()
     return pack_columns(master, [(master.columns[j], int(master.column_server[j])) for j in used])

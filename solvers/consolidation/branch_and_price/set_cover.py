@@ -1,8 +1,8 @@
-"""Integer programs over columns: covers of the tasks with counts in a box, for less than a power.
+"""The set covering integer program over given columns, with counts in a box and a limit on power.
 
-A cover that costs exactly the given power is there to begin with, as a column of its own that
-covers all: a solver that may cut off what is dearer than a solution it knows denies in a fraction
-of the time that it takes over the same limit as a row.
+The limit is given as an artificial column that covers all tasks at exactly that power, and as the
+start solution: a solver that prunes by its incumbent proves infeasibility in a fraction of the time
+that the same limit takes as a row.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ from optgap.solvers.consolidation.numerics import Column, Placement
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of placements that were asked for.
+    """The answer to whether counts are feasible.
 
     Parameters
     ----------
-    denied: there is none. placement: one of them; None where none was found.
+    infeasible: proven that there is no placement. placement: one that was found, or None.
     """
 
-    denied: bool
+    infeasible: bool
     placement: Placement | None = None
 
 
-OPEN = Verdict(denied=False)
+OPEN = Verdict(infeasible=False)
 
 
 class SetCover:
-    """min Σ c_S·λ_S + P·Z with every task covered and counts in a box, λ and Z whole.
+    """min Σ c_S·λ_S + P·Z with every task covered and counts in a box, λ and Z integer.
 
     Parameters
     ----------
-    columns: that may be used.
-    watts: covers for this and more are not looked for.
-    assignment: of tasks to servers, none of which has more columns than GPUs.
+    columns: the columns that may be used.
+    watts: only covers below this power are looked for.
+    assignment: of tasks to servers; adds a row W ≥ Σ λ_S for each server.
     """
 
     def __init__(
@@ -85,16 +85,16 @@ class SetCover:
             builder.row([*((j, 1.0) for j in row), (known, float(v))], lower=float(v))
         for row, low, high in zip(at_level, box.low, box.high, strict=False):
             builder.row([*((j, 1.0) for j in row), (known, float(low))], float(low), float(high))
-        seats = float(master.server_gpus)
-        builder.row([*((j, 1.0) for j in at_level[0]), (servers, -seats)], upper=0.0)
+        gpus = float(master.server_gpus)
+        builder.row([*((j, 1.0) for j in at_level[0]), (servers, -gpus)], upper=0.0)
         for row in inside:
             if row:
-                builder.row([(j, 1.0) for j in row], upper=seats)
+                builder.row([(j, 1.0) for j in row], upper=gpus)
         builder.row([(servers, 1.0), (known, float(box.low[-1]))], float(box.low[-1]), most)
         self._model = builder.build()
 
     def solve(self, limits: Limits) -> Verdict:
-        """To the first cover for less than `watts`."""
+        """Stop at the first cover below `watts`."""
         solved = solve(
             self._model,
             backend="highs",

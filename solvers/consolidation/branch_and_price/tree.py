@@ -1,4 +1,4 @@
-"""The tree: nodes by their bounds, the least first, each relaxed, then split or decided."""
+"""The tree: best-first search; each node is relaxed, then pruned, branched on, or decided."""
 
 from __future__ import annotations
 
@@ -38,17 +38,18 @@ BY_TREE = "columns, branched on counts of GPUs and on servers"
 
 
 class Tree:
-    """Branch-and-price for equal GPUs in equal servers, whose counts by level fix the power.
+    """Branch-and-price for identical GPUs and servers, where counts by level fix the power.
 
     Parameters
     ----------
-    counts: (Q,) GPUs of each level or more that every placement has.
-    incumbent: what is better is looked for; placements are offered to it.
-    heuristics: take turns between nodes, and all are asked at whole counts.
+    counts: (Q,) lower bounds on the GPUs of each level or more.
+    incumbent: only better placements are looked for, and offered to it.
+    heuristics: have turns between nodes, one after another, and are all called at integer counts.
 
     Attributes
     ----------
-    halted: nodes that were neither denied nor realised, with their counts as `near`.
+    undecided: nodes whose counts were neither proven infeasible nor found in a placement.
+    patience: factor on the limits of linear and integer programs; grows with `reopen`.
     """
 
     def __init__(
@@ -75,11 +76,11 @@ class Tree:
         none = ServerAssignment.none(instance.tasks, self.generation.master.servers)
         self.root = Node(floor, 0, next(self.numbers), box, none, box.low)
         self.heap = [self.root] if box.nonempty else []
-        self.halted: list[Node] = []
+        self.undecided: list[Node] = []
         self.feasibility = CountFeasibility(self.generation, box.low, params.feasibility)
-        self._pruned = math.inf if box.nonempty else floor  # nothing is searched, nothing denied
-        self._current = math.inf  # bound of the node that is looked at, which is not in the heap
-        self._undecided: set[tuple[Counts, bool]] = set()
+        self._pruned = math.inf if box.nonempty else floor  # an empty box: nothing to search
+        self._current = math.inf  # bound of the node being expanded, which is not in the heap
+        self._asked: set[tuple[Counts, bool]] = set()
         self._seen_counts = False
         self.patience = 1.0
         self.nodes = 0
@@ -87,7 +88,7 @@ class Tree:
         self._began, self._heuristic_s, self._turn = 0.0, 0.0, 0
 
     def _root_box(self, counts: Counts, floor: float, servers: int) -> CountBox:
-        """What a better placement may count: each GPU more must be paid for out of the gap."""
+        """Limits on a better placement's counts: each GPU more costs a part of the gap."""
         gap = max(0.0, self.incumbent.watts - floor)
         high = [
             min(self.instance.gpus, count + int(min(self.instance.gpus, gap / step + 1e-6)))
@@ -97,43 +98,45 @@ class Tree:
 
     @property
     def many_levels(self) -> bool:
-        """Whether there are so many that hardly any linear program has whole counts."""
-        most = self.params.tree.decided_levels
+        """Whether there are so many levels that counts are hardly ever integer."""
+        most = self.params.tree.integer_levels
         return len(self.levels.quanta) > most and not self.instance.preplaced
 
     @property
     def large(self) -> bool:
-        """Whether there are too many tasks to enumerate all columns that counts allow."""
-        return self.instance.tasks > self.params.tree.decided_tasks and not self.instance.preplaced
+        """Whether there are too many tasks to enumerate columns for most counts."""
+        return (
+            self.instance.tasks > self.params.tree.enumerate_tasks and not self.instance.preplaced
+        )
 
     @property
     def cutoff(self) -> float:
-        """What is too dear to look at, W."""
+        """The power at which a node is pruned, W."""
         return self.incumbent.watts * (1 - 0.5 * CLOSE)
 
     @property
     def bound(self) -> float:
-        """What no placement undercuts, W; infinite where none is better than the incumbent."""
-        least = min((node.bound for node in self.halted), default=math.inf)
+        """The lower bound, W; infinite where no placement is better than the incumbent."""
+        least = min((node.bound for node in self.undecided), default=math.inf)
         first = self.heap[0].bound if self.heap else math.inf
         return min(first, self._current, least, self._pruned)
 
     @property
     def open(self) -> bool:
-        """Whether there is a node that may hold something better."""
+        """Whether an open node may hold a better placement."""
         return bool(self.heap) and self.heap[0].bound < self.cutoff
 
     def state(self) -> SearchState:
-        """What heuristics see."""
-        nodes = self.heap or self.halted or [self.root]
+        """The tree as heuristics see it."""
+        nodes = self.heap or self.undecided or [self.root]
         best = heapq.nsmallest(self.params.tree.best_shown, nodes)
         bound = min(self.bound, self.incumbent.watts)
         return SearchState(self.generation, self.incumbent, self.rng, self.root, best, bound)
 
     def run(self, limits: Limits, most_nodes: float = math.inf) -> float:
-        """Branch until nothing better is left, for so many nodes, or to the limits: the bound, W.
+        """Expand open nodes until none is left, `most_nodes` are done, or time is up: the bound, W.
 
-        May be called again, to go on.
+        A later call continues.
         """
         self.limits = limits
         self._began, self._heuristic_s = working_time(), 0.0
@@ -150,29 +153,29 @@ class Tree:
         return self.bound
 
     def reopen(self) -> bool:
-        """Go back to halted nodes with more patience; whether there is one that may be better."""
+        """Open undecided nodes again with higher limits; whether one may be better."""
         self.patience *= self.params.tree.patience_growth
-        self._undecided.clear()
-        self.heap += self.halted
+        self._asked.clear()
+        self.heap += self.undecided
         heapq.heapify(self.heap)
-        self.halted = []
+        self.undecided = []
         return self.open
 
     def _heuristics_are_due(self) -> bool:
-        """Whether they have had less than their share of the time, and may be of use."""
+        """Whether heuristics have had less than their share of the time, and may be of use."""
         params, best = self.params.tree, self.heap[0]
         if not self.heuristics or not self.nodes:
             return False
         early = self._seen_counts or self.large or self.many_levels
-        far = early and self.cutoff > best.bound * (1 + params.far)
+        far = early and self.cutoff > best.bound * (1 + params.far_gap)
         if not (far or unassigned(self.instance, best.assignment).size):
             return False
-        many = self.instance.gang and self.instance.tasks > params.small_gangs
+        many = self.instance.gang and self.instance.tasks > params.gang_tasks
         share = params.gang_share if many else params.heuristic_share
         return self._heuristic_s <= share * (working_time() - self._began)
 
     def _improve(self) -> None:
-        """The next heuristic's turn."""
+        """Give the next heuristic its turn."""
         began = working_time()
         heuristic = self.heuristics[self._turn % len(self.heuristics)]
         self._turn += 1
@@ -183,42 +186,45 @@ class Tree:
         self.limits.progress(name, self.incumbent.watts, min(self.bound, self.incumbent.watts))
         self._heuristic_s += working_time() - began
 
-    def _push(self, node: Node, near: Counts, box: CountBox, assignment: ServerAssignment) -> None:
-        """A child of a node, unless it is too dear; servers with tasks in them are awake."""
+    def _push(
+        self, node: Node, rounded: Counts, box: CountBox, assignment: ServerAssignment
+    ) -> None:
+        """Open a child of a node unless it is pruned; servers with assigned tasks are awake."""
         master = self.generation.master
         box = CountBox((*box.low[:-1], max(box.low[-1], assignment.first_empty)), box.high)
         bound = max(node.bound, master.watts(box.low))
         if bound >= self.cutoff:
             self._prune(bound)
             return
-        inside = tuple(np.clip(near, box.low, box.high).tolist())
+        inside = tuple(np.clip(rounded, box.low, box.high).tolist())
         number = next(self.numbers)
-        child = Node(bound, node.height - 1, number, box, assignment, inside, node.basis)
+        child = Node(bound, node.height - 1, number, box, assignment, inside)
         heapq.heappush(self.heap, child)
 
-    def _push_boxes(self, node: Node, near: Counts, boxes: Iterable[CountBox]) -> None:
+    def _push_boxes(self, node: Node, rounded: Counts, boxes: Iterable[CountBox]) -> None:
         for box in boxes:
-            self._push(node, near, box, node.assignment)
+            self._push(node, rounded, box, node.assignment)
 
     def _prune(self, bound: float) -> None:
-        """A node that is too dear for now: a better incumbent never changes that."""
+        """Prune by bound; the tree's own bound takes it into account."""
         self._pruned = min(self._pruned, bound)
 
     def _relax(self, node: Node, limits: Limits) -> Relaxation:
         master = self.generation.master
         master.set_box(node.box)
         master.set_servers(node.assignment)
-        master.start_at(node.basis)
-        hopeless = -math.inf
-        if node.box.single:  # its cost is its bound already: only whether it is allowed is asked
-            hopeless = master.watts(node.box.low) + SLACK_W
-        return self.generation.solve(limits, enough=self.cutoff, hopeless=hopeless)
+        stop_value = -math.inf
+        if (
+            node.box.single
+        ):  # its bound is its power already: all that counts is whether it is feasible
+            stop_value = master.watts(node.box.low) + SLACK_W
+        return self.generation.solve(limits, stop_bound=self.cutoff, stop_value=stop_value)
 
     def _expand(self, node: Node) -> None:
-        """Relax a node; prune it, split it, or decide on its counts."""
+        """Relax a node; prune it, branch on a count, or decide on its counts."""
         self.nodes += 1
         master, own = self.generation.master, self.limits
-        if self.large:  # a linear program that takes long waits for those of other nodes
+        if self.large:  # a linear program that takes long is put aside for other nodes
             seconds = self.patience * self.params.tree.node_s * self.instance.tasks / 100
             own = own.within(seconds)
         relaxed = self._relax(node, own)
@@ -227,38 +233,37 @@ class Tree:
             self._prune(node.bound)
         elif self.limits.stop is not None:
             heapq.heappush(self.heap, node)
-        elif own.stop is not None and self.nodes > 1:  # the root is split anyway
-            self.halted.append(node)
+        elif own.stop is not None and self.nodes > 1:  # the root is branched on anyway
+            self.undecided.append(node)
         else:
-            node = replace(node, basis=master.basis)
-            near = tuple(np.ceil(relaxed.counts - INTEGRALITY).astype(int).tolist())
+            rounded = tuple(np.ceil(relaxed.counts - INTEGRALITY).astype(int).tolist())
             boxes = [] if node.box.single else split_count(node.box, relaxed.counts, master.prices)
             if boxes:
-                self._push_boxes(node, near, boxes)
-            elif node.box.single and relaxed.value > master.watts(near) + 10 * SLACK_W:
-                self.halted.append(replace(node, near=node.box.low))  # not denied, and not realised
+                self._push_boxes(node, rounded, boxes)
+            elif node.box.single and relaxed.value > master.watts(rounded) + 10 * SLACK_W:
+                self.undecided.append(replace(node, rounded=node.box.low))
             else:
                 self._settle(node, relaxed)
 
     def _settle(self, node: Node, relaxed: Relaxation) -> None:
-        """Counts are whole: realise or deny them, else branch on servers."""
+        """Counts are integer: find a placement or prove them infeasible, else branch on servers."""
         self._seen_counts = True
         counts = tuple(np.round(relaxed.counts).astype(int).tolist())
         shares = self.generation.master.server_shares(relaxed.usage)
         rest = unassigned(self.instance, node.assignment).size
-        denied = not self._realise(node, counts, before_proof=True)
-        denied = denied and self._denied(counts, quick=True)
-        if not (denied or rest or self._realise(node, counts, before_proof=False)):
+        infeasible = not self._realise(node, counts, before_proof=True)
+        infeasible = infeasible and self._infeasible(counts, quick=True)
+        if not (infeasible or rest or self._realise(node, counts, before_proof=False)):
             assigned = node.assignment if node.assignment.any else None
-            denied = self._denied(counts, quick=assigned is not None, assignment=assigned)
-        if denied:
-            refused = self.feasibility.refusing(counts) or counts
-            self._push_boxes(node, counts, split_beyond(node.box, refused))
+            infeasible = self._infeasible(counts, quick=assigned is not None, assignment=assigned)
+        if infeasible:
+            largest = self.feasibility.dominating(counts) or counts
+            self._push_boxes(node, counts, split_beyond(node.box, largest))
             return
         if self.incumbent.watts <= node.bound * (1 + CLOSE):
             self._prune(node.bound)
-        elif self.limits.stop is not None:  # not the whole look was taken
-            self._undecided -= {(counts, True), (counts, False)}
+        elif self.limits.stop is not None:  # time ran out in between: ask again
+            self._asked -= {(counts, True), (counts, False)}
             heapq.heappush(self.heap, node)
         elif rest:
             most = node.box.high[-1]
@@ -267,10 +272,10 @@ class Tree:
         elif not node.box.single:
             self._push_boxes(node, counts, split_around(node.box, counts))
         else:
-            self.halted.append(replace(node, near=counts))
+            self.undecided.append(replace(node, rounded=counts))
 
     def _realise(self, node: Node, counts: Counts, *, before_proof: bool) -> bool:
-        """Ask heuristics for a placement with these counts; whether there is one."""
+        """Call heuristics for a placement with these counts; whether there is one."""
         for heuristic in self.heuristics:
             if self.limits.stop is not None or self.state().realised(counts):
                 break
@@ -278,22 +283,24 @@ class Tree:
                 heuristic.realise(self.state(), node, counts, self.limits)
         return self.state().realised(counts)
 
-    def _denied(
+    def _infeasible(
         self, counts: Counts, *, quick: bool, assignment: ServerAssignment | None = None
     ) -> bool:
-        """Whether counts are denied, with all that are less; asked once until more patient.
+        """Try to prove that counts, and all smaller ones, are infeasible.
+
+        The same counts are tried once until the tree is opened again.
 
         Parameters
         ----------
-        quick: the program has little time, as there are other ways or many assignments.
-        assignment: for which alone it is asked, and not only once.
+        quick: limit the time of the integer program, as there are heuristics or assignments to try.
+        assignment: ask under this assignment alone, each time.
         """
-        if self.feasibility.refusing(counts) is not None:
+        if self.feasibility.dominating(counts) is not None:
             return True
         restricted = self.instance.gang or bool(self.instance.preplaced)
-        if assignment is None and (restricted or (counts, quick) in self._undecided):
+        if assignment is None and (restricted or (counts, quick) in self._asked):
             return False
-        self._undecided.add((counts, quick))
+        self._asked.add((counts, quick))
         own = self.params.feasibility
         limits = self.limits.within(self.patience * own.seconds * self.instance.tasks / 100)
         columns = own.large_columns if self.large else own.columns
@@ -302,4 +309,4 @@ class Tree:
             assignment=assignment,
         )  # fmt: skip
         self.incumbent.offer(verdict.placement)
-        return verdict.denied
+        return verdict.infeasible

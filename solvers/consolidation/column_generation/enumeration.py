@@ -1,9 +1,10 @@
-"""Enumeration by reduced cost: every column that a placement for less than a given power can use.
+"""Enumeration by reduced cost: every column that a placement below a given power can use.
 
-For the duals of the master, bound + Σ (reduced cost of S)·λ_S is below every placement in the box;
-so a column whose reduced cost is more than what lies between the bound and a power is in no
-placement for that. A column to which another task could be added at the same cost is left out where
-that task takes as many GPUs as one of the column's: the larger one stands for it.
+For any duals, bound + Σ_S (reduced cost of S)·λ_S is at most the power of every placement in the
+box. So no placement below a power uses a column whose reduced cost is above the gap between bound
+and power. Columns that are dominated are left out: a column to which a task can be added that does
+not raise its level, and takes as many GPUs as one of the column's own tasks, is replaced by the
+larger one.
 """
 
 from __future__ import annotations
@@ -29,37 +30,38 @@ def enumerate_columns(
     most: int,
     limits: Limits,
     effort: float = 1.0,
-    parts: bool = False,
+    dominated: bool = False,
 ) -> list[Column] | None:
-    """All columns that placements for no more than `watts` can use, in the master's box.
+    """All columns that a placement in the master's box for at most `watts` can use.
 
-    None where there are more than `most`. No task is assigned to a server.
+    None where there are more than `most`, or the search takes too long. The master must have no
+    task assigned to a server.
 
     Parameters
     ----------
-    effort: times the nodes of the search, beyond which it is given up.
-    parts: also columns that a larger one stands for, where that may not be allowed.
+    effort: factor on the nodes that the search may take.
+    dominated: list dominated columns as well; needed where servers may forbid the larger ones.
     """
     master, pricer, instance = generation.master, generation.pricer, generation.instance
     params, level = pricer.params, pricer.task_levels
-    rents = duals.rents[level]
-    bound = generation.bound(duals, Priced(rents, rents, [], True))
-    slip = 2 * pricer.tolerance  # what a column may be worth beyond its rent where pricing ended
+    gpu_prices = duals.gpu_prices[level]
+    bound = generation.bound(duals, Priced(gpu_prices, gpu_prices, [], True))
+    slip = 2 * pricer.tolerance  # how negative a reduced cost may be where pricing has ended
     gap = watts - bound + slip * master.box.high[0]
-    worth, tables = duals.tasks[pricer.order], pricer.tables(pricer.coarse)
-    fill_tables(pricer.coarse, pricer.room, worth, tables)
+    tasks = np.arange(instance.tasks)
+    knapsack = pricer.knapsack(duals, tasks, pricer.limit, pricer.room)
+    fill_tables(knapsack)
     found: IntArray = np.zeros(
         (most, min(DEEPEST, _most_tasks(pricer.demand, pricer.limit))), np.int64
     )
     size, beyond = np.zeros(most, dtype=np.int64), np.zeros(most)
-    alike = np.full(len(level), len(level)) if parts else np.searchsorted(-level, -level)
+    alike = np.full(len(level), len(level)) if dominated else np.searchsorted(-level, -level)
     number, ended = all_columns(
-        pricer.demand, pricer.limit, worth, pricer.coarse, pricer.room, tables, rents - gap,
-        alike, instance.width[pricer.order], found, size, beyond,
+        knapsack, gpu_prices - gap, alike, instance.width[pricer.order], found, size, beyond,
         int(min(effort * params.all_nodes, params.all_nodes_per_s * limits.remaining)),
     )  # fmt: skip
     reduced = gap - beyond[:number]
-    if not ended or (reduced < -slip).any():  # else the bound is none
+    if not ended or (reduced < -slip).any():  # a column was missing: the duals prove no bound
         return None
     return [
         tuple(sorted(pricer.order[found[k, : size[k]]].tolist()))
@@ -68,6 +70,6 @@ def enumerate_columns(
 
 
 def _most_tasks(demand: IntArray, limit: IntArray) -> int:
-    """No more tasks than these fit a GPU; at least one."""
+    """An upper limit on the tasks that fit one GPU; at least 1."""
     smallest = np.cumsum(np.sort(demand, axis=1), axis=1)
     return max(1, int((smallest <= limit[:, None]).sum(axis=1).min()))

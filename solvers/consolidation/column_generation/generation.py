@@ -1,4 +1,4 @@
-"""The pricing loop: solve the restricted master, price, add columns, until none is missing."""
+"""The loop: solve the restricted master, price, add columns until none is missing."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ EXACT_GAP = 10 * BOUND_SAFETY
 
 @dataclass(frozen=True, eq=False)
 class Relaxation:
-    """Where column generation ended.
+    """The linear relaxation of a node, as far as column generation came.
 
     Parameters
     ----------
-    value: of the restricted master, W; infinite where none was solved.
-    bound: no more than the value of the full one, W.
-    counts: (Q+1,) N and Z. usage: (columns,) λ.
-    duals: of the last restricted master.
+    value: optimum of the last restricted master, W; infinite where none was solved.
+    bound: lower bound on the optimum of the full master, W.
+    counts: (Q+1,) N and Z, and usage: (columns,) λ, of the last restricted master.
+    duals: its dual values; None where none was solved.
     """
 
     value: float
@@ -46,7 +46,7 @@ class ColumnGeneration:
 
     Parameters
     ----------
-    box: counts that are allowed. servers: see `RestrictedMaster`.
+    box: counts that are allowed at first. servers, static_w: see `RestrictedMaster`.
     """
 
     def __init__(
@@ -67,22 +67,25 @@ class ColumnGeneration:
         self,
         limits: Limits,
         *,
-        enough: float = math.inf,
-        hopeless: float = -math.inf,
+        stop_bound: float = math.inf,
+        stop_value: float = -math.inf,
         gap: float = EXACT_GAP,
         quick: bool = False,
         certified: bool = False,
     ) -> Relaxation:
-        """Generate until the bound is within `gap` or `enough`, or the value is `hopeless`.
+        """Generate columns until value and bound agree, or one of the stopping rules holds.
 
-        The value is what the bound can reach at most. With columns fixed in the master, the bound
-        is that of the program without.
+        Where columns are fixed in the master (`RestrictedMaster.fix`), the bound is that of the
+        program without them.
 
         Parameters
         ----------
-        quick: searches for columns are cut short; what is left out may be worth something.
-        certified: it is not the end before the last duals prove the bound, not earlier ones: then
-            columns can be enumerated by them.
+        stop_bound: stop once the bound is at least this, W: the node is pruned.
+        stop_value: stop once the value is at most this, W: the bound cannot get above it.
+        gap: stop once the relative gap between value and bound is at most this.
+        quick: cut searches short (`PricingParams.heuristic_nodes`): for heuristics.
+        certified: stop by `gap` only where the *last* duals prove the bound, so that columns can
+            be enumerated by them.
         """
         pricing, master = self.params.pricing, self.master
         most_nodes = pricing.heuristic_nodes if quick else pricing.max_nodes
@@ -95,7 +98,7 @@ class ColumnGeneration:
                 missing = len(master.columns) - len(last.usage)
                 return replace(last, usage=np.pad(last.usage, (0, missing)))
             last = Relaxation(found.value, best, found.counts, found.usage, found.duals)
-            if found.value <= hopeless:
+            if found.value <= stop_value:
                 return last
             began = working_time()
             priced = self.pricer.price(found.duals, master.assignment, nodes)
@@ -103,21 +106,19 @@ class ColumnGeneration:
             bound = self.bound(found.duals, priced)
             best = max(best, bound)
             last = replace(last, bound=best)
-            if best >= enough or limits.stop is not None:
+            if best >= stop_bound or limits.stop is not None:
                 return last
             ended = (bound if certified else best) >= found.value * (1 - gap)
             if not ended and not master.add(priced.columns):
                 ended = priced.exact or nodes >= most_nodes or longer > limits.remaining
                 nodes = min(most_nodes, pricing.nodes_growth * nodes)
             if ended:
-                if not master.raise_penalty(found.surplus):
-                    return last
-                nodes = pricing.first_nodes
+                return last
 
     def bound(self, duals: Duals, priced: Priced) -> float:
-        """What the duals prove of the master's box and assignment, W."""
+        """The lower bound that the duals prove for the master's box and assignment, W."""
         master = self.master
         return dual_bound(
-            duals, self._width, master.prices, master.server_gpus, master.box, priced.rents,
-            priced.worth,
+            duals, self._width, master.prices, master.server_gpus, master.box, priced.gpu_prices,
+            priced.upper,
         )  # fmt: skip

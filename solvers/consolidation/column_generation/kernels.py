@@ -1,6 +1,13 @@
-"""Compiled loops of pricing and enumeration: sets of tasks that duals make worth a GPU."""
+"""Compiled loops of pricing and enumeration: depth-first search for columns, by their dearest task.
+
+A column's tasks are taken in the pricer's order, so that the first is the dearest. A branch is cut
+off where the tables of `fill_tables` show that the tasks to come cannot raise the dual value
+enough.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -8,18 +15,51 @@ from optgap.models.compiled import compiled, inner
 from optgap.solvers.consolidation.numerics import BoolArray, FloatArray, IntArray
 
 DEEPEST = 128
-"""Tasks on one GPU at most, in a column."""
+"""Tasks in one column at most: the length of arrays."""
+
+
+class Knapsack(NamedTuple):
+    """The pricing subproblem: a knapsack with R capacity rows over n tasks.
+
+    Parameters
+    ----------
+    demand, limit: (R, n) and (R,), exact. profit: (n,) dual value of each task, W.
+    coarse, room: (S, n) demands rounded down to table cells, and (S,) cells of each table.
+    tables: (S, n+1, C+1) as `fill_tables` fills them.
+    """
+
+    demand: IntArray
+    limit: IntArray
+    profit: FloatArray
+    coarse: IntArray
+    room: IntArray
+    tables: FloatArray
+
+
+class Path(NamedTuple):
+    """The tasks that the search has chosen so far, by depth; row d holds for the first d tasks.
+
+    Parameters
+    ----------
+    task: (D,) the tasks. left: (D, R) capacity left, and cells: (D, S) the same in table cells.
+    earned: (D,) their dual value less the price of their server, W.
+    """
+
+    task: IntArray
+    left: IntArray
+    cells: IntArray
+    earned: FloatArray
 
 
 @compiled
-def fill_tables(coarse: IntArray, room: IntArray, profits: FloatArray, tables: FloatArray) -> None:
-    """The most that items i, i+1, … can earn within c cells of line s, into (S, n+1, C+1)."""
-    n = len(profits)
+def fill_tables(knapsack: Knapsack) -> None:
+    """tables[s, i, c]: the largest dual value of tasks i, i+1, … within c cells of table s."""
+    coarse, room, tables = knapsack.coarse, knapsack.room, knapsack.tables
+    n = len(knapsack.profit)
     for s in range(len(room)):
-        for c in range(room[s] + 1):
-            tables[s, n, c] = 0.0
+        tables[s, n, : room[s] + 1] = 0.0
         for i in range(n - 1, -1, -1):
-            size, profit = coarse[s, i], profits[i]
+            size, profit = coarse[s, i], knapsack.profit[i]
             for c in range(min(size, room[s] + 1)):
                 tables[s, i, c] = tables[s, i + 1, c]
             for c in range(size, room[s] + 1):
@@ -27,252 +67,225 @@ def fill_tables(coarse: IntArray, room: IntArray, profits: FloatArray, tables: F
                 tables[s, i, c] = max(tables[s, i + 1, c], other)
 
 
+@inner
+def _new_path(deepest: int, knapsack: Knapsack) -> Path:
+    return Path(
+        np.zeros(deepest + 2, dtype=np.int64),
+        np.zeros((deepest + 2, len(knapsack.limit)), dtype=np.int64),
+        np.zeros((deepest + 2, len(knapsack.room)), dtype=np.int64),
+        np.zeros(deepest + 2),
+    )
+
+
+@inner
+def _start(path: Path, first: int, knapsack: Knapsack) -> bool:
+    """Begin a column with one task; False where it does not fit a GPU."""
+    path.task[0] = first
+    path.earned[1] = knapsack.profit[first]
+    for s in range(len(knapsack.room)):
+        path.cells[1, s] = knapsack.room[s] - knapsack.coarse[s, first]
+    fits = True
+    for r in range(len(knapsack.limit)):
+        path.left[1, r] = knapsack.limit[r] - knapsack.demand[r, first]
+        fits = fits and path.left[1, r] >= 0
+    return fits
+
+
+@inner
+def _append(path: Path, depth: int, task: int, knapsack: Knapsack) -> None:
+    """Add one more task to the first `depth` ones."""
+    path.task[depth] = task
+    path.earned[depth + 1] = path.earned[depth] + knapsack.profit[task]
+    for r in range(len(knapsack.limit)):
+        path.left[depth + 1, r] = path.left[depth, r] - knapsack.demand[r, task]
+    for s in range(len(knapsack.room)):
+        path.cells[depth + 1, s] = path.cells[depth, s] - knapsack.coarse[s, task]
+
+
+@inner
+def _upper_limit(path: Path, depth: int, task: int, knapsack: Knapsack) -> float:
+    """What the dual value is at most, whichever tasks from `task` on are added."""
+    most = 1e300
+    for s in range(len(knapsack.room)):
+        most = min(most, knapsack.tables[s, task, path.cells[depth, s]])
+    return path.earned[depth] + most
+
+
+@inner
+def _fits(path: Path, depth: int, task: int, knapsack: Knapsack) -> bool:
+    fits = True
+    for r in range(len(knapsack.limit)):
+        fits = fits and knapsack.demand[r, task] <= path.left[depth, r]
+    return fits
+
+
 @compiled
 def best_columns(
-    rows: IntArray,
-    limits: IntArray,
-    profits: FloatArray,
-    coarse: IntArray,
-    room: IntArray,
-    tables: FloatArray,
+    knapsack: Knapsack,
     wanted: FloatArray,
     most_nodes: int,
     server: IntArray,
-    toll: FloatArray,
+    server_price: FloatArray,
     forbidden: BoolArray,
 ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
-    """The most valuable set for each first item i, whose others come after it, in one server.
+    """For each dearest task the column of the largest value: dual value less its server's price.
 
     Parameters
     ----------
-    rows, limits: (R, n) demand and (R,) capacity, exact.
-    profits: (n,).
-    coarse, room: (S, n) sizes rounded down and (S,) capacities of each table.
-    tables: (S, n+1, C+1) of `fill_tables`.
-    wanted: (n,) sets that begin with an item and are worth no more are not looked for.
-    most_nodes: of each first item's search.
-    server: (n,) the server each item is assigned to, or -1.
-    toll: (N,) what a GPU of each server costs beyond its level, at least 0.
-    forbidden: (n, N) bool; servers that an unassigned item may not be in.
+    wanted: (n,) columns whose value is no more than this are not looked for.
+    most_nodes: of the search for each dearest task.
+    server: (n,) the server that each task is assigned to, or -1.
+    server_price: (N,) dual price of a GPU of each server, at least 0.
+    forbidden: (n, N) bool; servers that an unassigned task may not be in.
 
     Returns
     -------
-    value (n,) of the set found less its toll, upper (n,) what no set exceeds, or `wanted` where
-    none exceeds that, size (n,) and items (n, DEEPEST).
+    value (n,) of the column found; upper (n,), an upper limit on the value of every column, or
+    `wanted` where none exceeds that; size (n,) and tasks (n, DEEPEST) of the column found.
     """
-    count, n = rows.shape
-    value = np.full(n, -1e300)
-    upper = np.full(n, -1e300)
-    sizes = np.zeros(n, dtype=np.int64)
-    items = np.zeros((n, DEEPEST), dtype=np.int64)
-    stack = np.zeros(DEEPEST + 1, dtype=np.int64)
-    left = np.zeros((DEEPEST + 1, count), dtype=np.int64)
-    free = np.zeros((DEEPEST + 1, len(room)), dtype=np.int64)
-    earned = np.zeros(DEEPEST + 1)
-    home = np.full(DEEPEST + 1, -1, dtype=np.int64)
-    tied = (server >= 0).any()  # else room is all that is asked for: fast
+    n = len(knapsack.profit)
+    value, upper = np.full(n, -1e300), np.full(n, -1e300)
+    sizes, tasks = np.zeros(n, dtype=np.int64), np.zeros((n, DEEPEST), dtype=np.int64)
+    path, home = _new_path(DEEPEST, knapsack), np.full(DEEPEST + 2, -1, dtype=np.int64)
+    tied = (server >= 0).any()  # else capacity is all that is asked for: fast
     for first in range(n):
-        fits = True
-        for r in range(count):
-            left[1, r] = limits[r] - rows[r, first]
-            if left[1, r] < 0:
-                fits = False
-        if not fits:
+        if not _start(path, first, knapsack):
             continue
         home[1] = server[first]
-        own = profits[first] - (toll[home[1]] if home[1] >= 0 else 0.0)
-        bound = 1e300
-        for s in range(len(room)):
-            free[1, s] = room[s] - coarse[s, first]
-            bound = min(bound, tables[s, first + 1, free[1, s]])
-        upper[first] = own + bound
+        if home[1] >= 0:
+            path.earned[1] -= server_price[home[1]]
+        upper[first] = _upper_limit(path, 1, first + 1, knapsack)
         if upper[first] <= wanted[first]:
             continue
         best = wanted[first]
-        if own > best:
-            best = own
-            sizes[first] = 1
-            items[first, 0] = first
-        stack[0] = first
-        earned[1] = own
+        if path.earned[1] > best:
+            best = path.earned[1]
+            sizes[first], tasks[first, 0] = 1, first
         depth, j, nodes = 1, first + 1, 0
         while depth > 0:
-            pushed = False
-            while j < n:
-                bound = 1e300
-                for s in range(len(room)):
-                    bound = min(bound, tables[s, j, free[depth, s]])
-                if earned[depth] + bound <= best + 1e-12:
-                    break
-                pushed = profits[j] > 0
-                for r in range(count):
-                    pushed = pushed and rows[r, j] <= left[depth, r]
-                if pushed and tied:
-                    pushed = _allowed(server, forbidden, stack, depth, home[depth], j)
-                if pushed:
+            found = False
+            while j < n and _upper_limit(path, depth, j, knapsack) > best + 1e-12:
+                found = knapsack.profit[j] > 0 and _fits(path, depth, j, knapsack)
+                if found and tied:
+                    found = _allowed(server, forbidden, path.task, depth, home[depth], j)
+                if found:
                     break
                 j += 1
-            if pushed and depth < DEEPEST - 1 and nodes < most_nodes:
+            if found and (depth == DEEPEST - 1 or nodes == most_nodes):
+                break  # cut short: `upper` stays what the tables say
+            if found:
                 nodes += 1
-                for r in range(count):
-                    left[depth + 1, r] = left[depth, r] - rows[r, j]
-                for s in range(len(room)):
-                    free[depth + 1, s] = free[depth, s] - coarse[s, j]
-                earned[depth + 1] = earned[depth] + profits[j]
+                _append(path, depth, j, knapsack)
                 home[depth + 1] = home[depth]
                 if server[j] >= 0 and home[depth] < 0:
-                    earned[depth + 1] -= toll[server[j]]
+                    path.earned[depth + 1] -= server_price[server[j]]
                     home[depth + 1] = server[j]
-                stack[depth] = j
                 depth += 1
-                if earned[depth] > best:
-                    best = earned[depth]
+                if path.earned[depth] > best:
+                    best = path.earned[depth]
                     sizes[first] = depth
-                    for k in range(depth):
-                        items[first, k] = stack[k]
+                    tasks[first, :depth] = path.task[:depth]
                 j += 1
                 continue
-            if pushed:  # out of nodes: `upper` stays what the tables say
-                break
             depth -= 1
             if depth > 0:
-                j = stack[depth] + 1
+                j = path.task[depth] + 1
         if sizes[first] > 0:
             value[first] = best
         if depth == 0:
             upper[first] = best
-    return value, upper, sizes, items
+    return value, upper, sizes, tasks
 
 
 @compiled
 def all_columns(
-    rows: IntArray,
-    limits: IntArray,
-    profits: FloatArray,
-    coarse: IntArray,
-    room: IntArray,
-    tables: FloatArray,
+    knapsack: Knapsack,
     least: FloatArray,
     same: IntArray,
     width: IntArray,
     found: IntArray,
     size: IntArray,
-    worth: FloatArray,
+    excess: FloatArray,
     most_nodes: int,
 ) -> tuple[int, bool]:
-    """Every set that earns what its first item i asks, but those that a larger one stands for.
+    """Every column whose dual value is at least `least` of its dearest task, but dominated ones.
 
     Parameters
     ----------
-    least: (n,) what a set that begins with an item must earn.
-    same: (n,) the first item that costs no more than each. width: (n,) how many GPUs each takes. A
-        set to which an item can be added is left out where that costs no more, and it takes as
-        many GPUs as one of the set does; none is where `same` is n.
-    found, size, worth: (most, deepest), (most,) and (most,) receive items, how many, and what the
-        set earns beyond what is asked.
-
-    For the others see `best_columns`.
+    least: (n,) W.
+    same: (n,) the first task of the same cost level as each; n for each to list dominated columns
+        as well.
+    width: (n,) GPUs that each task takes. A column is dominated where another task of its level or
+        lower fits that takes as many GPUs as one of its own tasks.
+    found, size, excess: (most, deepest), (most,) and (most,) receive the tasks of each column, how
+        many, and its dual value beyond `least`.
 
     Returns
     -------
     How many were found, and whether that is all: False where there are more than `most` of them,
-    or more than `most_nodes` were looked at.
+    or the search took more than `most_nodes`.
     """
-    count, n = rows.shape
+    n = len(knapsack.profit)
     most, deepest = found.shape
-    stack = np.zeros(deepest + 1, dtype=np.int64)
-    left = np.zeros((deepest + 2, count), dtype=np.int64)
-    free = np.zeros((deepest + 2, len(room)), dtype=np.int64)
-    earned = np.zeros(deepest + 2)
+    path = _new_path(deepest, knapsack)
     number, nodes = 0, 0
     for first in range(n):
-        fits = True
-        for r in range(count):
-            left[1, r] = limits[r] - rows[r, first]
-            fits = fits and left[1, r] >= 0
-        if not fits:
+        if not _start(path, first, knapsack):
             continue
-        for s in range(len(room)):
-            free[1, s] = room[s] - coarse[s, first]
-        stack[0], earned[1] = first, profits[first]
         depth, j, fresh = 1, first + 1, True
         while depth > 0:
-            if fresh and earned[depth] >= least[first] and (
-                _full(rows, left, stack, depth, same[first], width)
-            ):  # fmt: skip
+            if (
+                fresh
+                and path.earned[depth] >= least[first]
+                and _undominated(path, depth, same[first], width, knapsack)
+            ):
                 if number == most:
                     return number, False
-                for k in range(depth):
-                    found[number, k] = stack[k]
-                size[number], worth[number] = depth, earned[depth] - least[first]
+                found[number, :depth] = path.task[:depth]
+                size[number], excess[number] = depth, path.earned[depth] - least[first]
                 number += 1
-            fresh = False
-            while j < n:
-                bound = 1e300
-                for s in range(len(room)):
-                    bound = min(bound, tables[s, j, free[depth, s]])
-                if earned[depth] + bound < least[first]:
-                    j = n
-                    break
-                fits = True
-                for r in range(count):
-                    fits = fits and rows[r, j] <= left[depth, r]
-                if fits:
-                    break
-                j += 1
-            if j < n:
+            while j < n and not _fits(path, depth, j, knapsack):
+                j = j + 1 if _upper_limit(path, depth, j, knapsack) >= least[first] else n
+            if j < n and _upper_limit(path, depth, j, knapsack) >= least[first]:
                 nodes += 1
                 if depth == deepest or nodes > most_nodes:
                     return number, False
-                for r in range(count):
-                    left[depth + 1, r] = left[depth, r] - rows[r, j]
-                for s in range(len(room)):
-                    free[depth + 1, s] = free[depth, s] - coarse[s, j]
-                earned[depth + 1] = earned[depth] + profits[j]
-                stack[depth] = j
-                depth += 1
-                j += 1
-                fresh = True
+                _append(path, depth, j, knapsack)
+                depth, j, fresh = depth + 1, j + 1, True
                 continue
+            fresh = False
             depth -= 1
             if depth > 0:
-                j = stack[depth] + 1
+                j = path.task[depth] + 1
     return number, True
 
 
 @inner
-def _full(
-    rows: IntArray, left: IntArray, stack: IntArray, depth: int, first: int, width: IntArray
-) -> bool:
-    """Whether no item from `first` on, as wide as one of the stack, can be added to it."""
-    least = width[stack[0]]
+def _undominated(path: Path, depth: int, same: int, width: IntArray, knapsack: Knapsack) -> bool:
+    """Whether no task from `same` on, as wide as the narrowest one chosen, fits as well."""
+    least = width[path.task[0]]
     for k in range(1, depth):
-        least = min(least, width[stack[k]])
-    for i in range(first, rows.shape[1]):
-        inside = width[i] < least
+        least = min(least, width[path.task[k]])
+    for j in range(same, len(width)):
+        inside = width[j] < least
         for k in range(depth):
-            inside = inside or stack[k] == i
-        if inside:
-            continue
-        fits = True
-        for r in range(len(rows)):
-            fits = fits and rows[r, i] <= left[depth, r]
-        if fits:
+            inside = inside or path.task[k] == j
+        if not inside and _fits(path, depth, j, knapsack):
             return False
     return True
 
 
 @inner
 def _allowed(
-    server: IntArray, forbidden: BoolArray, stack: IntArray, depth: int, home: int, item: int
+    server: IntArray, forbidden: BoolArray, chosen: IntArray, depth: int, home: int, task: int
 ) -> bool:
-    """Whether servers allow an item to be with those of the stack."""
-    own = server[item]
+    """Whether a task may share a GPU with the chosen ones, as far as servers are concerned."""
+    own = server[task]
     if own < 0:
-        return home < 0 or not forbidden[item, home]
+        return home < 0 or not forbidden[task, home]
     if home >= 0:
         return bool(own == home)
     free = True
     for k in range(depth):
-        free = free and not forbidden[stack[k], own]
+        free = free and not forbidden[chosen[k], own]
     return free

@@ -10,9 +10,8 @@ power. λ_S counts the GPUs that hold the column S:
     W·Z ≥ N_0                                         W GPUs in a server       (ω)
     Σ_{S in server i} λ_S ≤ W                         once tasks are assigned  (τ)
 
-GPUs beyond the box of counts can be bought at a penalty, so that no program is infeasible. The
-penalty starts low and rises only where such GPUs are used: the duals stay near those of the box
-around, and far fewer columns are worth anything.
+Surplus variables allow GPUs beyond the box of counts at a penalty, so that no program is
+infeasible.
 """
 
 from __future__ import annotations
@@ -20,18 +19,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.backends.growing import (
-    AGAIN,
-    basis_of,
-    quiet_highs,
-    solve_within,
-    start_at,
-)
+from optgap.solvers.backends.growing import AGAIN, quiet_highs, solve_within
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
@@ -40,45 +32,43 @@ from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Column, FloatArray, IntArray
 
 DUAL, PRIMAL = 1, 4
-"""HiGHS's simplex: after rows or bounds have changed, and after columns have been added."""
-SURPLUS = 1e-7
-"""GPUs beyond the counts that are more than what a linear program is off by."""
+"""Variants of HiGHS's simplex: after bounds have changed, and after columns have been added."""
+POSITIVE = 1e-7
+"""A λ that is more than the linear program's tolerance."""
 FREE, EXCLUDED = -1, -2
 """In place of a column's server: it may be in any, or the assignment allows it in none."""
 
 
-@dataclass(frozen=True)
-class Basis:
-    """Of the restricted master: columns whose λ is basic, and HiGHS's words for the rest."""
-
-    columns: frozenset[Column]
-    others: list[Any]
-    rows: list[Any]
-
-
 @dataclass(frozen=True, eq=False)
 class LpSolution:
-    """Of the restricted master.
+    """An optimum of the restricted master.
 
     Parameters
     ----------
-    value: W. counts: (Q+1,) N and Z. usage: (columns,) λ. surplus: most GPUs beyond any row.
+    value: W. counts: (Q+1,) N and Z. usage: (columns,) λ.
+    duals: of all rows.
     """
 
     value: float
     counts: FloatArray
     usage: FloatArray
-    surplus: float
     duals: Duals
 
 
 class RestrictedMaster:
-    """The linear program, kept warm in one HiGHS object.
+    """The linear program, kept in one HiGHS object so that each solve starts from the last basis.
 
     Parameters
     ----------
-    servers: how many have a row; 0 where a task's GPUs may be anywhere.
-    static_w: of a server, if not that of the instance's.
+    box: allowed counts at first. servers: number of servers with a row of their own; 0 where a
+        task's GPUs may be in any servers.
+    static_w: P, W; the instance's where it is left out.
+
+    Attributes
+    ----------
+    columns: the columns λ stands for. column_server: (columns,) their servers, `FREE` or
+        `EXCLUDED`.
+    prices: (Q+1,) s_q and P, W.
     """
 
     def __init__(
@@ -102,8 +92,7 @@ class RestrictedMaster:
         self.column_server: IntArray = np.zeros(0, dtype=np.int64)
         self.assignment = ServerAssignment.none(instance.tasks, servers)
         self._highs = quiet_highs(**AGAIN)
-        self._penalty = self._max_penalty = 0.0
-        self._primal = False
+        self._penalty, self._primal = 0.0, False
         self._first = 2 * (len(self.steps) + 1) + servers
         self._build()
         self.set_box(box)
@@ -117,14 +106,14 @@ class RestrictedMaster:
             highs.addRow(0.0, math.inf, 0, [], [])
         for _ in range(self.servers):
             highs.addRow(-float(self.server_gpus), math.inf, 0, [], [])
-        seats = tasks + levels
+        server_count = tasks + levels
         for q, step in enumerate(self.steps.tolist()):
             rows, values = [tasks + q], [1.0]
             if q == 0:
-                rows, values = [tasks, seats], [1.0, -1.0]
+                rows, values = [tasks, server_count], [1.0, -1.0]
             highs.addCol(step, 0.0, math.inf, len(rows), rows, values)
-        highs.addCol(self.static_w, 0.0, math.inf, 1, [seats], [float(self.server_gpus)])
-        for row in (*range(tasks, seats + 1), *self._server_rows()):
+        highs.addCol(self.static_w, 0.0, math.inf, 1, [server_count], [float(self.server_gpus)])
+        for row in (*range(tasks, server_count + 1), *self._server_rows()):
             highs.addCol(0.0, 0.0, math.inf, 1, [row], [1.0])
 
     def _server_rows(self) -> range:
@@ -136,36 +125,28 @@ class RestrictedMaster:
         return math.fsum(p * x for p, x in zip(self.prices.tolist(), counts, strict=True))
 
     def set_box(self, box: CountBox) -> None:
-        """Let N and Z be in a box."""
+        """Bound N and Z by a box."""
         for j, (low, high) in enumerate(zip(box.low, box.high, strict=True)):
             self._highs.changeColBounds(j, float(low), float(high))
-        self._charge(self.params.first_penalty, self.params.max_penalty)
+        self._charge(self.params.penalty)
         self.box = box
 
     def set_target(self, least: FloatArray, servers: int) -> None:
-        """Let the counts of GPUs be any that are no less, in so many servers: for duals alone."""
+        """Bound N by `least` from below alone and fix Z, for the duals near such counts."""
         for j, low in enumerate([*least.tolist(), float(servers)]):
             high = float(self.instance.gpus) if j < len(least) else low
             self._highs.changeColBounds(j, low, high)
-        self._charge(self.params.target_penalty, self.params.target_penalty)
+        self._charge(self.params.target_penalty)
 
-    def _charge(self, penalty: float, most: float) -> None:
-        """What GPUs beyond the counts cost, in times the dearest GPU and a server."""
+    def _charge(self, penalty: float) -> None:
+        """Set the penalty of surplus variables, in multiples of the dearest GPU and a server."""
         if penalty != self._penalty:
             for column in range(len(self.prices), self._first):
                 self._highs.changeColCost(column, penalty * (self.dearest_gpu_w + self.static_w))
-        self._penalty, self._max_penalty = penalty, most
-
-    def raise_penalty(self, surplus: float) -> bool:
-        """Let GPUs beyond the counts cost more, where there are any; whether they do."""
-        if self._penalty >= self._max_penalty or surplus <= SURPLUS:
-            return False
-        raised = min(self._max_penalty, self.params.penalty_growth * self._penalty)
-        self._charge(raised, self._max_penalty)
-        return True
+        self._penalty = penalty
 
     def add(self, columns: Iterable[Iterable[int]]) -> int:
-        """Add columns that fit a GPU; says how many are new."""
+        """Add columns; how many of them are new."""
         fresh = []
         for one in columns:
             column = tuple(sorted(int(ell) for ell in one))
@@ -188,12 +169,12 @@ class RestrictedMaster:
         return len(fresh)
 
     def set_servers(self, assignment: ServerAssignment) -> None:
-        """Keep tasks in, or out of, servers."""
+        """Restrict columns to what an assignment of tasks to servers allows."""
         self.assignment = assignment
         self._set_column_servers(0)
 
     def _set_column_servers(self, first: int) -> None:
-        """Give the columns from `first` on the server that the assignment gives them."""
+        """Move columns, from number `first` on, to the rows of the servers they are assigned to."""
         old = self.column_server[first:]
         new = servers_of(self.columns[first:], self.assignment, self.servers)
         rows = self._server_rows()
@@ -209,21 +190,21 @@ class RestrictedMaster:
         self.column_server[first:] = new
 
     def server_shares(self, usage: FloatArray) -> FloatArray:
-        """(L, N) how much of a task lies beside tasks that are assigned to a server."""
+        """(L, N) the share of each task that λ puts in columns of each server."""
         found = np.zeros((self.instance.tasks, max(1, self.servers)))
-        for j in np.flatnonzero((self.column_server >= 0) & (usage > SURPLUS)).tolist():
+        for j in np.flatnonzero((self.column_server >= 0) & (usage > POSITIVE)).tolist():
             found[list(self.columns[j]), self.column_server[j]] += usage[j]
         return found / self.instance.width[:, None]
 
     def fix(self, index: int, least: int, most: int | None = None) -> None:
-        """Let a column have at least so many GPUs; 0 takes that back."""
+        """Bound a λ from below and, with `most`, from above; `least` of 0 alone frees it again."""
         limit = math.inf if most is None else float(most)
         if self.column_server[index] == EXCLUDED:
             limit = float(least)
         self._highs.changeColBounds(self._first + index, float(least), limit)
 
     def solve(self, limits: Limits) -> LpSolution | None:
-        """The solution of the program as it is; None where HiGHS did not come to one in time."""
+        """Solve the program with the present columns; None where time ran out."""
         self._highs.setOptionValue("simplex_strategy", PRIMAL if self._primal else DUAL)
         self._primal = False
         solution = solve_within(self._highs, limits)
@@ -234,27 +215,13 @@ class RestrictedMaster:
             float(self._highs.getInfo().objective_function_value),
             found[: levels + 1],
             found[self._first :],
-            float(found[levels + 1 : self._first].max()),
             Duals.of_rows(np.array(solution.row_dual), self.instance.tasks, levels),
         )
 
-    @property
-    def basis(self) -> Basis:
-        """Where the last linear program ended."""
-        inside, others, rows = basis_of(self._highs, self._first)
-        return Basis(frozenset(self.columns[k] for k in inside), others, rows)
-
-    def start_at(self, basis: Basis | None) -> None:
-        """Begin the next linear program at a basis, unless a column of it was removed."""
-        if basis is None or not basis.columns <= self._known:
-            return
-        inside = (one in basis.columns for one in self.columns)
-        start_at(self._highs, inside, basis.others, basis.rows)
-
     def remove_unused(self) -> None:
-        """Remove half of the columns, those of the largest reduced costs, when there are many.
+        """Where there are many columns, remove half of them, those of the largest reduced costs.
 
-        None may be fixed. Columns of one task stay.
+        No column may be fixed. Columns of a single task stay.
         """
         params = self.params
         most = max(params.columns, params.columns_per_task * self.instance.tasks)
@@ -271,7 +238,7 @@ class RestrictedMaster:
 
 
 def servers_of(columns: Sequence[Column], assignment: ServerAssignment, servers: int) -> IntArray:
-    """The server that an assignment gives each column, `FREE` or `EXCLUDED`."""
+    """The server that an assignment puts each column in; `FREE` for any, `EXCLUDED` for none."""
     if not (assignment.any and columns):
         return np.full(len(columns), FREE, dtype=np.int64)
     sizes = [len(column) for column in columns]

@@ -1,9 +1,8 @@
-"""Pricing: the columns of least reduced cost, and what no column is worth more than.
+"""Pricing: columns of negative reduced cost, and an upper limit on the dual value of every column.
 
-A column is priced by its first task, the dearest, as a knapsack over the tasks after it:
-depth-first search, cut off by tables of what rounded-down sizes allow. A search that was cut short
-counts with what the tables allow, so that the bound never takes a column for worth less than it
-may be.
+A column is priced by its first task, the dearest, which fixes its level: a knapsack over the tasks
+after it with their duals as profits, solved by the depth-first search of `kernels`. The limit
+counts even where the search was cut short, so that the dual bound is valid at any time.
 """
 
 from __future__ import annotations
@@ -15,56 +14,62 @@ import numpy as np
 
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
-from optgap.solvers.consolidation.column_generation.kernels import best_columns, fill_tables
+from optgap.solvers.consolidation.column_generation.kernels import (
+    Knapsack,
+    best_columns,
+    fill_tables,
+)
 from optgap.solvers.consolidation.column_generation.space import ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, PricingParams
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import BoolArray, Column, FloatArray, IntArray
 
-WORTH_ADDING = 1e-7
-"""Of the dearest GPU: what a column must be worth beyond its rent."""
+TOLERANCE = 1e-7
+"""How negative a reduced cost must be for its column to be added, in the dearest GPU's cost."""
 Found = list[tuple[float, Column]]
-"""Columns, and what each is worth beyond what was asked."""
+"""Columns with minus their reduced costs, W."""
 
 
 @dataclass(frozen=True, eq=False)
 class Priced:
-    """What pricing has found.
+    """The result of one pricing.
 
     Parameters
     ----------
-    rents, worth: (L,) by first task, in the order of `Pricer.order`: what its columns pay, and what
-        none of them is worth more than.
-    columns: worth adding, the best first.
-    exact: none is missing.
+    gpu_prices, upper: (L,) for the columns of each dearest task, in the order of `Pricer.order`:
+        the dual price of their GPU, and an upper limit on their dual value less their server's
+        price, W.
+    columns: columns of negative reduced cost, the most negative first.
+    exact: proven that no other column has one.
     """
 
-    rents: FloatArray
-    worth: FloatArray
+    gpu_prices: FloatArray
+    upper: FloatArray
     columns: list[Column]
     exact: bool
 
 
 class Pricer:
-    """Searches for columns of an instance.
+    """Solves the pricing subproblems of an instance.
 
     Attributes
     ----------
     order: tasks by falling level, then size: a column begins with its dearest task.
+    tolerance: reduced costs above minus this count as not negative, W.
     """
 
     def __init__(
         self, instance: Instance, levels: CostLevels, params: PricingParams = DEFAULT.pricing
     ) -> None:
         self.instance, self.levels, self.params = instance, levels, params
-        rows = len(instance.demand) - bool(instance.preplaced)  # what keeps those apart is no size
+        rows = len(instance.demand) - bool(instance.preplaced)  # the last keeps those apart
         self.limit: IntArray = instance.max_capacity[:rows]
         sizes = (instance.demand[:rows] / np.maximum(self.limit[:, None], 1)).sum(axis=0)
         self.order: IntArray = np.lexsort((-sizes, -levels.of))
         self.demand: IntArray = np.ascontiguousarray(instance.demand[:rows, self.order])
         self.coarse, self.room = coarse_sizes(self.demand, self.limit, params)
         self._cells: FloatArray = np.zeros(math.prod(table_shape(self.coarse, self.room)))
-        self.tolerance = WORTH_ADDING * float(levels.steps_w.sum())
+        self.tolerance = TOLERANCE * float(levels.steps_w.sum())
         preplaced, share = bool(instance.preplaced), int(params.new_share * instance.tasks)
         self.most_new = max(params.new_preplaced if preplaced else params.new, share)
         self.most_each = params.new_each_preplaced if preplaced else self.most_new
@@ -75,47 +80,30 @@ class Pricer:
         return self.levels.of[self.order]
 
     def price(self, duals: Duals, assignment: ServerAssignment, nodes: int) -> Priced:
-        """Columns that are worth more than their rent.
+        """Search for columns of negative reduced cost that the assignment allows.
 
         Parameters
         ----------
-        nodes: of the search for each first task.
+        nodes: most nodes of the search for each dearest task.
         """
-        rents = duals.rents[self.task_levels]
-        wanted = rents + self.tolerance
+        gpu_prices = duals.gpu_prices[self.task_levels]
+        wanted = gpu_prices + self.tolerance
         server = assignment.server[self.order]
-        ask = _Question(duals, server, assignment.forbidden, nodes)
+        ask = _Subproblem(duals, server, assignment.forbidden, nodes)
         if self.instance.preplaced:
             parts = self._by_preplaced(ask, wanted)
-        elif nodes <= self.params.heuristic_nodes or not (server >= 0).any():
-            parts = [self._among(ask, wanted, np.arange(self.instance.tasks))]
         else:
-            parts = self._by_server(ask, wanted)
-        worth: FloatArray = np.full(len(wanted), -np.inf)
+            parts = [self._among(ask, wanted, np.arange(self.instance.tasks))]
+        upper: FloatArray = np.full(len(wanted), -np.inf)
         found: Found = []
         for more, columns in parts:
-            worth = np.maximum(worth, more)
+            upper = np.maximum(upper, more)
             found += columns
         best = [column for _, column in sorted(found, reverse=True)[: self.most_new]]
-        return Priced(rents, worth, best, bool((worth <= wanted).all()))
+        return Priced(gpu_prices, upper, best, bool((upper <= wanted).all()))
 
-    def _by_server(self, ask: _Question, wanted: FloatArray) -> list[tuple[FloatArray, Found]]:
-        """For each server what may be in it, its toll always paid: no two tasks exclude another.
-
-        A column of unassigned tasks pays no toll where it is looked for without a server.
-        """
-        free = ask.anywhere()
-        parts = [self._among(free, wanted, np.flatnonzero(ask.server < 0))]
-        for i in np.unique(ask.server[ask.server >= 0]).tolist():
-            open_here = (ask.server < 0) & ~ask.forbidden[self.order, i]
-            toll = float(ask.duals.servers[i])
-            tasks = np.flatnonzero((ask.server == i) | open_here)
-            worth, columns = self._among(free, wanted + toll, tasks)
-            parts.append((worth - toll, columns))
-        return parts
-
-    def _by_preplaced(self, ask: _Question, wanted: FloatArray) -> list[tuple[FloatArray, Found]]:
-        """Beside no task that is in place already, and beside each."""
+    def _by_preplaced(self, ask: _Subproblem, wanted: FloatArray) -> list[tuple[FloatArray, Found]]:
+        """One subproblem beside each preplaced task, and one without any."""
         others = np.flatnonzero(self.order >= self.instance.preplaced)
         parts = [self._among(ask, wanted, others)]
         for placed in np.flatnonzero(self.order < self.instance.preplaced).tolist():
@@ -123,77 +111,75 @@ class Pricer:
         return parts
 
     def _beside(
-        self, placed: int, ask: _Question, wanted: FloatArray, others: IntArray
+        self, placed: int, ask: _Subproblem, wanted: FloatArray, others: IntArray
     ) -> tuple[FloatArray, Found]:
-        """The same as `_among` where a preplaced task is, with the tables that were filled last."""
+        """The same as `_among` on the GPUs of a preplaced task, with the tables filled last."""
         own = float(ask.duals.tasks[self.order[placed]])
         least = np.maximum(wanted[others], wanted[placed]) - own
         room = self.room - self.coarse[:, placed]
         left = self.limit - self.demand[:, placed]
-        most, columns = self._search(ask, least, others, room, left)
-        worth: FloatArray = np.full(len(wanted), -np.inf)
+        most, columns = self._search(
+            ask, least, others, self.knapsack(ask.duals, others, left, room)
+        )
+        upper: FloatArray = np.full(len(wanted), -np.inf)
         dearer = others < placed  # a column counts where its dearest task does
-        worth[others[dearer]] = own + most[dearer]
-        worth[placed] = own + max(0.0, float(most[~dearer].max(initial=0.0)))
+        upper[others[dearer]] = own + most[dearer]
+        upper[placed] = own + max(0.0, float(most[~dearer].max(initial=0.0)))
         also = int(self.order[placed])
-        return worth, [(excess, (also, *column)) for excess, column in columns]
+        return upper, [(excess, (also, *column)) for excess, column in columns]
 
     def _among(
-        self, ask: _Question, wanted: FloatArray, tasks: IntArray
+        self, ask: _Subproblem, wanted: FloatArray, tasks: IntArray
     ) -> tuple[FloatArray, Found]:
-        """Of columns of some tasks: what none exceeds by first task; those worth adding."""
-        coarse = np.ascontiguousarray(self.coarse[:, tasks])
-        fill_tables(coarse, self.room, ask.duals.tasks[self.order[tasks]], self.tables(coarse))
-        worth: FloatArray = np.full(len(wanted), -np.inf)
-        worth[tasks], found = self._search(ask, wanted[tasks], tasks, self.room, self.limit)
-        return worth, found
+        """Price columns of some tasks: the upper limits of `Priced`, and the columns found."""
+        knapsack = self.knapsack(ask.duals, tasks, self.limit, self.room)
+        fill_tables(knapsack)
+        upper: FloatArray = np.full(len(wanted), -np.inf)
+        upper[tasks], found = self._search(ask, wanted[tasks], tasks, knapsack)
+        return upper, found
 
-    def tables(self, coarse: IntArray) -> FloatArray:
-        """Memory for the tables of some tasks."""
+    def knapsack(self, duals: Duals, tasks: IntArray, limit: IntArray, room: IntArray) -> Knapsack:
+        """The subproblem over some tasks, in memory that the next one takes over."""
+        coarse = np.ascontiguousarray(self.coarse[:, tasks])
         shape = table_shape(coarse, self.room)
-        return self._cells[: math.prod(shape)].reshape(shape)
+        tables = self._cells[: math.prod(shape)].reshape(shape)
+        demand = np.ascontiguousarray(self.demand[:, tasks])
+        return Knapsack(demand, limit, duals.tasks[self.order[tasks]], coarse, room, tables)
 
     def _search(
-        self, ask: _Question, wanted: FloatArray, tasks: IntArray, room: IntArray, left: IntArray
+        self, ask: _Subproblem, wanted: FloatArray, tasks: IntArray, knapsack: Knapsack
     ) -> tuple[FloatArray, Found]:
-        """By first task, with the tables of all of them."""
         order = self.order[tasks]
-        coarse = np.ascontiguousarray(self.coarse[:, tasks])
-        value, worth, size, members = best_columns(
-            np.ascontiguousarray(self.demand[:, tasks]), left, ask.duals.tasks[order], coarse, room,
-            self.tables(coarse), wanted, ask.nodes, ask.server[tasks], ask.duals.servers,
-            ask.forbidden[order],
-        )  # fmt: skip
+        value, upper, size, members = best_columns(
+            knapsack, wanted, ask.nodes, ask.server[tasks], ask.duals.servers, ask.forbidden[order]
+        )
         excess = value - wanted
         best = np.argsort(-excess, kind="stable")[: self.most_each]
         found = [
             (float(excess[k]), tuple(int(order[j]) for j in members[k, : size[k]]))
             for k in best[excess[best] > 0].tolist()
         ]
-        return worth, found
+        return upper, found
 
 
 @dataclass(frozen=True, eq=False)
-class _Question:
-    """Duals, the server of each task in the pricer's order, and how long may be searched."""
+class _Subproblem:
+    """Duals, the server of each task in the pricer's order, and the nodes of a search."""
 
     duals: Duals
     server: IntArray
     forbidden: BoolArray
     nodes: int
 
-    def anywhere(self) -> _Question:
-        """The same with no task in a server."""
-        return _Question(self.duals, np.full_like(self.server, -1), self.forbidden, self.nodes)
-
 
 def coarse_sizes(
     demand: IntArray, limit: IntArray, params: PricingParams = DEFAULT.pricing
 ) -> tuple[IntArray, IntArray]:
-    """Sizes rounded down to a table's cells: each row for a few, memory and sums for many.
+    """Demands in table cells, rounded down: (S, n), and the cells of each table: (S,).
 
-    What rounding adds to a bound is what a search cannot close: with hundreds of tasks of about
-    equal worth, few cells take a thousand times as many nodes.
+    One table for memory alone; with other rows three: memory, the mean of the others, and the mean
+    of both. What rounding adds to an upper limit no search can close: with hundreds of tasks of
+    about equal dual value, few cells take a thousand times as many nodes.
     """
     count, n = demand.shape
     if count == 1 and limit[0] <= params.max_cells:
@@ -212,5 +198,5 @@ def coarse_sizes(
 
 
 def table_shape(coarse: IntArray, room: IntArray) -> tuple[int, int, int]:
-    """Of the tables that `kernels.fill_tables` fills."""
+    """Shape of the tables that `kernels.fill_tables` fills."""
     return len(room), coarse.shape[1] + 1, int(room.max()) + 1

@@ -22,11 +22,11 @@ BY_COLUMNS = "linear program over contents of a GPU"
 def set_covering_bound(
     instance: Instance, contents: list[list[int]], limits: Limits, params: Params = DEFAULT
 ) -> float:
-    """min Σ (cost + share of a server's static power)·λ, W: columns of a GPU know no servers.
+    """min Σ_S (cost of S + a GPU's share of a server's static power)·λ_S, W; servers are ignored.
 
     Parameters
     ----------
-    contents: of GPUs of a placement, as columns to begin with.
+    contents: residents of the GPUs of a placement, as the first columns.
     """
     share = float((instance.server_w / instance.server_gpus).min())
     watts = instance.least_watts + share
@@ -40,14 +40,14 @@ def cutting_stock_bound(
     limits: Limits,
     params: Params = DEFAULT,
     *,
-    enough: float = math.inf,
-    hopeless: float = -math.inf,
+    stop_bound: float = math.inf,
+    stop_value: float = -math.inf,
 ) -> float:
-    """GPUs that `tasks` need at least, a fraction: min Σ λ.
+    """Cutting stock: a fractional lower bound min Σ λ_S on the GPUs that `tasks` need.
 
     Parameters
     ----------
-    enough, hopeless: a bound, and a value of the restricted master, that end the work.
+    stop_bound, stop_value: see `ColumnGeneration.solve`, in GPUs.
     """
     part = replace(
         instance,
@@ -55,23 +55,23 @@ def cutting_stock_bound(
         demand=np.ascontiguousarray(instance.demand[:, tasks]),
     )
     one = CostLevels((round(1 / QUANTUM_W),), np.zeros(len(tasks), dtype=np.int64), True)
-    return _unrestricted(part, one, [], limits, params, enough, hopeless).bound
+    return _unrestricted(part, one, [], limits, params, stop_bound, stop_value).bound
 
 
 def cutting_stock_count(
     instance: Instance, tasks: IntArray, hoped: int, limits: Limits, params: Params = DEFAULT
 ) -> int:
-    """GPUs that `tasks` need at least: the cutting stock bound rounded up.
+    """A lower bound on the GPUs that `tasks` need: the cutting stock bound rounded up.
 
     Parameters
     ----------
-    hoped: a count that is not worth exceeding, which ends the work.
+    hoped: the count of a known placement: once it is proven necessary, the work is done.
     """
     quick = gpus_needed(instance, tasks)
     if quick >= hoped:
         return quick
     bound = cutting_stock_bound(
-        instance, tasks, limits, params, enough=hoped - 1 + 1e-4, hopeless=quick + 1e-9
+        instance, tasks, limits, params, stop_bound=hoped - 1 + 1e-4, stop_value=quick + 1e-9
     )
     return max(quick, math.ceil(bound - 1e-5))
 
@@ -79,7 +79,7 @@ def cutting_stock_count(
 def rounded_counts(
     instance: Instance, levels: CostLevels, hoped: Counts, limits: Limits, params: Params = DEFAULT
 ) -> Counts:
-    """(Q,) GPUs of each level or more, at least, by `cutting_stock_count`."""
+    """(Q,) lower bounds on the GPUs of each level or more, by `cutting_stock_count`."""
     return falling(
         [
             cutting_stock_count(instance, levels.above(q), hoped[q], limits, params)
@@ -94,13 +94,13 @@ def _unrestricted(
     contents: list[list[int]],
     limits: Limits,
     params: Params,
-    enough: float = math.inf,
-    hopeless: float = -math.inf,
+    stop_bound: float = math.inf,
+    stop_value: float = -math.inf,
 ) -> Relaxation:
-    """Column generation without servers, and with as many GPUs as there may be."""
+    """Column generation without servers' static power, for any counts of GPUs."""
     gpus = int(instance.width.sum())
     counts = len(levels.quanta) + 1
     box = CountBox((0,) * counts, (gpus,) * counts)
     generation = ColumnGeneration(instance, levels, box, 0, 0.0, params)
     generation.master.add(contents)
-    return generation.solve(limits, enough=enough, hopeless=hopeless)
+    return generation.solve(limits, stop_bound=stop_bound, stop_value=stop_value)

@@ -12,24 +12,24 @@ from optgap.solvers.consolidation.numerics import BoolArray, Counts, IntArray
 
 @dataclass(frozen=True)
 class CountBox:
-    """Least and most of N_0, …, N_{Q−1}, Z: GPUs by level or more, and awake servers."""
+    """Lower and upper limits on N_0, …, N_{Q−1} (GPUs of level q or more) and Z (awake servers)."""
 
     low: Counts
     high: Counts
 
     @classmethod
     def up_to(cls, counts: Counts) -> CountBox:
-        """No more than these GPUs, in exactly so many servers."""
+        """At most these counts of GPUs, in exactly `counts[-1]` servers."""
         return cls((*(0 for _ in counts[:-1]), counts[-1]), counts)
 
     @property
     def single(self) -> bool:
-        """Whether it holds one vector."""
+        """Whether it holds one vector of counts."""
         return self.low == self.high
 
     @property
     def nonempty(self) -> bool:
-        """Whether it holds any."""
+        """Whether it holds any vector of counts."""
         return all(low <= high for low, high in zip(self.low, self.high, strict=True))
 
 
@@ -39,8 +39,8 @@ class ServerAssignment:
 
     Parameters
     ----------
-    server: (L,) a server, or -1 for a task that is assigned to none yet.
-    forbidden: (L, N) bool, servers that an unassigned task is not in.
+    server: (L,) the server of each task, or -1 for a task that is not assigned yet.
+    forbidden: (L, N) bool, servers that an unassigned task may not be assigned to.
     """
 
     server: IntArray
@@ -63,14 +63,14 @@ class ServerAssignment:
         return int(self.server.max()) + 1
 
     def assign(self, pairs: Iterable[tuple[int, int]]) -> ServerAssignment:
-        """With more tasks in servers."""
+        """With these (task, server) pairs assigned as well."""
         server = self.server.copy()
         for task, where in pairs:
             server[task] = where
         return ServerAssignment(server, self.forbidden)
 
     def forbid(self, pairs: Iterable[tuple[int, int]]) -> ServerAssignment:
-        """With tasks kept out of servers."""
+        """With these (task, server) pairs forbidden as well."""
         forbidden = self.forbidden.copy()
         for task, where in pairs:
             forbidden[task, where] = True

@@ -1,6 +1,6 @@
-"""The strengthened compact model (14'): which GPU each task is on, frequencies eliminated.
+"""The compact model on CP-SAT: assignment variables x_lg, with frequencies eliminated by (14').
 
-Boolean h_gq says that GPU g costs level q or more. Beside (7)-(11) and the capacity rows:
+Boolean h_gq says that GPU g has cost level q or more. Beside (7)-(11) and the capacity rows:
 
     h_gq ⇒ h_g,q−1 ;   x_lg ⇒ h_g,q(l)
     Σ_{l: level ≥ q} a_lr x_lg ≤ limit_r h_gq                     every level, not only the lowest
@@ -39,8 +39,8 @@ class Compact:
 
     Parameters
     ----------
-    servers: how many of the servers are looked at, from the first on.
-    counts: GPUs of each level or more, at least; for GPUs of one kind.
+    servers: number of servers in the model, from the first on.
+    counts: (Q,) lower bounds on the GPUs of each level or more; for GPUs of one kind.
     """
 
     def __init__(
@@ -223,7 +223,7 @@ def _by_kind(instance: Instance) -> list[CostLevels]:
 
 
 def literals(instance: Instance, servers: int, levels: CostLevels) -> int:
-    """About how many the model has."""
+    """Approximate number of literals of the model."""
     gpus = int(np.searchsorted(instance.gpu_server, servers))
     rows = gpus * len(levels.quanta) * len(instance.max_capacity)
     extra = 0 if instance.cost_is_maximum else gpus * instance.tasks**2
@@ -232,12 +232,12 @@ def literals(instance: Instance, servers: int, levels: CostLevels) -> int:
 
 @dataclass(frozen=True)
 class CompactAnswer:
-    """What the compact model has shown.
+    """The result of the compact model.
 
     Parameters
     ----------
-    bound: the best that is known. termination: why it ended.
-    infeasible: there is no placement at all.
+    bound: the best lower bound known. termination: why the solver ended.
+    infeasible: proven that there is no placement at all.
     """
 
     bound: Bound

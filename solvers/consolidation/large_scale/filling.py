@@ -1,8 +1,8 @@
-"""Each GPU gets the set of tasks that fills it best, the dearest level first.
+"""Filling: each GPU gets the set of tasks that fills it best, the dearest level first.
 
-What a placement costs above Σ_q (c_q − c_{q−1})·N_q is room that stays empty on its GPUs. Where
-many tasks are left to choose from, a set that leaves none is nearly always there; so sets are
-chosen GPU by GPU, and dozens of times with other weights of memory and utilisation.
+What a placement costs above the closed-form bound is capacity that stays free on its GPUs. Where
+many tasks are left to choose from, some set nearly fills a GPU; so GPUs are filled one by one by a
+beam search for such a set, and dozens of placements are made with other weights of the capacities.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     cost_levels,
     level_counts,
 )
-from optgap.solvers.consolidation.bounds.server_assignment import server_assignment_bound
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.large_scale.kernels import fill
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
-from optgap.solvers.consolidation.outcome import closed, outcome
+from optgap.solvers.consolidation.outcome import outcome
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
 
@@ -39,12 +38,11 @@ def filling(
     tries: int = 60,
     params: Params = DEFAULT,
 ) -> Outcome:
-    """Fill GPUs in many ways, keep the best; GPUs counted by level are the bound.
+    """The best of many fillings, with the closed-form bound.
 
     Parameters
     ----------
-    tries: how many placements are made.
-    params: tuning.
+    tries: number of placements that are made.
     """
     instance, own = instance_of(problem), params.large_scale
     rng = np.random.default_rng(seed)
@@ -53,18 +51,10 @@ def filling(
     incumbent = Incumbent(instance)
     fill_gpus(incumbent, bound.watts, limits, rng, tries, params)
     if incumbent.placement is None:
-        construct(incumbent, limits, rng, 2, params.construction)
+        construct(incumbent, limits, rng, 2)
         half = limits.within(0.5 * limits.remaining)
         anneal(incumbent, half, bound.watts, rng, params.annealing)
     limits.progress("search", incumbent.watts, bound.watts)
-    levels = cost_levels(instance, params.bounds.levels)
-    few = levels.exact and instance.tasks <= params.bounds.column_tasks
-    if few and not closed(incumbent, bound) and limits.stop is None:
-        share = limits.within(params.bounds.server_share * limits.remaining)
-        found = server_assignment_bound(
-            instance, levels, bound.counts, share, watts=incumbent.watts, seed=seed
-        )
-        bound = bound.raised(found.watts, found.by)
     return outcome(incumbent, bound, limits.stop or Termination.COMPLETED)
 
 
@@ -76,9 +66,9 @@ def fill_gpus(
     tries: int,
     params: Params = DEFAULT,
 ) -> None:
-    """Offer so many placements to the incumbent, until one costs `target` W.
+    """Offer `tries` fillings to the incumbent, until one has a power of `target` W.
 
-    Nothing where GPUs or servers differ, or a task is wider than a server.
+    Does nothing where GPUs or servers differ, or a task is wider than a server.
     """
     instance, own = incumbent.instance, params.large_scale
     if not instance.identical_servers or int(instance.width.max()) > int(instance.server_gpus[0]):
@@ -99,7 +89,7 @@ def fill_gpus(
 def _filled(
     instance: Instance, levels: CostLevels, power: float, breadth: tuple[int, ...], full: float
 ) -> IntArray | None:
-    """One placement; scarce rows weigh as their scarcity to `power`."""
+    """One placement, or None; a capacity row's weight is its demand over capacity to `power`."""
     limit = np.maximum(instance.capacity[0], 1)
     scarcity = (instance.demand * instance.width).sum(axis=1) / limit
     shares: FloatArray = (scarcity / max(1e-300, float(scarcity.max()))) ** power

@@ -1,4 +1,4 @@
-"""Compiled loops: GPUs filled one after another, each with the set of tasks that fills it best."""
+"""Compiled loops of filling: a search of limited breadth for the set that fills a GPU best."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from optgap.models.compiled import compiled, inner
 from optgap.solvers.consolidation.numerics import BoolArray, FloatArray, IntArray
 
 DEEPEST = 64
-"""Tasks chosen at once, at most: the length of an array."""
+"""Most tasks in one set: the length of an array."""
 
 
 @inner
@@ -40,15 +40,16 @@ def best_set(
     left: IntArray,
     picked: IntArray,
 ) -> int:
-    """The heaviest set of `items[low:high]` found that fits `room`; how many `picked`.
+    """Search for the heaviest set of `items[low:high]` that fits `room`; how many are `picked`.
 
     Parameters
     ----------
-    items: fall in weight within the range.
-    space: the weight that `room` stands for; no set that fits is heavier.
-    forced: the first that fits is in the set.
-    full: room, as a share, that is not worth looking for better.
-    left: (DEEPEST+1, R), working space.
+    items: tasks, falling in weight within the range. weight: (L,).
+    room: (R,) capacity left. space: its weight, which no set that fits exceeds.
+    forced: the first task that fits must be in the set.
+    breadth: how many tasks are tried in the first, second, … place; the last holds for all later.
+    full: weight left at which the search ends.
+    left: (DEEPEST+1, R), working space. picked: receives positions in `items`, ascending.
     """
     count = len(room)
     chosen = np.zeros(DEEPEST, dtype=np.int64)
@@ -83,7 +84,7 @@ def best_set(
         chosen[depth] = j
         cursor[depth] = j + 1
         tried[depth] += 1
-        # of tasks of one weight one is enough to look at
+        # of tasks of equal weight one is tried
         while cursor[depth] < high and weight[items[cursor[depth]]] == weight[item]:
             cursor[depth] += 1
         earned[depth + 1] = earned[depth] + weight[item]
@@ -103,12 +104,12 @@ def best_set(
 
 
 class Fleet(NamedTuple):
-    """GPUs while they are filled.
+    """The state of the GPUs.
 
     Parameters
     ----------
-    left: (G, R) room. space: (G,) the same weighted. fresh: (G,) bool, nothing is on it.
-    limit, shares: (R,) of a GPU, and weights of the rows. server_gpus: of a server.
+    left: (G, R) capacity left. space: (G,) its weight. fresh: (G,) bool, whether a GPU is empty.
+    limit, shares: (R,) capacity of a GPU, and weights of the rows. server_gpus: GPUs of a server.
     """
 
     left: IntArray
@@ -129,7 +130,7 @@ def _weighted(room: IntArray, fleet: Fleet) -> float:
 
 @inner
 def _emptiest(server: int, count: int, fleet: Fleet, group: IntArray) -> None:
-    """The GPUs of a server with most room, the emptiest first."""
+    """Collect the `count` GPUs of a server with the most room into `group`, the emptiest first."""
     lo = server * fleet.server_gpus
     for m in range(count):
         pick = -1
@@ -148,9 +149,9 @@ def _fill_group(
     breadth: IntArray, full: float, fleet: Fleet, start: IntArray, place: IntArray, work: IntArray,
     picked: IntArray,
 ) -> int:  # fmt: skip
-    """Put the set of `items[low:high]` that fills them best on all GPUs of a group; how many.
+    """Put the set of `items[low:high]` that fills a group of GPUs best on all of them; its size.
 
-    They are taken out of `items`.
+    Every task of the set takes a share of each of the GPUs, and is removed from `items`.
     """
     room, forced = fleet.limit.copy(), True
     for g in group:
@@ -194,18 +195,18 @@ def fill(
     start: IntArray,
     place: IntArray,
 ) -> bool:
-    """Dearest level first: fill the GPUs that are awake, then wake servers one after another.
+    """Place level by level, the dearest first: on awake GPUs, then on servers woken one by one.
 
-    Within a level tasks of many GPUs come first; v GPUs of a server that such tasks share are
-    filled as one. `place[start[l]:start[l+1]]` receives the GPUs of task l.
+    Within a level the widest tasks come first; v GPUs of a server that tasks of v GPUs share are
+    filled together. Whether all tasks were placed.
 
     Parameters
     ----------
     items: (L,) tasks in classes of one level and one width, falling in weight within a class.
     class_start: (C+1,) classes from dear to cheap, within a level from wide to narrow.
     class_width, class_level: (C,).
-    weight: (L,) Σ shares·demand/limit.
-    breadth: how many tasks are tried in the first places of a set; one in all later ones.
+    weight: (L,) Σ shares·demand/limit. breadth, full: see `best_set`.
+    start, place: the first entry of each task; receives the GPU of each entry.
     """
     gpus, classes, end = servers * server_gpus, len(class_width), class_start[1:].copy()
     fleet = Fleet(

@@ -1,8 +1,9 @@
-"""Primal heuristics: where incumbents come from. None of this is part of a proof.
+"""Primal heuristics: where incumbents come from. Nothing here is part of a proof.
 
-`construction` and `annealing` work on any instance. `pairwise_exchange` looks for placements with
-given counts of GPUs by level, `diving` follows the linear program in smaller and smaller problems,
-`server_diving` follows it into servers, `gang_layout` places tasks of several GPUs first, and `lns`
-places the tasks of a few servers anew: these are `PrimalHeuristic`s, which `portfolio` chooses and
-the tree is given.
+`construction` and `annealing` work on any instance. The others are `PrimalHeuristic`s, which
+`portfolio` chooses and the tree is given: `diving` fixes columns of the linear program,
+`server_diving` assigns tasks to servers by its solution first, `gang_layout` anneals where tasks of
+several GPUs go and solves the rest, `pairwise_exchange` looks for placements with given counts,
+and `lns` solves the tasks of a few servers anew. `counts` chooses counts to aim at; `gpu_state` is
+what the compiled loops of construction and annealing share.
 """

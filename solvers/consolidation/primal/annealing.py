@@ -1,4 +1,4 @@
-"""Simulated annealing of power, on any instance: moves and swaps of single tasks."""
+"""Simulated annealing of the power of a placement, on any instance."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import numpy as np
 
 from optgap.models.clock import working_time
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.config.primal import AnnealingParams
+from optgap.solvers.consolidation.config import DEFAULT, AnnealingParams
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.primal.annealing_kernels import anneal as anneal_once
@@ -21,7 +20,7 @@ def anneal(
     rng: np.random.Generator,
     params: AnnealingParams = DEFAULT.annealing,
 ) -> None:
-    """Anneal the incumbent a few times, each longer than before, until `target` W or the limits."""
+    """Anneal the incumbent in longer and longer runs, to `target` W or until time is up."""
     instance = incumbent.instance
     if incumbent.placement is None or instance.tasks < 2:
         return
@@ -29,7 +28,7 @@ def anneal(
         return
     watts, cluster = float(instance.watts.max()), cluster_of(instance)
     length = params.steps * int(instance.entry_start[-1])
-    most: float = params.most_steps
+    most: float = params.max_steps
     for _ in range(params.rounds):
         if limits.stop is not None or incumbent.watts <= target + 1e-9:
             return
@@ -44,11 +43,11 @@ def anneal(
         incumbent.offer_flat(entries)
         length = int(params.growth * length)
         rate = steps / max(1e-6, working_time() - began)
-        most = min(params.most_steps, rate * max(params.least_s, limits.remaining))
+        most = min(params.max_steps, rate * max(0.05, limits.remaining))
 
 
 def _usable(incumbent: Incumbent, entries: IntArray) -> int:
-    """GPUs up to the last server in use; all of them where they differ."""
+    """GPUs that tasks may move to: those up to the last server in use, or all where they differ."""
     instance = incumbent.instance
     if not instance.identical_servers:
         return instance.gpus

@@ -1,4 +1,4 @@
-"""Compiled loop: a placement annealed by moves and swaps of shares of tasks."""
+"""Compiled loop of annealing. A *share* of a task is what it takes of one of its GPUs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _room_for_gang(
     task: int, v: int, low: int, high: int, gpus: Gpus, demand: IntArray,
     draw: np.random.Generator, chosen: IntArray,
 ) -> bool:  # fmt: skip
-    """Draw `v` GPUs of a range that have room for a task."""
+    """Draw `v` GPUs with room for a task from a range, into `chosen`; whether there are as many."""
     found = 0
     for g in range(low, high):
         if fits(g, task, -1, gpus, demand):
@@ -54,7 +54,7 @@ def _move_gang(
     task: int, place: IntArray, usable: int, gpus: Gpus, cluster: Cluster, chosen: IntArray,
     fill: float, heat: float, draw: np.random.Generator,
 ) -> float:  # fmt: skip
-    """All GPUs of a task to another server, if that is accepted: by how much the power changes."""
+    """Move all shares of a task to another server if accepted; by how much the power changes."""
     i, first = int(draw.integers(0, len(cluster.server_w))), cluster.start[task]
     v, low = cluster.start[task + 1] - first, cluster.server_start[i]
     if cluster.server[place[first]] == i or low >= usable:
@@ -79,7 +79,7 @@ def _partner(
     ell: int, a: int, b: int, place: IntArray, gpus: Gpus, cluster: Cluster,
     draw: np.random.Generator,
 ) -> int:  # fmt: skip
-    """A task on GPU b that may change places with one on GPU a, drawn; -1 if it may not."""
+    """Draw a task on GPU b that may be swapped with `ell` on GPU a; -1 where it may not."""
     if gpus.many[b] == 0:
         return -1
     other = int(gpus.held[b, draw.integers(0, gpus.many[b])])
@@ -95,7 +95,7 @@ def _move_share(
     entry: int, b: int, swap: bool, place: IntArray, gpus: Gpus, cluster: Cluster, fill: float,
     heat: float, draw: np.random.Generator,
 ) -> float:  # fmt: skip
-    """One share to GPU b, or in exchange for one there, if that is accepted: as above."""
+    """Move a share to GPU b, or swap it with one there, if accepted; the change of power."""
     ell, a = int(cluster.owner[entry]), int(place[entry])
     other = -1
     if swap:
@@ -137,16 +137,16 @@ def anneal(
     target: float,
     draw: np.random.Generator,
 ) -> float:
-    """Moves and swaps; `place` ends as the cheapest placement met. Returns its power, W.
+    """Anneal `place`, which ends as the placement of least power met; that power, W.
 
-    What is annealed is power minus `fill` times the sum of squared loads, which pays for filling
-    GPUs that are full and emptying those that are not. Only GPUs below `usable` are moved to.
-    Stops at `target`.
+    The energy of a state is its power minus `fill` times the sum of squared loads, which rewards
+    full and empty GPUs. Stops at `target` W.
 
     Parameters
     ----------
-    gang_moves: of the steps for a task whose GPUs are in one server, those that move all of it.
-    swaps: of the others, those in which two shares change places.
+    place: the GPU of each share; changed. usable: only GPUs below this number are moved to.
+    hot, cold: first and last temperature, W. fill: W for the squared load of a full GPU.
+    gang_moves, swaps: see `AnnealingParams`.
     """
     gpus, owner, start = asleep(cluster), cluster.owner, cluster.start
     now = 0.0

@@ -1,34 +1,33 @@
-"""Construction: tasks placed one by one in orders by power and size, the later ones disturbed."""
+"""Construction: tasks placed greedily in orders by power and size, later ones randomised."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.config.primal import ConstructionParams
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.primal.construction_kernels import construct as construct_one
 from optgap.solvers.consolidation.primal.gpu_state import cluster_of
 
 
 def construct(
-    incumbent: Incumbent,
-    limits: Limits,
-    rng: np.random.Generator,
-    tries: int | None = None,
-    params: ConstructionParams = DEFAULT.construction,
+    incumbent: Incumbent, limits: Limits, rng: np.random.Generator, tries: int = 8
 ) -> None:
-    """Offer placements to the incumbent; the first is made whatever the limits."""
+    """Offer greedy placements to the incumbent; the first is made whatever the limits.
+
+    Parameters
+    ----------
+    tries: orders that are tried; from the fourth on sizes are multiplied by factors from 0.7 to 1.
+    """
     instance = incumbent.instance
     cluster = cluster_of(instance)
     scale = np.maximum(instance.max_capacity[:, None], 1)
     sizes = (instance.demand / scale * instance.scarcity[:, None]).sum(axis=0)
     tallest, watts = instance.largest_share, instance.least_watts
-    for k in range(params.tries if tries is None else tries):
+    for k in range(tries):
         if incumbent.placement is not None and limits.stop is not None:
             return
-        noise = 1.0 if k < 3 else rng.uniform(params.least_noise, 1.0, instance.tasks)
+        noise = 1.0 if k < 3 else rng.uniform(0.7, 1.0, instance.tasks)
         keys = [(-sizes * noise, -watts), (-tallest * noise, -watts), (-watts, -sizes * noise)]
         wide = -instance.width if k % 2 == 0 else np.zeros(instance.tasks)
         entries = np.zeros(int(instance.entry_start[-1]), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Compiled loop: tasks placed one by one where they add the least power."""
+"""Compiled loop of construction: each task goes where it adds the least power."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from optgap.solvers.consolidation.primal.gpu_state import (
 
 @inner
 def _added_power(task: int, last: int, gpus: Gpus, cluster: Cluster, added: FloatArray) -> None:
-    """What a task adds on each of the first GPUs, W; infinite where it does not fit."""
+    """Power a task adds on each of the first `last` GPUs, W; infinite where it does not fit."""
     for g in range(last):
         added[g] = np.inf
         if fits(g, task, -1, gpus, cluster.demand):
@@ -34,7 +34,7 @@ def _added_power(task: int, last: int, gpus: Gpus, cluster: Cluster, added: Floa
 def _cheapest_group(
     low: int, high: int, v: int, added: FloatArray, load: FloatArray, group: IntArray
 ) -> tuple[float, float]:
-    """The GPUs of a range that add least, the fullest of equal ones: power and load together."""
+    """The `v` GPUs of a range that add least, the fullest of equal ones: power and load."""
     power, filled = 0.0, 0.0
     for found in range(v):
         pick = -1
@@ -53,10 +53,16 @@ def _cheapest_group(
 
 @compiled
 def construct(order: IntArray, cluster: Cluster, alike: bool, place: IntArray) -> bool:
-    """Each task in turn where it adds the least power, then on the fullest GPUs.
+    """Place tasks in order, each where it adds the least power, on the fullest of equal GPUs.
 
-    `place` receives the GPU of each entry. Returns whether all tasks found a place. Where all
-    servers are `alike`, the first sleeping ones stand for the others.
+    Parameters
+    ----------
+    order: of tasks. alike: all servers are identical, so that one sleeping server stands for all.
+    place: receives the GPU of each entry.
+
+    Returns
+    -------
+    Whether all tasks were placed.
     """
     gpus, start, server_start = asleep(cluster), cluster.start, cluster.server_start
     count, servers = len(cluster.kind), len(cluster.server_w)

@@ -1,4 +1,4 @@
-"""Counts of GPUs by level to look for placements with, and what those may cost."""
+"""Counts by level to look for placements with, and the power to aim at."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import numpy as np
 
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w
 from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
-from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.config.primal import TargetParams
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Counts, IntArray
 
@@ -17,7 +15,7 @@ from optgap.solvers.consolidation.numerics import Counts, IntArray
 def one_fewer(
     instance: Instance, levels: CostLevels, counts: Counts, least: Counts
 ) -> list[Counts]:
-    """One GPU less of a level each, cheapest first."""
+    """Counts with one GPU less at one level, those of least power first."""
     found = []
     for q, count in enumerate(counts):
         above = counts[q + 1] if q + 1 < len(counts) else 0
@@ -27,7 +25,7 @@ def one_fewer(
 
 
 def _one_more(instance: Instance, counts: Counts) -> Iterator[Counts]:
-    """One GPU more of a level each, as far as counts fall with the level."""
+    """Counts with one GPU more at one level, as long as they fall with the level."""
     for q, count in enumerate(counts):
         if count < (counts[q - 1] if q else instance.gpus):
             yield (*counts[:q], count + 1, *counts[q + 1 :])
@@ -36,7 +34,7 @@ def _one_more(instance: Instance, counts: Counts) -> Iterator[Counts]:
 def richer_counts(
     instance: Instance, levels: CostLevels, counts: Counts, most: float, rng: np.random.Generator
 ) -> Counts:
-    """More GPUs of some levels, drawn one by one as long as they cost no more than `most` W."""
+    """Counts raised at random, GPU by GPU, as long as their power is at most `most` W."""
     for _ in range(instance.gpus):
         more = [
             one
@@ -50,19 +48,21 @@ def richer_counts(
 
 
 class TargetPower:
-    """What the next placement may cost: a share of the gap that grows while none is found."""
+    """The power to aim at: the bound plus a share of the gap.
 
-    def __init__(self, params: TargetParams = DEFAULT.target) -> None:
-        self.params, self.share = params, params.first
+    The share is ½ at first and after each better incumbent, and grows by a fifth after a failure.
+    """
+
+    def __init__(self) -> None:
+        self.share = 0.5
 
     def watts(self, state: SearchState) -> float:
-        """The bound, and a share of what lies between it and the incumbent, W."""
+        """The power to aim at now, W."""
         return state.bound + self.share * (state.incumbent.watts - state.bound)
 
     def learn(self, better: bool) -> None:
-        """From whether a placement was found."""
-        params = self.params
-        self.share = params.first if better else min(params.most, params.growth * self.share)
+        """Adapt the share to whether a better placement was found."""
+        self.share = 0.5 if better else min(1.0, 1.2 * self.share)
 
 
 def gpu_levels(counts: Counts, server_gpus: int) -> IntArray:

@@ -1,9 +1,9 @@
-"""Diving: columns are fixed one after another, in smaller and smaller residual problems.
+"""Diving: columns of the linear program are fixed one after another until all tasks are covered.
 
-A dive to given counts loses little while many columns are open, and a GPU or two with the last of
-them; and its linear programs take long while all tasks are in them. So what no fixed column covers
-yet, with the counts that are left, is made a smaller problem again and again, until it is small
-enough to be decided by all columns that its placements could use.
+A dive loses little power at first and a GPU or two with the last columns, and its linear programs
+are slow while they hold all tasks. So the tasks that are not covered yet, with the counts that are
+left, become a smaller program of their own again and again, until that is small enough to be
+decided by enumerating its columns.
 """
 
 from __future__ import annotations
@@ -27,14 +27,11 @@ from optgap.solvers.consolidation.numerics import SLACK_W, Column, Counts, Float
 from optgap.solvers.consolidation.primal.counts import TargetPower, richer_counts
 
 WHOLE = 1e-5
-"""How far from an integer a λ counts as one."""
+"""Distance at which a λ counts as integer, looser than `INTEGRALITY`: these are sums of columns."""
 
 
 class Diving:
-    """Dives to counts, and to counts that cost a share of the gap more.
-
-    A task's GPUs may be anywhere.
-    """
+    """Dives to integer counts, and to higher ones; a task's GPUs may be in any servers."""
 
     before_proof = False
 
@@ -44,13 +41,13 @@ class Diving:
         self.target = TargetPower()
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
-        """Dives to counts that a node has."""
-        for _ in range(self.params.diving.at_counts):
+        """Dive to the counts a few times, randomised after the first dive."""
+        for _ in range(self.params.diving.dives_per_counts):
             if not state.realised(counts) and limits.stop is None:
                 self._dive(state, counts, limits)
 
     def improve(self, state: SearchState, limits: Limits) -> None:
-        """One dive to richer counts; where tasks are preplaced, to any that are cheap enough."""
+        """One dive to higher counts; where tasks are preplaced, to any below the cutoff."""
         if state.generation.instance.preplaced:
             dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.params)
             self.dives += 1
@@ -59,7 +56,7 @@ class Diving:
                 state.incumbent.offer(pack_usage(state.generation.master, usage))
             return
         generation, known = state.generation, state.incumbent.watts
-        most, near = self.target.watts(state), state.best[0].near
+        most, near = self.target.watts(state), state.best[0].rounded
         drawn = richer_counts(generation.instance, generation.levels, near[:-1], most, state.rng)
         servers = max(generation.instance.servers_for(drawn[0]), near[-1])
         self._dive(state, (*drawn, servers), limits)
@@ -75,7 +72,7 @@ class Diving:
 
 
 def near_best(state: SearchState) -> CountBox:
-    """The root's box with as many GPUs and servers as the best node has at least."""
+    """The root's box with the best node's lower limits on GPUs and servers."""
     root, best = state.root.box, state.best[0].box
     most = best.low[-1] if state.generation.instance.gang else root.high[-1]
     return CountBox((best.low[0], *root.low[1:-1], best.low[-1]), (*root.high[:-1], most))
@@ -86,7 +83,8 @@ class Dive:
 
     Parameters
     ----------
-    noise: 0 to take the largest share each time; 1 to take it within a factor of two.
+    noise: 0 to fix the column of the largest fraction; 1 to multiply fractions by factors from ½
+        to 1 first.
     """
 
     def __init__(
@@ -101,10 +99,9 @@ class Dive:
         self.limits, self.rng, self.noise, self.params = limits, rng, noise, params
 
     def columns(self, counts: Counts) -> list[Column] | None:
-        """Columns that cover all tasks with no more than counts; None where this dive has none.
+        """Columns that cover all tasks with at most these counts; None where the dive fails.
 
-        It goes on to the end where tasks are preplaced, which nothing else keeps apart, and where
-        tasks are few, but the columns too many to decide.
+        Where tasks are preplaced there is no residual program, as it would not keep them apart.
         """
         instance, own = self.generation.instance, self.params.diving
         until = max(own.residual_tasks, int(own.residual_share * instance.tasks))
@@ -114,7 +111,7 @@ class Dive:
             until, verdict = 0, self._decided(counts)
             if verdict.placement is not None:
                 return [tuple(one) for one in instance.residents(verdict.placement).values()]
-            if verdict.denied:
+            if verdict.infeasible:
                 return None
         usage = self.usage(CountBox.up_to(counts), self.master.watts(counts) + SLACK_W, until)
         if usage is None:
@@ -133,7 +130,7 @@ class Dive:
         return fixed + [tuple(int(rest[k]) for k in column) for column in further]
 
     def _decided(self, counts: Counts) -> Verdict:
-        """Whether there is a placement, by all columns that one with such counts can use."""
+        """Decide the counts by enumeration, as `CountFeasibility` does."""
         own = self.params.diving
         decision = CountFeasibility(self.generation, (0,) * len(counts), self.params.feasibility)
         limits = self.limits.within(own.residual_s)
@@ -148,42 +145,44 @@ class Dive:
         until: int = 0,
         assignment: ServerAssignment | None = None,
     ) -> IntArray | None:
-        """Whole numbers of GPUs for columns; None where `most` W does not suffice.
+        """An integer λ of at most `most` W, by fixing columns; None where that cannot be kept.
 
-        A linear program is not solved further than to what may be lost in a step. Of columns that
-        take more together only the first is fixed, and where that does, it is not.
+        Each linear program is solved until its value is at most `DivingParams.slack_share` of the
+        power to spare above the last one. Where several columns fixed together exceed `most`, only
+        the first stays; where it does so alone, it is given back and bounded from above.
 
         Parameters
         ----------
-        until: it is enough if no more tasks than these want GPUs still.
-        assignment: of tasks to servers, if there is one.
+        until: stop once at most so many tasks are not fully covered.
+        assignment: of tasks to servers, if any.
         """
         master, width, params = self.master, self.generation.instance.width, self.params.diving
         master.set_box(box)
         master.set_servers(assignment or ServerAssignment.none(len(width), master.servers))
         last: list[int] = []
-        wrong, hopeless = 0, -math.inf
+        wrong, stop_value = 0, -math.inf
         with _Fixed(master) as fixed:
             while True:
                 relaxed = self.generation.solve(
-                    self.limits, enough=most, hopeless=hopeless, quick=True
+                    self.limits, stop_bound=most, stop_value=stop_value, quick=True
                 )
-                hopeless = relaxed.value + params.lost_share * (most - relaxed.value)
-                whole: IntArray = np.floor(relaxed.usage + WHOLE).astype(np.int64)
-                rest = relaxed.usage - whole
+                stop_value = relaxed.value + params.slack_share * (most - relaxed.value)
+                used = np.maximum(relaxed.usage, 0.0)  # HiGHS may stop at an infeasible basis
+                whole: IntArray = np.floor(used + WHOLE).astype(np.int64)
+                rest: FloatArray = used - whole
                 if self.limits.stop is not None:
                     return None
                 if relaxed.value > most:
-                    if len(last) > 1:  # too many at once
+                    if len(last) > 1:  # too many at a time
                         for index in last[1:]:
                             fixed.fewer(index)
                         last = last[:1]
-                    elif last and wrong < params.most_wrong_columns:
+                    elif last and wrong < params.max_backtracks:
                         fixed.fewer(last[0], at_most=True)
                         last, wrong = [], wrong + 1
                     else:
                         return None
-                    hopeless = most
+                    stop_value = most
                     continue
                 left = tasks_left(master, whole, width) if until else rest
                 if rest.max() <= WHOLE or (until and (left > 0).sum() <= until):
@@ -191,11 +190,11 @@ class Dive:
                 last = self._fix(fixed, whole, rest)
 
     def _fix(self, fixed: _Fixed, whole: IntArray, rest: FloatArray) -> list[int]:
-        """What is whole, and one more GPU for the largest of the others, which are returned."""
+        """Fix the integer parts, and round up the largest fractions, whose columns are returned."""
         fractional = np.flatnonzero(rest > WHOLE)
         drawn = self.rng.uniform(1 - 0.5 * self.noise, 1, fractional.shape)
         order = np.argsort(-rest[fractional] * drawn, kind="stable")
-        first = order[: 1 + len(fractional) // self.params.diving.at_once]
+        first = order[: 1 + int(self.params.diving.fixed_share * len(fractional))]
         for j in np.flatnonzero(whole).tolist():
             fixed.at_least(j, int(whole[j]))
         last: list[int] = fractional[first].tolist()
@@ -205,7 +204,7 @@ class Dive:
 
 
 class _Fixed:
-    """Columns that are given GPUs; let go when the block ends."""
+    """Columns fixed in the master; freed when the block ends."""
 
     def __init__(self, master: RestrictedMaster) -> None:
         self.master = master
@@ -224,13 +223,13 @@ class _Fixed:
             self.master.fix(index, amount)
 
     def fewer(self, index: int, *, at_most: bool = False) -> None:
-        """One less, and no more than that where `at_most` is said."""
+        """Lower the fixed amount by one; with `at_most` it is an upper bound, too."""
         self.amounts[index] -= 1
         self.master.fix(index, self.amounts[index], self.amounts[index] if at_most else None)
 
 
 def tasks_left(master: RestrictedMaster, usage: IntArray, width: IntArray) -> IntArray:
-    """(L,) GPUs that each task still wants beside whole numbers of columns."""
+    """(L,) GPUs that each task still needs beside an integer λ."""
     left = width.copy()
     for j in np.flatnonzero(usage).tolist():
         left[list(master.columns[j])] -= usage[j]
@@ -244,7 +243,7 @@ def _residual(
     rest: IntArray,
     left: IntArray,
 ) -> tuple[ColumnGeneration, Counts]:
-    """The problem of the tasks that want GPUs still, and the counts that are left for it."""
+    """The column generation of the tasks not fully covered, and the counts left for it."""
     of, gpus = generation.levels.of, list(counts[:-1])
     for column in fixed:
         for q in range(int(of[list(column)].max()) + 1):

@@ -1,10 +1,10 @@
-"""Compiled loops: tasks onto GPUs whose levels are given, with memory as the only limit.
+"""Compiled loops of pairwise exchange: GPUs of given levels, memory as the only capacity.
 
-A GPU that holds half a dozen tasks can be filled to the last MB from what it and another hold, and
-what is too much, or too little, is then on the other. So both are driven together: room to few
-GPUs, overload to few others, and overload from GPUs of dear levels to those of cheap ones, as cheap
-tasks may be anywhere. Where little more than nothing is free in all, that still finds a placement
-in some thousand pairs, where moves that only lessen the overload strand what is free bit by bit.
+A GPU with half a dozen tasks can be filled to the last MB by exchanging tasks with another one,
+which is then left with all the free room of both, or all the overload. So exchanges that keep the
+sum of overloads concentrate free room on few GPUs and overload on few others, and move overload
+from dear levels to cheap ones, whose tasks fit everywhere. With hardly any memory free in all, this
+finds placements where exchanges that must lower the overload end with free room in useless pieces.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from optgap.models.compiled import compiled, inner
 from optgap.solvers.consolidation.numerics import IntArray
 
 MOST_EACH = 7
-"""Tasks of either GPU that are exchanged at most: all 2^7 choices of them are looked at."""
+"""Most tasks of one GPU in an exchange: all 2^7 subsets of them are tried."""
 
 
 class Tasks(NamedTuple):
-    """What is placed.
+    """The tasks.
 
     Parameters
     ----------
     start, owner: (L+1,) the first entry of each task in a flat placement; the task of each entry.
-    size, limit: (L,) memory of each share, and of a GPU.
-    level: (L,) of each task's cost. fixed: the first so many tasks stay where they are.
+    size, limit: (L,) memory of each task on one GPU, and memory of a GPU.
+    level: (L,) cost level of each task. fixed: number of preplaced tasks, which stay.
     """
 
     start: IntArray
@@ -39,12 +39,13 @@ class Tasks(NamedTuple):
 
 
 class Gpus(NamedTuple):
-    """Where it is placed.
+    """The GPUs.
 
     Parameters
     ----------
-    cap: (G,) the highest level a GPU may take, -1 for one that sleeps. load: (G,) what it holds.
-    place: the GPU of each entry. first, after: chains of the entries on each GPU; -1 at their ends.
+    cap: (G,) level of each GPU, -1 for one that sleeps: its tasks have at most this level.
+    load: (G,) memory in use. place: the GPU of each entry.
+    first, after: linked lists of the entries on each GPU; -1 at their ends.
     """
 
     cap: IntArray
@@ -65,13 +66,13 @@ def _holds(task: int, gpu: int, tasks: Tasks, place: IntArray) -> bool:
 
 @compiled
 def fill_levels(order: IntArray, tasks: Tasks, cap: IntArray, place: IntArray) -> bool:
-    """Each task where it overloads least, tightest first; False where levels leave it no place.
+    """Place each task where it overloads least; False where levels leave it no GPU.
 
-    No two of the tasks that stay where they are share a GPU.
+    Preplaced tasks get GPUs of their own.
 
     Parameters
     ----------
-    order: of tasks, those first. place: receives the GPU of each entry.
+    order: of tasks, preplaced ones first. place: receives the GPU of each entry.
     """
     load, kept = np.zeros(len(cap), dtype=np.int64), np.zeros(len(cap), dtype=np.bool_)
     for ell in order:
@@ -102,11 +103,11 @@ def _choices(
     gpu: int, to: int, tasks: Tasks, gpus: Gpus, draw: np.random.Generator, chosen: IntArray,
     sums: IntArray,
 ) -> int:  # fmt: skip
-    """Entries of a GPU that may be on the other, a random few where there are many; how many.
+    """Choose entries of a GPU that may be on the other, at random where there are many; how many.
 
     Parameters
     ----------
-    sums: receives what each choice of the entries takes.
+    chosen: receives the entries. sums: receives the memory of each subset of them.
     """
     count, seen, m = 0, 0, int(gpus.first[gpu])
     while m >= 0:
@@ -131,7 +132,7 @@ def _choices(
 
 @inner
 def _send(a: int, b: int, choice: int, chosen: IntArray, count: int, gpus: Gpus) -> None:
-    """Move a choice of entries from one GPU to the other."""
+    """Move a subset of entries, given as bits, from GPU a to GPU b."""
     for k in range(count):
         if choice >> k & 1:
             m = chosen[k]
@@ -148,13 +149,13 @@ def _send(a: int, b: int, choice: int, chosen: IntArray, count: int, gpus: Gpus)
 
 
 @inner
-def _astray(x: int, y: int, limit: int, dearer: int) -> float:
-    """How far from where they should be room and overload of two GPUs are that hold x and y.
+def _unevenness(x: int, y: int, limit: int, dearer: int) -> float:
+    """Secondary objective of an exchange between GPUs that hold x and y; smaller is better.
 
     Parameters
     ----------
-    dearer: 1 where the first is of the dearer level, and should hold little, -1 where the second
-        is; 0 for equal ones, of which one should have all the room, or all that is too much.
+    dearer: > 0 where the first GPU has the higher level and should hold little, < 0 where the
+        second has; 0 for equal levels, where loads should be as uneven as possible.
     """
     if dearer != 0:
         return float(x if dearer > 0 else y)
@@ -165,21 +166,22 @@ def _astray(x: int, y: int, limit: int, dearer: int) -> float:
 def _best_exchange(
     x: int, y: int, limit: int, dearer: int, out: IntArray, back: IntArray, worse: int
 ) -> tuple[int, int]:
-    """Choices of both GPUs' tasks that change places; 0 and 0 where nothing is better.
+    """The subsets of both GPUs' tasks to exchange; 0 and 0 where no exchange is better.
 
-    The least overload, then what is least astray, among those that fill either GPU best.
+    The least overload, then the least secondary objective, among exchanges that come closest to
+    filling either GPU exactly.
 
     Parameters
     ----------
-    x, y: what the GPUs hold. dearer: see `_astray`.
-    out, back: what each choice of one GPU's tasks, and of the other's, takes.
-    worse: how much more the overload may be, for a change.
+    x, y: memory in use of the GPUs. dearer: see `_unevenness`.
+    out, back: memory of each subset of one GPU's tasks, and of the other's.
+    worse: by how much the overload may rise; above 0 any exchange is accepted.
     """
     both = x + y
     over = max(0, x - limit) + max(0, y - limit)
-    astray, give, take = _astray(x, y, limit, dearer), 0, 0
+    uneven, give, take = _unevenness(x, y, limit, dearer), 0, 0
     if worse > 0:
-        over, astray = over + worse, np.inf
+        over, uneven = over + worse, np.inf
     outs, backs = np.argsort(out), np.argsort(back)
     for target in (limit, both - limit):
         at = 0
@@ -192,9 +194,9 @@ def _best_exchange(
                     continue
                 left = max(0, now - limit) + max(0, both - now - limit)
                 if left <= over:
-                    far = _astray(now, both - now, limit, dearer)
-                    if left < over or far < astray:
-                        over, astray, give, take = left, far, i, j
+                    far = _unevenness(now, both - now, limit, dearer)
+                    if left < over or far < uneven:
+                        over, uneven, give, take = left, far, i, j
     return give, take
 
 
@@ -208,7 +210,7 @@ def _excess(load: IntArray, limit: int) -> int:
 
 @inner
 def _uneven(load: IntArray, limit: int, cap: IntArray, draw: np.random.Generator) -> int:
-    """A GPU that is awake and holds more or less than its limit."""
+    """Draw a GPU that is awake and holds more or less than its memory."""
     found, seen = -1, 0
     for g in range(len(load)):
         if cap[g] >= 0 and load[g] != limit:
@@ -220,7 +222,7 @@ def _uneven(load: IntArray, limit: int, cap: IntArray, draw: np.random.Generator
 
 @inner
 def _loaded(tasks: Tasks, cap: IntArray, place: IntArray) -> Gpus:
-    """GPUs with what is placed on them."""
+    """The state of the GPUs after `place`."""
     count, entries = len(cap), len(place)
     first, after = np.full(count, -1, dtype=np.int64), np.full(entries, -1, dtype=np.int64)
     gpus = Gpus(cap, np.zeros(count, dtype=np.int64), place, first, after)
@@ -236,15 +238,15 @@ def exchange(
     tasks: Tasks, cap: IntArray, place: IntArray, pairs: int, noise: float,
     draw: np.random.Generator,
 ) -> float:  # fmt: skip
-    """What GPUs hold too much at the end, in GPUs, 0 if all fits; `place` is changed.
+    """Exchange tasks until no GPU is overloaded; the overload left, in GPUs. `place` is changed.
 
-    In each round a GPU that is not just full exchanges tasks with others, until one of them makes
-    it better; where none does, with the last of them for about the same overload.
+    In each round a GPU that is not exactly full tries the others in random order until an exchange
+    is better. Where none is, it exchanges with the last one, even if the overload rises a little.
 
     Parameters
     ----------
     cap, place: see `Gpus`.
-    pairs: of GPUs, at most, that are looked at. noise: how much more of a GPU the overload may be.
+    pairs: most pairs of GPUs to try. noise: by how much the overload may rise, as a share of a GPU.
     """
     gpus, limit = _loaded(tasks, cap, place), tasks.limit
     load, count = gpus.load, len(cap)

@@ -1,9 +1,9 @@
-"""Gang-first layouts: tasks of several GPUs go first, then the others by branch-and-price.
+"""Gang-first layouts: tasks of several GPUs are placed first, the others by branch-and-price.
 
-With the tasks of several GPUs in place, the others are a problem without gangs: what is on a GPU
-already is a preplaced task, and those are kept apart. That problem is solved in moments. So what
-has to be found is a layout that leaves room of the right kind: it is annealed at duals of the
-linear programs of the layouts before it, by which room of every size and level has a worth.
+A *layout* gives each task of several GPUs a run of neighbouring GPUs in one server. It leaves a
+residual problem without gangs, in which the residents of a GPU are one preplaced task, and which
+a small tree solves in moments. So the layout must leave room that the other tasks can use: it is
+annealed with the value of that room, which the duals of earlier residual problems give.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuris
 from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
-from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.config.primal import GangLayoutParams
+from optgap.solvers.consolidation.config import DEFAULT, GangLayoutParams
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import (
@@ -43,29 +42,30 @@ Heuristics = Callable[[Instance, CostLevels], Sequence[PrimalHeuristic]]
 
 
 @dataclass(frozen=True)
-class Rest:
-    """The problem that a layout leaves.
+class Residual:
+    """The residual problem that a layout leaves.
 
     Parameters
     ----------
     instance: preplaced tasks, then the tasks of one GPU.
-    stands_for: (tasks,) the task that each takes its cost from.
-    whole: from its placements to those of all tasks.
+    cost_task: (tasks,) the task of the whole problem whose cost level each has.
+    whole: turns a placement of this problem into one of the whole problem.
     """
 
     instance: Instance
-    stands_for: IntArray
+    cost_task: IntArray
     whole: Callable[[Placement], Placement]
 
 
 class RoomPrices:
-    """What room beside tasks of several GPUs is worth to the others, learnt from duals.
+    """The value of room beside tasks of several GPUs to the other tasks, averaged over duals.
 
     Attributes
     ----------
-    wide, narrow: tasks of several GPUs, and of one by rising level.
-    heads: the first level of each group of levels: neighbours are taken together where many.
-    learnt: how many times duals were averaged.
+    wide, narrow: tasks of several GPUs, and tasks of one GPU by rising level.
+    heads: the first level of each group of levels that the annealing does not tell apart.
+    prices, gpu_prices: averaged duals of the `narrow` tasks, and of a GPU of each group, W.
+    learnt: how many duals were averaged.
     """
 
     def __init__(self, instance: Instance, levels: CostLevels, params: GangLayoutParams) -> None:
@@ -81,7 +81,7 @@ class RoomPrices:
         self.steps: FloatArray = np.diff(np.concatenate([[0], quanta])) * QUANTUM_W
         self.share: FloatArray = 1 / np.maximum(instance.max_capacity, 1)
         alone = len(instance.demand) == 1
-        cells = (params.cells_memory, 0) if alone else (params.cells, params.cells)
+        cells = (params.memory_cells, 0) if alone else (params.cells, params.cells)
         self.cells: IntArray = np.array(cells, dtype=np.int64)
         sizes = instance.demand[:, self.narrow] * self.share[:, None]
         two = np.array([sizes[0], sizes[1:].max(axis=0, initial=0.0)])
@@ -89,35 +89,35 @@ class RoomPrices:
         over = self.group[self.narrow][None, :] >= np.arange(len(self.heads))[:, None]
         self.others: IntArray = np.ascontiguousarray(over @ instance.demand[:, self.narrow].T)
         self.prices: FloatArray = np.zeros(len(self.narrow))
-        self.rents: FloatArray = np.cumsum(self.steps)
+        self.gpu_prices: FloatArray = np.cumsum(self.steps)
         self.learnt = 0
 
     @property
     def applies(self) -> bool:
-        """Whether there are tasks of both kinds, and none is wider than a server."""
+        """Whether there are tasks of one and of several GPUs, and none is wider than a server."""
         widest = int(self.instance.width.max())
         servers_hold = widest <= int(self.instance.server_gpus[0])
         return bool(self.wide.size and self.narrow.size and servers_hold)
 
-    def learn(self, prices: FloatArray, rents: FloatArray) -> None:
-        """Average duals of tasks of one GPU, in the order of `narrow`, and rents of levels."""
+    def learn(self, prices: FloatArray, gpu_prices: FloatArray) -> None:
+        """Average duals of the `narrow` tasks and prices of a GPU of each level into the means."""
         self.learnt += 1
         share = 1 / self.learnt
         self.prices += share * (prices - self.prices)
-        self.rents += share * (rents[self.heads] - self.rents)
+        self.gpu_prices += share * (gpu_prices[self.heads] - self.gpu_prices)
 
     def worth(self) -> FloatArray:
         """See `room_worth`."""
         level = self.group[self.narrow]
-        return room_worth(self.sizes, self.prices, level, self.rents, self.cells)
+        return room_worth(self.sizes, self.prices, level, self.gpu_prices, self.cells)
 
 
 class GangLayout:
-    """Layouts one after another, each with the placement that it allows.
+    """Anneals one layout at a time, and solves its residual problem.
 
     Parameters
     ----------
-    heuristics: makes what the trees of the other tasks are given.
+    heuristics: makes the heuristics of a residual problem's tree.
     """
 
     before_proof = True
@@ -137,93 +137,93 @@ class GangLayout:
         self.server_gpus = int(instance.server_gpus[0])
         wide = self.prices.wide
         work = 4.0 * float(instance.width[wide].mean()) * len(instance.demand) if wide.size else 1.0
-        self.moves = min(params.moves * len(wide), int(params.most_work / work))
+        self.moves = min(params.moves * len(wide), int(params.max_updates / work))
         self.target = TargetPower()
 
     @property
     def applies(self) -> bool:
-        """Whether there is anything to lay out, and anything beside it."""
+        """Whether there are gangs to lay out, and other tasks beside them."""
         return self.instance.gang and self.prices.applies
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
-        """Not by this: layouts are made between nodes."""
+        """Nothing: layouts are made between nodes."""
 
     def improve(self, state: SearchState, limits: Limits) -> None:
-        """A layout for the counts of one of the best nodes, or for more servers."""
+        """One layout for the counts of one of the best nodes, or for more servers."""
         if not self.prices.learnt:
             state.generation.master.set_servers(state.root.assignment)
-            self._learn(state.generation, state.best[0].near, self.prices.narrow, limits)
-        nodes = list(dict.fromkeys(node.near for node in state.best if node.near))
+            self._learn(state.generation, state.best[0].rounded, self.prices.narrow, limits)
+        nodes = list(dict.fromkeys(node.rounded for node in state.best if node.rounded))
         wanted = nodes[min(len(nodes), int(self.rng.geometric(0.5))) - 1]
         awake = state.incumbent.awake_servers
-        if wanted[-1] < awake and self.rng.random() < self.params.same_servers:
+        if wanted[-1] < awake and self.rng.random() < self.params.incumbent_servers:
             wanted = (*wanted[:-1], awake)
         known = state.incumbent.watts
         self.attempt(state.incumbent, wanted, self.target.watts(state), limits)
         self.target.learn(state.incumbent.watts < known)
 
     def attempt(self, incumbent: Incumbent, wanted: Counts, below: float, limits: Limits) -> None:
-        """One layout for counts of GPUs and servers, and what can be placed for less in it.
+        """Anneal one layout for counts of GPUs and servers, and solve its residual problem.
 
         Parameters
         ----------
-        below: W that a placement is looked for under.
+        below: power below which a placement is looked for, W.
         """
-        first = self.lay(wanted)
+        first = self.anneal(wanted)
         if not self.fits(first, wanted[-1]):
             return
-        rest = self.rest(first, wanted[-1])
-        levels = replace(self.levels, of=self.levels.of[rest.stands_for])
-        found = Incumbent(rest.instance)
+        residual = self.residual(first, wanted[-1])
+        levels = replace(self.levels, of=self.levels.of[residual.cost_task])
+        found = Incumbent(residual.instance)
         found.watts = below
-        counts = level_counts(rest.instance, levels)
-        heuristics = self.heuristics(rest.instance, levels)
+        counts = level_counts(residual.instance, levels)
+        heuristics = self.heuristics(residual.instance, levels)
         seed = int(self.rng.integers(2**31))
-        tree = Tree(rest.instance, levels, counts, found, heuristics, seed)
-        narrow = np.arange(rest.instance.preplaced, rest.instance.tasks)
+        tree = Tree(residual.instance, levels, counts, found, heuristics, seed)
+        narrow = np.arange(residual.instance.preplaced, residual.instance.tasks)
         self._learn(tree.generation, wanted, narrow, limits)
         if tree.open and limits.stop is None:
             tree.generation.master.set_box(tree.root.box)
             relaxed = tree.generation.solve(
-                limits, enough=tree.cutoff, gap=self.params.gap, quick=True
+                limits, stop_bound=tree.cutoff, gap=self.params.lp_gap, quick=True
             )
             if relaxed.bound >= tree.cutoff:
                 return
             near = tuple(np.ceil(relaxed.counts[:-1] - INTEGRALITY).astype(int).tolist())
-            exchanger = PairwiseExchange(rest.instance, levels, np.random.default_rng(0))
-            seconds = self.params.rest_s * self.instance.tasks / 100
+            exchanger = PairwiseExchange(residual.instance, levels, np.random.default_rng(0))
+            seconds = self.params.residual_s * self.instance.tasks / 100
             own = limits.each(min(seconds, limits.remaining), silent)
             if exchanger.applies:
                 share = own.within(self.params.exchange_share * own.remaining)
                 exchange_cheapest(exchanger, near, found, share)
             tree.run(own)
         if found.placement is not None:
-            incumbent.offer(rest.whole(found.placement))
+            incumbent.offer(residual.whole(found.placement))
 
-    def lay(self, wanted: Counts) -> IntArray:
-        """(wide,) first GPUs for counts by level and servers."""
+    def anneal(self, wanted: Counts) -> IntArray:
+        """(wide,) the first GPU of each run, annealed for these counts of GPUs and servers."""
         instance, params, prices, servers = self.instance, self.params, self.prices, wanted[-1]
         wide = prices.wide
         first: IntArray = self.server_gpus * (np.arange(len(wide), dtype=np.int64) % servers)
         lay_out(
             prices.worth(), np.ascontiguousarray(instance.demand[:, wide]), instance.max_capacity,
             instance.width[wide], prices.group[wide], prices.share, prices.others,
-            np.array(wanted[:-1], dtype=np.int64)[prices.heads], prices.steps, params.beyond,
-            params.too_full, params.over_at_all, self.server_gpus, servers, first, self.moves,
-            params.hot_w, params.cold_w, self.rng,
+            np.array(wanted[:-1], dtype=np.int64)[prices.heads], prices.steps,
+            params.shortage_weight, params.overload_weight, params.overload_offset,
+            self.server_gpus, servers, first, self.moves, params.hot_w, params.cold_w, self.rng,
         )  # fmt: skip
         return first
 
     def fits(self, first: IntArray, servers: int) -> bool:
-        """Whether no GPU of a layout holds more than it can."""
+        """Whether no GPU of a layout is overloaded."""
         used = np.zeros((len(self.instance.demand), self.server_gpus * servers), dtype=np.int64)
         for ell, begin in zip(self.prices.wide.tolist(), first.tolist(), strict=True):
             demand = self.instance.demand[:, ell, None]
             used[:, begin : begin + int(self.instance.width[ell])] += demand
         return bool(np.all(used <= self.instance.max_capacity[:, None]))
 
-    def rest(self, first: IntArray, servers: int) -> Rest:
-        """What the layout leaves: GPUs with the same tasks are one preplaced task."""
+    def residual(self, first: IntArray, servers: int) -> Residual:
+        """The residual problem of a layout; GPUs with the same residents are one preplaced task."""
         runs = {
             ell: tuple(range(begin, begin + int(self.instance.width[ell])))
             for ell, begin in zip(self.prices.wide.tolist(), first.tolist(), strict=True)
@@ -238,12 +238,12 @@ class GangLayout:
         empty = alike.pop((), [])
         together = list(alike)
         top = [max(one, key=lambda ell: int(self.levels.of[ell])) for one in together]
-        stands_for = np.array(top + self.prices.narrow.tolist())
-        part = self.instance.part(stands_for, servers)
+        cost_task = np.array(top + self.prices.narrow.tolist())
+        part = self.instance.part(cost_task, servers)
         for k, one in enumerate(together):
             part.width[k] = len(alike[one])
             part.demand[:, k] = self.instance.demand[:, list(one)].sum(axis=1)
-        apart = (np.arange(len(stands_for)) < len(together)).astype(np.int64)
+        apart = (np.arange(len(cost_task)) < len(together)).astype(np.int64)
         ones = np.ones(len(part.capacity), dtype=np.int64)
         part = replace(
             part,
@@ -254,7 +254,7 @@ class GangLayout:
         groups = list(alike.values())
         in_use = {g // self.server_gpus for group in groups for g in group}
         empty.sort(key=lambda g: (g // self.server_gpus not in in_use, g))
-        return Rest(part, stands_for, lambda found: self._whole(found, runs, groups, empty))
+        return Residual(part, cost_task, lambda found: self._whole(found, runs, groups, empty))
 
     def _whole(
         self,
@@ -263,7 +263,7 @@ class GangLayout:
         groups: list[list[int]],
         empty: list[int],
     ) -> Placement:
-        """A placement of the rest on the GPUs that the layout means.
+        """A placement of the residual on the GPUs that the layout means.
 
         Parameters
         ----------
@@ -283,15 +283,15 @@ class GangLayout:
     def _learn(
         self, generation: ColumnGeneration, wanted: Counts, narrow: IntArray, limits: Limits
     ) -> None:
-        """Duals a little below the counts wanted.
+        """Average the duals of a linear program near the counts wanted into the prices.
 
         Parameters
         ----------
-        narrow: tasks of the program that are those of one GPU, in the order of `prices.narrow`.
+        narrow: the program's tasks of one GPU, in the order of `prices.narrow`.
         """
-        target = self.params.tight * np.array(wanted[:-1], dtype=np.float64)
+        target = self.params.target_share * np.array(wanted[:-1], dtype=np.float64)
         generation.master.set_target(target, wanted[-1])
-        own = limits.within(self.params.learn_s * self.instance.tasks / 100)
-        relaxed = generation.solve(own, gap=self.params.gap, quick=True)
+        own = limits.within(self.params.dual_s * self.instance.tasks / 100)
+        relaxed = generation.solve(own, gap=self.params.lp_gap, quick=True)
         if relaxed.duals is not None:
-            self.prices.learn(relaxed.duals.tasks[narrow], relaxed.duals.rents)
+            self.prices.learn(relaxed.duals.tasks[narrow], relaxed.duals.gpu_prices)

@@ -1,5 +1,4 @@
-"""Compiled loops of gang layouts: what room beside tasks of several GPUs is worth, and where those
-tasks go."""
+"""Compiled loops of gang layouts: the value of room, and the annealing of runs of GPUs."""
 
 from __future__ import annotations
 
@@ -13,22 +12,22 @@ from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 
 @compiled
 def room_worth(
-    size: IntArray, profit: FloatArray, level: IntArray, rents: FloatArray, cells: IntArray
+    size: IntArray, profit: FloatArray, level: IntArray, gpu_prices: FloatArray, cells: IntArray
 ) -> FloatArray:
-    """(Q, X+1, Y+1) the most that tasks of one GPU earn in x, y cells, less the GPU's rent.
+    """(Q, X+1, Y+1) the largest dual value of tasks of one GPU in x, y cells less the GPU price.
 
-    The GPU has level q already, and takes a higher one where that earns more.
+    A two-dimensional knapsack. The GPU has level q, or a higher one where that is worth more, W.
 
     Parameters
     ----------
-    size: (2, n) cells of each task on two lines. profit: (n,). level: (n,) ascending.
-    rents: (Q,) of a GPU of each level. cells: (2,) X and Y.
+    size: (2, n) cells that each task takes in either dimension. profit: (n,) duals, W.
+    level: (n,) ascending. gpu_prices: (Q,) dual price of a GPU, W. cells: (2,) X and Y.
     """
     most_x, most_y = cells[0], cells[1]
     earned = np.zeros((most_x + 1, most_y + 1))
-    worth = np.zeros((len(rents), most_x + 1, most_y + 1))
+    worth = np.zeros((len(gpu_prices), most_x + 1, most_y + 1))
     k = 0
-    for q in range(len(rents)):
+    for q in range(len(gpu_prices)):
         while k < len(profit) and level[k] <= q:
             a, b, more = size[0, k], size[1, k], profit[k]
             for x in range(most_x, a - 1, -1):
@@ -37,8 +36,8 @@ def room_worth(
             k += 1
         for x in range(most_x + 1):
             for y in range(most_y + 1):
-                worth[q, x, y] = earned[x, y] - rents[q]
-    for q in range(len(rents) - 2, -1, -1):
+                worth[q, x, y] = earned[x, y] - gpu_prices[q]
+    for q in range(len(gpu_prices) - 2, -1, -1):
         for x in range(most_x + 1):
             for y in range(most_y + 1):
                 worth[q, x, y] = max(worth[q, x, y], worth[q + 1, x, y])
@@ -46,16 +45,15 @@ def room_worth(
 
 
 class Gangs(NamedTuple):
-    """Tasks of several GPUs, and what GPUs hold of them.
+    """The tasks of several GPUs, and the state of the GPUs.
 
     Parameters
     ----------
-    demand, width, level: (R, n) and (n,). limit: (R,).
-    share: (R,) of a GPU that a unit of each row is; the first row is the first line of room, and
-        what is tightest of the others the second.
-    room: (G, R) left. on, held: (G, n) and (G,) the tasks on each GPU. top: (G,) level; -1 for
-        none.
-    cost: (G,) W. number, used: (Q,) and (Q, R) GPUs of each level or higher, and what they hold.
+    demand, width, level: (R, n), (n,) and (n,) of the tasks. limit: (R,) of a GPU.
+    share: (R,) 1/limit. The first dimension of room is row 0, the second the tightest other row.
+    room: (G, R) capacity left. on, held: (G, n) and (G,) the tasks on each GPU, and how many.
+    top: (G,) level of each GPU, -1 for an empty one. cost: (G,) overload less value of room, W.
+    number, used: (Q,) and (Q, R) GPUs of each level or more, and demand on them.
     """
 
     demand: IntArray
@@ -73,8 +71,10 @@ class Gangs(NamedTuple):
 
 
 @inner
-def _measure(gpu: int, gangs: Gangs, worth: FloatArray, penalty: float, over_at_all: float) -> None:
-    """Level and cost of a GPU with what is on it, less what its room is worth."""
+def _measure(
+    gpu: int, gangs: Gangs, worth: FloatArray, penalty: float, overload_offset: float
+) -> None:
+    """Update level and cost of a GPU: penalty for overload less the value of its room."""
     top = -1
     for k in range(gangs.held[gpu]):
         top = max(top, gangs.level[gangs.on[gpu, k]])
@@ -85,7 +85,7 @@ def _measure(gpu: int, gangs: Gangs, worth: FloatArray, penalty: float, over_at_
     for r in range(gangs.room.shape[1]):
         left = gangs.room[gpu, r] * gangs.share[r]
         if left < 0:
-            over += over_at_all - left
+            over += overload_offset - left
         if r > 0:
             least = min(least, left)
     most_x, most_y = worth.shape[1] - 1, worth.shape[2] - 1
@@ -96,7 +96,7 @@ def _measure(gpu: int, gangs: Gangs, worth: FloatArray, penalty: float, over_at_
 
 @inner
 def _move(task: int, first: int, sign: int, gangs: Gangs) -> None:
-    """Put a task on its run of GPUs (1), or take it away (-1)."""
+    """Put a task on a run of GPUs (sign 1), or take it off (sign -1)."""
     for g in range(first, first + gangs.width[task]):
         for r in range(gangs.room.shape[1]):
             gangs.room[g, r] -= sign * gangs.demand[r, task]
@@ -113,7 +113,7 @@ def _move(task: int, first: int, sign: int, gangs: Gangs) -> None:
 
 @inner
 def _tally(gpu: int, sign: int, gangs: Gangs) -> None:
-    """Count a GPU (1), or no longer (-1), in all levels up to its own."""
+    """Count a GPU (sign 1), or no longer (sign -1), in all levels up to its own."""
     for q in range(gangs.top[gpu] + 1):
         gangs.number[q] += sign
         for r in range(len(gangs.limit)):
@@ -122,7 +122,7 @@ def _tally(gpu: int, sign: int, gangs: Gangs) -> None:
 
 @inner
 def _missing(gangs: Gangs, others: IntArray, wanted: IntArray, steps: FloatArray) -> float:
-    """What the GPUs cost that are needed beyond those wanted, in W; shares of a GPU count."""
+    """Power of the GPUs needed beyond the counts wanted, fractions of a GPU included, W."""
     total = 0.0
     for q in range(len(wanted)):
         needed = float(gangs.number[q])
@@ -137,7 +137,7 @@ def _proposal(
     gangs: Gangs, first: IntArray, server_gpus: int, servers: int, draw: np.random.Generator,
     moved: IntArray, goal: IntArray,
 ) -> int:  # fmt: skip
-    """One task and another run for it, or two that change places; how many tasks, 0 for none."""
+    """Draw a move: a task to another run, or two tasks swapped; how many tasks, 0 for none."""
     moved[0] = draw.integers(0, len(first))
     width = gangs.width[moved[0]]
     if draw.random() < 0.5:
@@ -157,7 +157,7 @@ def _proposal(
 def _touched(
     pair: int, moved: IntArray, goal: IntArray, first: IntArray, width: IntArray, near: IntArray
 ) -> int:
-    """The GPUs that a proposal touches; how many."""
+    """Collect the GPUs that a move touches into `near`; how many."""
     some = 0
     for i in range(pair):
         for begin in (first[moved[i]], goal[i]):
@@ -174,9 +174,9 @@ def _touched(
 @inner
 def _exchange(
     pair: int, moved: IntArray, old: IntArray, new: IntArray, near: IntArray, gangs: Gangs,
-    worth: FloatArray, penalty: float, over_at_all: float,
+    worth: FloatArray, penalty: float, overload_offset: float,
 ) -> float:  # fmt: skip
-    """Take tasks off their old runs and put them on new ones: by how much GPUs' costs change."""
+    """Move tasks from their old runs to new ones; the change of the GPUs' costs, W."""
     change = 0.0
     for g in near:
         _tally(g, -1, gangs)
@@ -186,7 +186,7 @@ def _exchange(
     for i in range(pair):
         _move(moved[i], new[i], 1, gangs)
     for g in near:
-        _measure(g, gangs, worth, penalty, over_at_all)
+        _measure(g, gangs, worth, penalty, overload_offset)
         _tally(g, 1, gangs)
         change += gangs.cost[g]
     return change
@@ -203,9 +203,9 @@ def lay_out(
     others: IntArray,
     wanted: IntArray,
     steps: FloatArray,
-    weight: float,
-    too_full: float,
-    over_at_all: float,
+    shortage_weight: float,
+    overload_weight: float,
+    overload_offset: float,
     server_gpus: int,
     servers: int,
     first: IntArray,
@@ -214,21 +214,19 @@ def lay_out(
     cold: float,
     draw: np.random.Generator,
 ) -> float:
-    """Anneal runs of GPUs for tasks of several GPUs; the least cost, whose runs are in `first`.
+    """Anneal the runs of tasks of several GPUs; the least cost found, W, with its runs in `first`.
 
     Parameters
     ----------
     worth: of `room_worth`.
-    others: (Q, R) demand of tasks of one GPU, of each level or higher.
-    wanted, steps: (Q,) GPUs of each level or higher that there may be, and what one more costs.
-    weight: of GPUs beyond those wanted.
-    too_full: times the dearest GPU: what one costs that is as much again over its limit.
-    over_at_all: the same as a share, of a GPU that is over a limit by however little.
-    first: (n,) the first GPU of each task, no run across two servers; replaced.
+    others: (Q, R) demand of the tasks of one GPU, of each level or more.
+    wanted, steps: (Q,) counts wanted, and what one GPU more of each level costs, W.
+    shortage_weight, overload_weight, overload_offset: see `GangLayoutParams`.
+    first: (n,) the first GPU of each run, none of which crosses servers; changed.
     """
     rows, n = demand.shape
     gpus = server_gpus * servers
-    penalty = too_full * steps.sum()
+    penalty = overload_weight * steps.sum()
     gangs = Gangs(
         demand, width, level, limit, share, np.zeros((gpus, rows), dtype=np.int64) + limit,
         np.zeros((gpus, n), dtype=np.int64), np.zeros(gpus, dtype=np.int64),
@@ -238,10 +236,10 @@ def lay_out(
     for ell in range(n):
         _move(ell, first[ell], 1, gangs)
     for g in range(gpus):
-        _measure(g, gangs, worth, penalty, over_at_all)
+        _measure(g, gangs, worth, penalty, overload_offset)
         _tally(g, 1, gangs)
     missing = _missing(gangs, others, wanted, steps)
-    now = gangs.cost.sum() + weight * missing
+    now = gangs.cost.sum() + shortage_weight * missing
     best, found = now, first.copy()
     moved, goal, old = np.zeros(2, np.int64), np.zeros(2, np.int64), np.zeros(2, np.int64)
     near = np.zeros(4 * server_gpus, dtype=np.int64)
@@ -253,9 +251,9 @@ def lay_out(
         for i in range(pair):
             old[i] = first[moved[i]]
         some = near[: _touched(pair, moved, goal, first, width, near)]
-        change = _exchange(pair, moved, old, goal, some, gangs, worth, penalty, over_at_all)
+        change = _exchange(pair, moved, old, goal, some, gangs, worth, penalty, overload_offset)
         after = _missing(gangs, others, wanted, steps)
-        change += weight * (after - missing)
+        change += shortage_weight * (after - missing)
         if change <= 0 or draw.random() < np.exp(-change / heat):
             now, missing = now + change, after
             for i in range(pair):
@@ -264,6 +262,6 @@ def lay_out(
                 best = now
                 found[:] = first
         else:
-            _exchange(pair, moved, goal, old, some, gangs, worth, penalty, over_at_all)
+            _exchange(pair, moved, goal, old, some, gangs, worth, penalty, overload_offset)
     first[:] = found
     return float(best)

@@ -1,4 +1,4 @@
-"""GPUs as compiled loops change them: what they hold, what room they have, what they cost."""
+"""The state of GPUs in the compiled loops of construction and annealing."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ MOST_RESIDENTS = 160
 
 
 class Gpus(NamedTuple):
-    """What GPUs hold.
+    """The state of the GPUs.
 
     Parameters
     ----------
-    left: (G, R) room. load: (G,) weighted. held, many: (G, most) and (G,) residents. cost: (G,) W.
+    left: (G, R) capacity left. load: (G,) weighted demand, 1 where all capacities are used up.
+    held, many: (G, most) and (G,) residents, and how many. cost: (G,) power, W.
     awake: (N,) GPUs in use of each server.
     """
 
@@ -32,13 +33,13 @@ class Gpus(NamedTuple):
 
 
 class Cluster(NamedTuple):
-    """Tasks and GPUs, of which nothing changes.
+    """The instance as compiled loops need it; nothing in it changes.
 
     Parameters
     ----------
     start, owner: (L+1,) the first entry of each task in a flat placement; the task of each entry.
-    demand: (R, L).
-    weight: (K, L) of a task's load on a GPU of a kind. capacity: (K, R).
+    demand: (R, L) of each task. capacity: (K, R) of a GPU of each kind.
+    weight: (K, L) the load that a task adds to a GPU of each kind.
     kind, server: (G,). server_start: (N+1,) the first GPU of each server. server_w: (N,).
     clock, static, slope: (K, L). gang: a task's GPUs are in one server.
     """
@@ -89,7 +90,7 @@ def gpu_cost(
     static: FloatArray,
     slope: FloatArray,
 ) -> float:
-    """What a GPU costs without resident number `skip` (−1: none) and with task `extra` (−1)."""
+    """Power of a GPU without resident number `skip`, and with task `extra`; −1 for neither, W."""
     top = -1.0
     for m in range(count):
         if m != skip and clock[held[m]] > top:
@@ -110,7 +111,7 @@ def gpu_cost(
 
 @inner
 def _measure(g: int, gpus: Gpus, cluster: Cluster) -> float:
-    """Cost a GPU anew: by how much the power changes."""
+    """Update the power of a GPU; by how much it changes, W."""
     k = cluster.kind[g]
     before = gpus.cost[g]
     gpus.cost[g] = gpu_cost(
@@ -121,7 +122,7 @@ def _measure(g: int, gpus: Gpus, cluster: Cluster) -> float:
 
 @inner
 def _shift(g: int, task: int, sign: int, gpus: Gpus, cluster: Cluster) -> float:
-    """Room and load with a task more (1) or less (-1): by how much the squared load changes."""
+    """Add (sign 1) or subtract (sign -1) a task's demand; the change of the squared load."""
     for r in range(len(cluster.demand)):
         gpus.left[g, r] -= sign * cluster.demand[r, task]
     before = gpus.load[g]
@@ -131,7 +132,7 @@ def _shift(g: int, task: int, sign: int, gpus: Gpus, cluster: Cluster) -> float:
 
 @inner
 def insert(g: int, task: int, gpus: Gpus, cluster: Cluster) -> tuple[float, float]:
-    """Put a share on a GPU: by how much power and squared load change."""
+    """Put a share of a task on a GPU; the changes of power, W, and squared load."""
     i = cluster.server[g]
     power = 0.0
     if gpus.many[g] == 0:
@@ -146,7 +147,7 @@ def insert(g: int, task: int, gpus: Gpus, cluster: Cluster) -> tuple[float, floa
 
 @inner
 def remove(g: int, task: int, gpus: Gpus, cluster: Cluster) -> tuple[float, float]:
-    """Take a share off a GPU: by how much power and squared load change."""
+    """Take a share of a task off a GPU; the changes of power, W, and squared load."""
     slot = 0
     while gpus.held[g, slot] != task:
         slot += 1
@@ -164,7 +165,7 @@ def remove(g: int, task: int, gpus: Gpus, cluster: Cluster) -> tuple[float, floa
 
 @inner
 def relocate(task: int, a: int, b: int, gpus: Gpus, cluster: Cluster) -> tuple[float, float]:
-    """A share from one GPU to another."""
+    """Move a share of a task from GPU a to GPU b; the changes of power, W, and squared load."""
     out, less = remove(a, task, gpus, cluster)
     into, more = insert(b, task, gpus, cluster)
     return out + into, less + more

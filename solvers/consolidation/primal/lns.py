@@ -1,4 +1,4 @@
-"""Large neighbourhood search: a part of the incumbent is destroyed and placed anew."""
+"""Large neighbourhood search: the tasks of a few servers are solved anew by branch-and-price."""
 
 from __future__ import annotations
 
@@ -15,19 +15,22 @@ from optgap.solvers.consolidation.bounds.level_counts import (
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
 from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
-from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.config.primal import LnsParams
+from optgap.solvers.consolidation.config import DEFAULT, LnsParams
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Counts, IntArray, Placement
 
 
 class ServerNeighbourhoods:
-    """A few servers at a time, whose tasks are placed anew by branch-and-price.
+    """Neighbourhoods of a few servers.
 
     Parameters
     ----------
-    heuristics: makes what those trees are given.
+    heuristics: makes the heuristics of a neighbourhood's tree.
+
+    Attributes
+    ----------
+    done: sizes and tasks of the neighbourhoods that were solved already.
     """
 
     before_proof = False
@@ -41,22 +44,20 @@ class ServerNeighbourhoods:
         self.heuristics, self.params = heuristics, params
         self.rng = np.random.default_rng(seed)
         self.done: set[tuple[int, ...]] = set()
-        """Tasks whose placement on their servers cannot be improved, as far as is known."""
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
-        """Not by this."""
+        """Nothing: neighbourhoods know no counts."""
 
     def improve(self, state: SearchState, limits: Limits) -> None:
-        """Some neighbourhoods; none where there are too few servers."""
+        """Solve neighbourhoods for one turn."""
         instance, incumbent = state.generation.instance, state.incumbent
         own = limits.within(self.params.turn_s * instance.tasks / 100)
-        tries = self.params.tries if incumbent.awake_servers > self.params.few_servers else 0
-        for _ in range(tries):
+        for _ in range(self.params.tries):
             if own.stop is None and incumbent.placement is not None:
                 self._neighbourhood(incumbent, incumbent.placement, own)
 
     def _neighbourhood(self, incumbent: Incumbent, placement: Placement, limits: Limits) -> None:
-        """One choice of servers, unless it is known to be of no use."""
+        """Solve the tasks of servers that are drawn, unless one has GPUs elsewhere as well."""
         gpus = int(incumbent.instance.server_gpus[0])
         homes = [sorted({g // gpus for g in own}) for own in placement]
         awake = sorted({i for own in homes for i in own})
@@ -65,7 +66,7 @@ class ServerNeighbourhoods:
         tasks = [ell for ell, own in enumerate(homes) if chosen.issuperset(own)]
         inside = {ell for ell, own in enumerate(homes) if chosen.intersection(own)}
         key = (size, *sorted(tasks))
-        alone = 2 <= len(tasks) <= self.params.most_tasks and len(inside) == len(tasks)
+        alone = 2 <= len(tasks) <= self.params.max_tasks and len(inside) == len(tasks)
         if alone and key not in self.done:
             self.done.add(key)
             self._solve(incumbent, np.array(tasks), sorted(chosen), placement, limits)
@@ -78,7 +79,7 @@ class ServerNeighbourhoods:
         placement: Placement,
         limits: Limits,
     ) -> None:
-        """The tasks on their servers, as well as there is time for."""
+        """Solve the tasks on their servers, and offer the placement if it is better."""
         width = int(incumbent.instance.server_gpus[0])
         part = incumbent.instance.part(tasks, len(servers))
         local = {i * width + k: j * width + k for j, i in enumerate(servers) for k in range(width)}
@@ -88,7 +89,7 @@ class ServerNeighbourhoods:
         before, levels = found.watts, cost_levels(part)
         counts, seed = level_counts(part, levels), int(self.rng.integers(2**31))
         tree = Tree(part, levels, counts, found, self.heuristics(part, levels), seed)
-        tree.run(limits.each(min(self.params.each_s, limits.remaining), silent))
+        tree.run(limits.each(min(self.params.neighbourhood_s, limits.remaining), silent))
         if found.watts < before - 1e-9 and found.placement is not None:
             better = list(placement)
             for ell, gpus in zip(tasks.tolist(), found.placement, strict=True):

@@ -1,9 +1,8 @@
-"""Pairwise exchange: with memory as the only limit, placements with given counts by level.
+"""Pairwise exchange: a placement with given counts by level, where memory is the only capacity.
 
-With equal GPUs and servers the power of a placement is fixed by how many GPUs cost each level or
-more. So GPUs get their levels, tasks are placed where they overload least, and two GPUs at a time
-exchange tasks until none holds too much. With utilisation as well, or tasks that stay in a server,
-it finds nothing that dives do not.
+Counts fix how many GPUs have each level. Tasks are placed on GPUs of sufficient level where they
+overload least; then pairs of GPUs exchange tasks until none is overloaded. With several capacity
+rows, or tasks that must be in one server, it finds nothing that dives do not.
 """
 
 from __future__ import annotations
@@ -14,8 +13,7 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w
 from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
 from optgap.solvers.consolidation.branch_and_price.node import Node
-from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.config.primal import ExchangeParams
+from optgap.solvers.consolidation.config import DEFAULT, ExchangeParams
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import CLOSE, Counts, IntArray
@@ -29,7 +27,7 @@ from optgap.solvers.consolidation.primal.exchange_kernels import Tasks, exchange
 
 
 class PairwiseExchange:
-    """Looks for placements with given counts, and offers what it finds."""
+    """Looks for placements with given counts. `order`: tasks in order of placement."""
 
     before_proof = True
 
@@ -51,33 +49,35 @@ class PairwiseExchange:
 
     @property
     def applies(self) -> bool:
-        """Whether memory is the only limit, and a task's GPUs may be anywhere."""
+        """Whether memory is the only capacity, and a task's GPUs may be in any servers."""
         rows = len(self.instance.demand) - bool(self.instance.preplaced)
         return rows == 1 and not self.instance.gang
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
-        """An attempt at the counts."""
+        """One attempt at the counts."""
         self.attempt(state.incumbent, counts[:-1], limits)
 
     def improve(self, state: SearchState, limits: Limits) -> None:
-        """An attempt at counts that cost a share of the gap more than those of the best node."""
+        """One attempt at higher counts than the best node's."""
         known, most = state.incumbent.watts, self.target.watts(state)
-        counts = richer_counts(self.instance, self.levels, state.best[0].near[:-1], most, self.rng)
+        counts = richer_counts(
+            self.instance, self.levels, state.best[0].rounded[:-1], most, self.rng
+        )
         self.attempt(state.incumbent, counts, limits)
         self.target.learn(state.incumbent.watts < known)
 
     def attempt(self, incumbent: Incumbent, counts: Counts, limits: Limits) -> bool:
-        """Whether a placement with these counts of GPUs by level was found."""
+        """Look for a placement with these counts of GPUs by level; whether one was found."""
         params, cap = self.params, gpu_levels(counts, int(self.instance.server_gpus[0]))
         place: IntArray = np.zeros(int(self.instance.entry_start[-1]), dtype=np.int64)
         if not fill_levels(self.order, self.tasks, cap, place):
             return False
-        for pairs in (min(params.most_pairs, params.pairs * len(cap)), params.most_pairs):
+        for pairs in (min(params.max_pairs, params.pairs * len(cap)), params.max_pairs):
             left = exchange(self.tasks, cap, place, pairs, params.noise, self.rng)
             if left == 0.0:
                 incumbent.offer_flat(place)
                 return True
-            if limits.stop is not None or left >= params.hopeful * len(cap):
+            if limits.stop is not None or left >= params.promising * len(cap):
                 break
         return False
 
@@ -85,12 +85,11 @@ class PairwiseExchange:
 def exchange_cheapest(
     exchanger: PairwiseExchange, counts: Counts, incumbent: Incumbent, limits: Limits
 ) -> None:
-    """Offer what is found with the cheapest counts on: more GPUs until a placement is found, then
-    fewer of some level as long as there is one.
+    """Raise all counts until a placement is found, then lower them level by level.
 
     Parameters
     ----------
-    counts: (Q,) that no placement has less of.
+    counts: (Q,) proven lower bounds on the counts.
     """
     instance, levels = exchanger.instance, exchanger.levels
     found: Counts | None = None

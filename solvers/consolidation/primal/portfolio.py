@@ -1,4 +1,4 @@
-"""Which heuristics the tree is given: their turns follow the order of the list."""
+"""The primal heuristics of a tree, in the order of their turns."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from optgap.solvers.consolidation.primal.server_diving import ServerDiving
 def tree_heuristics(
     instance: Instance, levels: CostLevels, rng: np.random.Generator, params: Params = DEFAULT
 ) -> Sequence[PrimalHeuristic]:
-    """For a whole problem."""
+    """The heuristics for an instance; one that stands there several times has more turns."""
     seed = int(rng.integers(2**31))
 
     def anywhere(part: Instance, own: CostLevels) -> Sequence[PrimalHeuristic]:
-        """Where a task's GPUs may be anywhere."""
+        """Where a task's GPUs may be in any servers."""
         exchange = PairwiseExchange(part, own, np.random.default_rng(seed), params.exchange)
         return (*((exchange,) if exchange.applies else ()), Diving(params))
 
@@ -36,6 +36,6 @@ def tree_heuristics(
     servers = ServerNeighbourhoods(
         lambda part, own: (diving,) if part.gang else anywhere(part, own), seed, params.lns
     )
-    if instance.tasks <= params.tree.small_gangs:
+    if instance.tasks <= params.tree.gang_tasks:
         return (*3 * layout, diving, servers)
     return (*4 * layout, servers, *4 * layout, diving)

@@ -1,6 +1,6 @@
-"""Diving into servers: tasks of several GPUs are assigned by their shares beside others.
+"""Diving on servers: tasks of several GPUs are assigned by the linear program's solution.
 
-Then columns are fixed for the rest, as in `diving`.
+Then columns are fixed, as in `diving`.
 """
 
 from __future__ import annotations
@@ -23,42 +23,41 @@ from optgap.solvers.consolidation.primal.diving import Dive, near_best
 
 
 class ServerDiving:
-    """Dives from the root and from the best node, by turns."""
+    """Dives that start from the root and from the best node in turn."""
 
     before_proof = False
 
     def __init__(self, params: Params = DEFAULT) -> None:
-        self.all, self.params = params, params.server_diving
+        self.params, self.own = params, params.server_diving
         self.dives = 0
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
-        """Dives to counts, from the assignment that the node has."""
+        """Dive on columns with these counts and the node's assignment, a few times."""
         box, most = CountBox.up_to(counts), state.generation.master.watts(counts) + SLACK_W
-        for _ in range(self.all.diving.at_counts):
+        for _ in range(self.params.diving.dives_per_counts):
             if not state.realised(counts) and limits.stop is None:
                 self._place(state, box, node.assignment, most, limits)
                 self.dives += 1
 
     def improve(self, state: SearchState, limits: Limits) -> None:
-        """Tasks assigned at the least loss, then columns fixed."""
+        """Assign all tasks at a small loss, then dive on columns."""
         best, box = state.best[0], near_best(state)
         start = best if self.dives % 2 else state.root
-        limits = limits.within(self.params.dive_s * state.generation.instance.tasks / 100)
-        if self.dives % 4 == 0:  # no more GPUs than the best node's linear program has
-            box = CountBox(box.low, (max(box.low[0], best.near[0]), *box.high[1:]))
-        most = best.bound * (1 + self.params.least_loss)
+        limits = limits.within(self.own.dive_s * state.generation.instance.tasks / 100)
+        if self.dives % 4 == 0:  # as many GPUs as the best node's linear program has
+            box = CountBox(box.low, (max(box.low[0], best.rounded[0]), *box.high[1:]))
+        most = best.bound * (1 + self.own.first_loss)
         assignment = self._assign(state, box, start.assignment, most, limits)
         self.dives += 1
-        for _ in range(self.params.from_assignment):
-            if assignment is not None and limits.stop is None:
-                self._place(state, box, assignment, state.cutoff, limits)
+        if assignment is not None:
+            self._place(state, box, assignment, state.cutoff, limits)
 
     def _place(
         self, state: SearchState, box: CountBox, assignment: ServerAssignment, most: float,
         limits: Limits,
     ) -> None:  # fmt: skip
-        """A placement for no more than `most` W, by columns fixed until none is fractional."""
-        dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.all)
+        """Dive on columns under an assignment, for a placement of at most `most` W."""
+        dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.params)
         usage = dive.usage(box, most, assignment=assignment)
         if usage is not None:
             state.incumbent.offer(pack_usage(state.generation.master, usage))
@@ -67,24 +66,24 @@ class ServerDiving:
         self, state: SearchState, box: CountBox, assignment: ServerAssignment, most: float,
         limits: Limits,
     ) -> ServerAssignment | None:  # fmt: skip
-        """All tasks of several GPUs in servers so that `most` W may do; None where this cannot be.
+        """Assign all tasks of several GPUs so that the linear program's value is at most `most` W.
 
-        A choice that takes more is taken back, and its opposite holds from then on. Where neither
-        does, `most` rises to a little more than the cheaper of them takes, up to the incumbent;
-        after some seconds it rises to that at once.
+        An assignment that exceeds `most` is taken back and forbidden. Where the value exceeds it
+        then as well, `most` is raised to a little above the smaller of both values, at most to the
+        cutoff; after `ServerDivingParams.assign_s` it is the cutoff. None where that is exceeded.
         """
-        generation, master, params = state.generation, state.generation.master, self.params
+        generation, master, params = state.generation, state.generation.master, self.own
         dearest = state.cutoff
 
         def relax() -> Relaxation:
-            return generation.solve(limits, enough=dearest, gap=params.gap, quick=True)
+            return generation.solve(limits, stop_bound=dearest, gap=params.lp_gap, quick=True)
 
         master.set_box(box)
         master.set_servers(assignment)
         before: tuple[ServerAssignment, list[tuple[int, int]]] | None = None
         other: tuple[float, ServerAssignment] | None = None
         wrong, patience = 0, limits.within(params.assign_s * generation.instance.tasks / 100)
-        while limits.stop is None and wrong <= params.most_wrong:
+        while limits.stop is None and wrong <= params.max_backtracks:
             if patience.stop is not None:
                 most = dearest
             relaxed = relax()
@@ -100,7 +99,7 @@ class ServerDiving:
                 if other is not None and other[0] < relaxed.value:
                     master.set_servers(other[1])
                     relaxed = relax()
-                most, wrong = relaxed.value * (1 + params.rise), 0
+                most, wrong = relaxed.value * (1 + params.loss_growth), 0
             other = None
             rest = unassigned(generation.instance, master.assignment)
             if not rest.size:
@@ -115,10 +114,10 @@ class ServerDiving:
     def _servers(
         self, master: RestrictedMaster, rng: np.random.Generator, usage: FloatArray, rest: IntArray
     ) -> list[tuple[int, int]]:
-        """Tasks and the servers they are assigned to next: what is clear, or else by chance."""
-        width, params, assignment = master.instance.width, self.params, master.assignment
+        """The (task, server) pairs to assign next: all clear ones, or else one that is drawn."""
+        width, params, assignment = master.instance.width, self.own, master.assignment
 
-        def drawn(shape: tuple[int, ...]) -> FloatArray:  # the largest of all in the first dive
+        def drawn(shape: tuple[int, ...]) -> FloatArray:  # no randomness in the first dive
             return rng.uniform(0.5 if self.dives else 1.0, 1, shape)
 
         share = master.server_shares(usage)[rest]

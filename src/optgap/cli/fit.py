@@ -65,6 +65,9 @@ def command(
     drop: Annotated[
         bool, typer.Option("--drop-missing", help="leave out rows with missing values")
     ] = False,
+    robust: Annotated[
+        bool, typer.Option("--robust", help="power: Huber's loss, positive, never falling")
+    ] = False,
     columns: opt.Columns = None,
     strict: opt.Strict = True,
     settings: opt.Settings = None,
@@ -83,7 +86,7 @@ def command(
     from optgap.parameters import assignments
 
     _require_outputs(json, output, plot)
-    given = assignments(settings or [], "--set")
+    given = {**assignments(settings or [], "--set"), **({"robust": "true"} if robust else {})}
     model, files = _split(arguments, auto or look)
     named = {
         "columns": assignments(columns or [], "--column"),

@@ -6,7 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import compress
 from typing import TYPE_CHECKING, Any, overload
 
@@ -14,12 +14,13 @@ import numpy as np
 
 from optgap.comparing import gaps
 from optgap.comparing.comparison import Comparison, drawn
+from optgap.comparing.draws import Drawn, draws
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import fitted
 from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.limits import Limits, Progress, silent
-from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
+from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.shown import MOST
 from optgap.models.spec import imported
 from optgap.registry import family
@@ -63,6 +64,7 @@ class UncertainComparison:
     models: the fits that were drawn from, and their files.
     level: share of the samples within an interval.
     left_out: draws that were replaced, as no machine could be like that (a power below 0, say).
+    drawn: what each fit was drawn from, and how many held-out points its intervals covered.
     remarks: what draws were spared, and why.
     """
 
@@ -72,6 +74,7 @@ class UncertainComparison:
     level: float = LEVEL
     left_out: int = 0
     remarks: tuple[str, ...] = ()
+    drawn: tuple[Drawn, ...] = ()
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -106,7 +109,8 @@ class UncertainComparison:
             ends = {"low": one.low, "median": one.median, "high": one.high}
             known = {k: v if one.count else None for k, v in ends.items()}
             rows.append({"method": one.method, "samples": one.count, **known})
-        about = {"models": list(self.models), "samples": len(self.samples), "level": self.level}
+        about = {"models": list(self.models), "samples": len(self.samples), "level": self.level,
+                 "drawn": [one.to_json() for one in self.drawn]}  # fmt: skip
         return {**self.comparison.to_json(), "uncertainty": {**about, "gap_to_bound": rows}}
 
     def to_frame(self) -> pd.DataFrame:
@@ -122,10 +126,10 @@ class UncertainComparison:
 
     def head(self) -> list[str]:
         """The comparison's, and what was drawn."""
-        drawn = f"{len(self.samples)} samples of {', '.join(self.models)}"
+        count = f"{len(self.samples)} samples of {', '.join(self.models)}"
         left = f"; {self.left_out} impossible draws left out" if self.left_out else ""
-        words = f"gaps over {drawn}: {100 * self.level:g} % interval{left}"
-        return [*self.comparison.head(), words]
+        words = f"gaps over {count}: {100 * self.level:g} % interval{left}"
+        return [*self.comparison.head(), words, *map(str, self.drawn)]
 
     def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
         """Header, rows and right-aligned columns, as text."""
@@ -245,7 +249,7 @@ def compare_uncertain(
     ----------
     problem: it, or the path of a file with one.
     models: fits, or files of them (``optgap.fit/1``); those in the problem unless given.
-        Parameters are drawn from each one's covariance.
+        Each is drawn from what it says of its error, see `draws`.
     samples: how many draws.
     level: share of the draws within an interval.
     time_limit: seconds for each single run, on as many draws as asked for. Without it everything
@@ -296,7 +300,8 @@ def compare_uncertain(
     if len(done) < samples and not (limits.interrupted.is_set() or central.infeasible):
         more = "time_limit=… (--time-limit) takes all, however long"
         notes = (*notes, f"{len(done)} of {samples} draws in {BUDGET_S:g} s: {more}")
-    return UncertainComparison(central, tuple(done), tuple(sources), level, left_out, notes)
+    told = tuple(map(Drawn.of, fits))
+    return UncertainComparison(central, tuple(done), tuple(sources), level, left_out, notes, told)
 
 
 @dataclass(frozen=True)
@@ -359,21 +364,3 @@ def _require_numbers(samples: int, level: float) -> None:
         raise InputError("--samples", "", samples, f"2 to {MOST_SAMPLES} draws")
     if not 0 < level < 1:
         raise InputError("--level", "", level, "a share between 0 and 1")
-
-
-def draws(
-    fits: Sequence[FittedParameters], count: int, rng: np.random.Generator
-) -> list[list[FittedParameters]]:
-    """Parameters drawn from the covariance of each group of each fit, independently.
-
-    Raises
-    ------
-    InputError: for a fit without a covariance.
-    """
-    from optgap.fitting.saved import drawn
-
-    columns = [[read_fit(d) for d in drawn(fit.document, fit.source, count, rng)] for fit in fits]
-    return [
-        [replace(column[k], source=fit.source) for fit, column in zip(fits, columns, strict=True)]
-        for k in range(count)
-    ]

@@ -43,7 +43,8 @@ def explain(
     heuristic*, negative when it beats that policy). Where jobs are placed on nodes but could be
     counted, the first step has two parts: to the best solution known where GPUs are only counted,
     and on to the best on nodes (the *price of nodes*). Where restarts cost time, or a policy has to
-    learn its jobs' models (`elastic`), what these cost is told apart from the heuristic. A policy
+    learn its jobs' models (`elastic`), what these cost is told apart from the heuristic: what it
+    is not to know them, and what it is to measure. A policy
     that turns some of the demand down is explained on the part that it served.
 
     Parameters
@@ -84,7 +85,8 @@ def explain(
     ideal = _ideal(problem, spec, whole, time_limit, seed, limits) if whole else None
     found = explanation(table, scope, own, known, counted, regrets, spec, ideal)
     told = [f"{own.method} breaks {len(broken)} constraints: it may owe what it gains to them"]
-    return replace(found, notes=(*found.notes, *(told if broken else ()), *trouble))
+    worth = [str(imported(spec.worth)(problem, own.solution))] if spec.worth else []
+    return replace(found, notes=(*found.notes, *worth, *(told if broken else ()), *trouble))
 
 
 def _policy(
@@ -155,7 +157,10 @@ def _ideal(
     seed: int,
     limits: Limits,
 ) -> Ideal | None:
-    """The policy with exact models, and where restarts are free; None where nothing is spared."""
+    """The policy with exact models, with learning them for nothing, and where restarts are free.
+
+    None where nothing is spared.
+    """
 
     def objective(subject: Problem, policy: Runnable) -> float | None:
         if limits.interrupted.is_set():
@@ -164,17 +169,24 @@ def _ideal(
         result = execute(subject, policy, limits.each(time_limit), seed)
         return result.objective if serves(result) else None
 
-    exact = {key: v for key, v in spec.informed.items() if key in runnable.known}
-    informed = replace(runnable, params={**runnable.params, **exact})
-    other = {**runnable.known, **runnable.params} != {**runnable.known, **informed.params}
+    def changed(params: Mapping[str, Any]) -> Runnable:
+        known = {key: value for key, value in params.items() if key in runnable.known}
+        return replace(runnable, params={**runnable.params, **known})
+
+    def differs(policy: Runnable) -> bool:
+        return {**runnable.known, **runnable.params} != {**runnable.known, **policy.params}
+
+    informed, unpaid = changed(spec.informed), changed(spec.unpaid)
+    other = differs(informed)
     knows = objective(problem, informed) if other else None
+    learns = objective(problem, unpaid) if other and differs(unpaid) else None
     free = imported(spec.spared)(problem) if spec.spared else None
     if free is None or (other and knows is None):
-        return None if knows is None else Ideal(knows)
+        return None if knows is None else Ideal(knows, learns)
     per_event = choose_policy(free, spec.per_event)
     spared = objective(free, informed)
     same = informed == per_event
-    return Ideal(knows, spared, spared if same else objective(free, per_event))
+    return Ideal(knows, learns, spared, spared if same else objective(free, per_event))
 
 
 def _with_hindsight(

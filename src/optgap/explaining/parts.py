@@ -107,11 +107,13 @@ class Ideal:
     Parameters
     ----------
     informed: with exact models of the jobs for nothing; None where it has them.
+    unpaid: with models that it learns as ever, learning being free; None where it is.
     spared: the same where restarts are free, and `event_spared` for the policy that solves every
         event exactly; None where they are.
     """
 
     informed: float | None = None
+    unpaid: float | None = None
     spared: float | None = None
     event_spared: float | None = None
 
@@ -205,9 +207,23 @@ class Ends:
         else:
             parts.append(self.heuristic(event, informed))
         if ideal.informed is not None:
-            because = f"{self.policy} against the same with exact models for nothing"
-            parts.append(Part("model", informed, objective, because))
+            parts += self.learning(informed, objective, ideal.unpaid)
         return parts
+
+    def learning(self, informed: float, objective: float, unpaid: float | None) -> list[Part]:
+        """From exact models to those that the policy learns: deciding on these, and measuring."""
+        if unpaid is None:
+            because = f"{self.policy} against the same with exact models for nothing"
+            return [Part("model", informed, objective, because)]
+        because = (
+            f"{self.policy} decides on what it has learnt so far, measuring being free, against "
+            "the same with exact models"
+        )
+        measuring = f"{self.policy} against the same where measuring takes neither time nor energy"
+        return [
+            Part("model", informed, unpaid, because),
+            Part("measuring", unpaid, objective, measuring),
+        ]
 
     def merged(self, known: float, objective: float, trouble: str) -> Part:
         return Part("online+heuristic", known, objective, f"not told apart: {trouble}")

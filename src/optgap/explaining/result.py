@@ -23,7 +23,9 @@ SCHEMA = "optgap.explain/1"
 TOP = 10
 """How many of the costliest decisions are shown."""
 
-Name = Literal["unproven", "nodes", "online", "heuristic", "restarts", "model", "online+heuristic"]
+Name = Literal[
+    "unproven", "nodes", "online", "heuristic", "restarts", "model", "measuring", "online+heuristic"
+]
 TITLES: Mapping[str, str] = {
     "unproven": "unproven",
     "nodes": "price of nodes",
@@ -31,6 +33,7 @@ TITLES: Mapping[str, str] = {
     "heuristic": "price of the heuristic",
     "restarts": "price of restarts",
     "model": "price of not knowing the model",
+    "measuring": "price of measuring",
     "online+heuristic": "prices of online and heuristic",
 }
 

@@ -21,6 +21,7 @@ PART_COLOURS = {
     "heuristic": COLOURS[1],
     "restarts": COLOURS[3],
     "model": COLOURS[5],
+    "measuring": COLOURS[6],
     "online+heuristic": COLOURS[3],
 }
 GAIN = COLOURS[2]

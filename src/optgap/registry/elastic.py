@@ -27,6 +27,10 @@ SPEC = FamilySpec(
             "optgap.models.elastic.csvout:series",
             "jobs, GPUs and power after each change",
         ),
+        "prices": (
+            "optgap.solvers.elastic.worth:csv",
+            "time_s,jobs,bound_s,gpu_s,kilowatt_s: what one more would save",
+        ),
     },
     view="optgap.views.elastic:draw",
     doubts="optgap.models.elastic.doubts:doubts",
@@ -36,7 +40,9 @@ SPEC = FamilySpec(
     overview="offline(runs=20)",
     per_event="optimal",
     spared="optgap.models.elastic.problem:spared",
-    informed={"profiles": "oracle"},
+    informed={"profiles": "perfect"},
+    unpaid={"prerun_s": 0.0, "profile_s": 0.0},
     regrets="optgap.solvers.elastic.regret:regrets",
+    worth="optgap.solvers.elastic.worth:worth",
     refit="optgap.models.elastic.fits:refit",
 )

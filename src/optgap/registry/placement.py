@@ -13,7 +13,7 @@ SPEC = FamilySpec(
     tiny={"preset": "small", "size": 6},
     files={
         "nodes": "sn,cpu_milli,memory_mib,gpu,model",
-        "tasks": "name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]",
+        "tasks": "name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec][,submit_s,duration_s]",
         "order": "seq,task",
         "ranks": "rank,node",
         "devices": "model,idle_w,full_w",

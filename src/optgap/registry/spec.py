@@ -39,8 +39,11 @@ class FamilySpec:
     counted: ``f(problem)``, the problem with GPUs of nodes only counted; None where they are.
     spared: ``f(problem)``, the problem with free restarts; None where they are.
     informed: parameters with which policies that have them know their jobs' models for nothing.
+    unpaid: parameters with which these learn the models as ever, and learning costs nothing.
     regrets: a function that judges a solution's decisions one by one, ``f(problem, solution) ->
         list of Regret``.
+    worth: a function that says what resources were worth at a solution's decisions,
+        ``f(problem, solution)``, in a sentence as text.
     refit: a function that puts fits into a problem, ``f(problem, fits, seed=0)``; `SERVES` beside
         it names the models that it takes.
     doubts: a function that names what looks like another unit, ``f(problem) -> list of Doubt``.
@@ -64,7 +67,9 @@ class FamilySpec:
     counted: str = ""
     spared: str = ""
     informed: Mapping[str, Any] = field(default_factory=dict)
+    unpaid: Mapping[str, Any] = field(default_factory=dict)
     regrets: str = ""
+    worth: str = ""
     refit: str = ""
     doubts: str = ""
     tiny: Mapping[str, Any] = field(default_factory=dict)

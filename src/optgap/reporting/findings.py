@@ -120,6 +120,7 @@ PARTS = {
     "heuristic": "the price of the heuristic",
     "restarts": "the price of restarts",
     "model": "the price of not knowing the model",
+    "measuring": "the price of measuring",
     "online+heuristic": "the price of being online and of the heuristic",
 }
 

@@ -11,6 +11,7 @@ from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.plotting.figures import heading, wrapped
 from optgap.render import number
+from optgap.views.placement_over_time import draw as over_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,9 +33,12 @@ def draw(problem: PlacementProblem, solution: PlacementSolution, by: str = "") -
 
     A small cluster: a line per node, a box per GPU, a segment per task, and the CPU beside
     them. A large one: a column per node, a cell per GPU, darker the fuller; nodes of a GPU
-    model stand together, the fullest first.
+    model stand together, the fullest first. Where tasks leave, what goes on over time.
     """
     from matplotlib.figure import Figure
+
+    if problem.over_time is not None:
+        return over_time(problem, solution, by)
 
     if len(problem.cluster) <= DETAILED:
         size = (9.5, 1.7 + 0.34 * len(problem.cluster))

@@ -208,7 +208,7 @@ def test_answers_that_do_not_fit_are_refused(answer: Any, said: str) -> None:
 def test_the_optimal_policy_regrets_nothing_and_greedy_something() -> None:
     problem = two_jobs(360.0)
     assert max(r.cost for r in regrets(problem, run(problem, "optimal").solution)) < 1e-6
-    greedy = run(problem, "powerflow", profiles="oracle")
+    greedy = run(problem, "powerflow", profiles="perfect")
     found = regrets(problem, greedy.solution)
     assert found[0].cost == pytest.approx((1550 - 1460) / 2)
 

@@ -34,8 +34,8 @@ def test_idle_gpus_of_nodes_that_are_on_count_where_asked_for() -> None:
     problem = replace(two_jobs(360.0), idle_w=40.0)
     # A and B on 1 and 2 GPUs at 1,000 MHz take 330 W, and 370 W with the GPU that is left;
     # on 2 and 1 GPUs they take 310 W, and 350 W with it
-    assert at_first(solved(problem, profiles="oracle")) == {0: 1, 1: 2}
-    assert at_first(solved(problem, profiles="oracle", count_idle=True)) == {0: 2, 1: 1}
+    assert at_first(solved(problem, profiles="perfect")) == {0: 1, 1: 2}
+    assert at_first(solved(problem, profiles="perfect", count_idle=True)) == {0: 2, 1: 1}
 
 
 def test_a_job_waits_for_nodes_that_were_off_and_not_for_those_that_are_on() -> None:
@@ -44,13 +44,13 @@ def test_a_job_waits_for_nodes_that_were_off_and_not_for_those_that_are_on() -> 
         [unit], jobs_of([0, 0], [100, 100], [0, 10]), [1000.0], gpus=2, gpus_per_node=2,
         eta=1.0, p_max_w=150.0, idle_w=5.0, overhead=FREE,
     )  # fmt: skip
-    solution = solved(problem, profiles="oracle", boot_s=30.0)
+    solution = solved(problem, profiles="perfect", boot_s=30.0)
     waits = solution.kind == Kind.RESTART
     assert solution.job[waits].tolist() == [0]
     assert (solution.end_s - solution.start_s)[waits].tolist() == [30.0]
     assert sorted(solution.end_s[~waits].tolist()) == pytest.approx([110, 130])
-    assert Kind.RESTART not in solved(problem, profiles="oracle").kind
-    assert Kind.RESTART not in solved(problem, profiles="oracle", boot_s=30.0,
+    assert Kind.RESTART not in solved(problem, profiles="perfect").kind
+    assert Kind.RESTART not in solved(problem, profiles="perfect", boot_s=30.0,
                                       switch_off=False).kind  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_elastic import elastic_problems, two_jobs
+from transcriptions.powerflow import Algorithm1
 
 from optgap.heuristics.elastic.parameters import PowerFlowParams
 from optgap.heuristics.elastic.powerflow import PowerFlow, powerflow
@@ -23,7 +24,7 @@ from optgap.models.result import Outcome
 
 
 def run(problem: ElasticProblem, **params: Any) -> Outcome:
-    params = {"profiles": "oracle", **params}
+    params = {"profiles": "perfect", **params}
     return powerflow(problem, limits=Limits(), seed=0, **params)
 
 
@@ -86,84 +87,6 @@ def test_the_two_jobs_end_when_worked_out_by_hand() -> None:
 # -- against Algorithm 1 in plain Python ---------------------------------------------------
 
 
-def naive(problem: ElasticProblem, remaining: Any, strict: bool, per_n: bool) -> Any:
-    """Algorithm 1, job by job and step by step, as the specification has it."""
-    time, power = problem.time_s, problem.power_w
-    counts, limit, total = problem.counts, problem.power_limit_w * (1 - 1e-9), problem.gpus
-    cls = problem.jobs.of_class
-    size, top = len(problem), len(problem.frequencies_mhz) - 1
-
-    def start(c: int, k: int) -> int:
-        row = time[c, k if per_n else 0]
-        return int(np.argmin(row * row * power[c, k if per_n else 0]))
-
-    def energy(j: int, k: int, f: int) -> float:
-        return float(remaining[j] * time[cls[j], k, f] * power[cls[j], k, f])
-
-    def priority(j: int, a: Any, b: Any) -> tuple[int, float] | None:
-        # remaining work cancels in the ratio: taken per iteration, jobs of a class are tied
-        c = cls[j]
-        saved = float(time[c][a] - time[c][b])
-        cost = float(time[c][b] * power[c][b] - time[c][a] * power[c][a])
-        if saved <= 0:
-            return None
-        return (1, remaining[j] * saved) if cost <= 0 else (0, saved / cost)
-
-    chosen: list[Any] = [None] * size
-    free = total
-
-    def used() -> float:
-        return sum(float(power[cls[j], x[0], x[1]]) for j, x in enumerate(chosen) if x)
-
-    while free > 0:
-        best = None
-        for j in range(size):
-            if chosen[j] is None:
-                to = (0, start(cls[j], 0))
-                rank: Any = (2, -energy(j, *to))
-            else:
-                k = chosen[j][0]
-                if k + 1 >= len(counts) or not math.isfinite(time[cls[j], k + 1, 0]):
-                    continue
-                to = (k + 1, start(cls[j], k + 1))
-                rank = priority(j, chosen[j], to)
-            more = int(counts[to[0]]) - (int(counts[chosen[j][0]]) if chosen[j] else 0)
-            if rank is None or more > free:
-                continue
-            old = float(power[cls[j], chosen[j][0], chosen[j][1]]) if chosen[j] else 0.0
-            if strict and used() - old + float(power[cls[j], to[0], to[1]]) > limit:
-                continue
-            if best is None or rank > best[0]:
-                best = (rank, j, to, more)
-        if best is None:
-            break
-        _, j, to, more = best
-        before, free = free, free - more
-        chosen[j] = to
-        whole = free % problem.gpus_per_node == 0
-        whole = whole or free // problem.gpus_per_node < before // problem.gpus_per_node
-        if not strict and whole and used() >= limit:
-            break
-    while strict or used() <= limit:
-        best = None
-        for j in range(size):
-            if chosen[j] is None or chosen[j][1] == top:
-                continue
-            k, f = chosen[j]
-            rank = priority(j, (k, f), (k, f + 1))
-            if rank is None:
-                continue
-            extra = float(power[cls[j], k, f + 1] - power[cls[j], k, f])
-            if strict and used() + extra > limit:
-                continue
-            if best is None or rank > best[0]:
-                best = (rank, j, (k, f + 1))
-        if best is None:
-            break
-        chosen[best[1]] = best[2]
-    return chosen
-
-
 @settings(max_examples=150)
 @given(
     problem=elastic_problems(max_jobs=6, free=True, gpus=(2, 4, 8)),
@@ -192,13 +115,12 @@ def test_groups_of_jobs_take_the_steps_that_single_jobs_would(
     first = policy._first(state, steps, row)
     jobs = Jobs(row, first, state.remaining, state.locked, state.locked_w)
     count, clock, watts = allocate(jobs, steps, policy.limit)
-    expected = naive(problem, state.remaining, strict, per_n)
-    found = [(int(k), int(f)) if k >= 0 else None for k, f in zip(count, clock, strict=True)]
+    left = dict(enumerate(state.remaining.tolist()))
+    expected = Algorithm1(problem, left, strict, per_n).run()
+    found = {a: (int(count[a]), int(clock[a])) for a in range(len(count)) if count[a] >= 0}
     assert found == expected
     total = math.fsum(
-        float(problem.power_w[problem.jobs.of_class[j], x[0], x[1]])
-        for j, x in enumerate(expected)
-        if x
+        float(problem.power_w[problem.jobs.of_class[j], x[0], x[1]]) for j, x in expected.items()
     )
     assert watts == pytest.approx(total)
 
@@ -220,10 +142,10 @@ def untied(problem: ElasticProblem, seed: int) -> ElasticProblem:
 
 VARIANTS: list[dict[str, Any]] = [
     {},
-    {"profiles": "fitted", "prerun_s": 5.0, "profile_s": 8.0},
+    {"profiles": "online", "prerun_s": 5.0, "profile_s": 8.0},
     {"frequency": "per_n", "first_gpu": "ee", "consolidate": True},
     {"first_gpu": "srtf", "migration": "repack", "switch_off": False},
-    {"first_gpu": "fifo", "migration": "none", "profiles": "fitted", "preempt_profile": True},
+    {"first_gpu": "fifo", "migration": "none", "profiles": "scaled", "preempt_profile": True},
 ]
 
 
@@ -242,7 +164,7 @@ def test_every_variant_keeps_the_limit_and_finishes_all(problem: ElasticProblem)
 def test_profiling_costs_what_it_is_said_to() -> None:
     problem = two_jobs()
     outcome = run(
-        problem, profiles="fitted", prerun_s=100.0, profile_s=30.0, sigma_time=0, sigma_energy=0
+        problem, profiles="online", prerun_s=100.0, profile_s=30.0, sigma_time=0, sigma_energy=0
     )
     solution = outcome.solution
     before = solution.kind == Kind.PRERUN

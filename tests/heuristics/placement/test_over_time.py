@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from slow_placement_time import SlowTimedRun
-from strategies import placement_problems, timed_placement_problems
+from strategies import placement_problems, tasks_of, timed_placement_problems
 
+import optgap
 from optgap.heuristics.placement import POLICIES, engine
 from optgap.models.limits import Limits
-from optgap.models.placement import OverTime, PlacementProblem, PlacementSolution
+from optgap.models.placement import Cluster, OverTime, PlacementProblem, PlacementSolution
 from optgap.models.placement.presets import alibaba
 from optgap.models.result import Outcome, Termination
 
@@ -141,3 +142,25 @@ def test_a_run_that_is_stopped_has_what_started_so_far(monkeypatch: pytest.Monke
     assert 0 < int((outcome.solution.node >= 0).sum()) < len(problem.tasks)
     assert problem.check(outcome.solution) == []
     assert math.isfinite(problem.evaluate(outcome.solution).objective)
+
+
+@given(
+    problem=timed_placement_problems(max_nodes=3, max_tasks=8), by_s=st.sampled_from([1.7e9, 3.3])
+)
+def test_the_clock_that_a_problem_is_told_by_is_no_matter(
+    problem: PlacementProblem, by_s: float
+) -> None:
+    one, other = optgap.run(problem, "fgd"), optgap.run(problem.moved(by_s), "fgd")
+    assert np.array_equal(one.solution.node, other.solution.node)
+    assert other.objective == pytest.approx(one.objective, rel=1e-6, abs=1e-3)
+    start, later = one.solution.start_s, other.solution.start_s
+    assert later == pytest.approx(start + by_s, rel=0, abs=3e-6, nan_ok=True)
+
+
+def test_logs_by_unix_seconds_are_told_to_the_millisecond() -> None:
+    nodes = Cluster.of(["a"], [8000], [1024], [1], ["T4"])
+    rows = tasks_of([(0, 0, 1, 1000, "")] * 2)
+    for early, placed in ((1e-3, [0, -1]), (1e-7, [0, 0])):
+        times = {"submit_s": 1.7e9 + np.array([0.0, 5.0 - early]), "duration_s": np.full(2, 5.0)}
+        problem = PlacementProblem.of(nodes, replace(rows, **times))
+        assert optgap.run(problem, "fgd").solution.node.tolist() == placed

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reference import first_500
 from reference import openb_s42 as reference_problem
-from slow_placement import SlowRun
 from strategies import placement_problems, tasks_of
+from transcriptions.pwr_fgd import SlowRun
 
 from optgap.heuristics.placement import POLICIES, engine
 from optgap.models.errors import InputError

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import enumeration
+import numpy as np
 import pytest
 from hypothesis import given, settings
-from strategies import placement_problems
+from strategies import placement_problems, tasks_of, timed_placement_problems
 
 import optgap
+from optgap.heuristics.placement import POLICIES
 from optgap.heuristics.placement.regret import regrets
 from optgap.models.limits import Limits
-from optgap.models.placement import PlacementProblem, PlacementSolution
+from optgap.models.placement import Cluster, PlacementProblem, PlacementSolution
 
 Choice = tuple[int, tuple[int, ...]] | None
 
@@ -77,3 +81,25 @@ def test_a_regret_names_task_nodes_and_rises() -> None:
     assert " GPU " in first.chosen
     assert first.chosen.endswith(" W")
     assert first.cost > 0
+
+
+@given(timed_placement_problems(goals=("energy", "mean_weighted"), max_nodes=3, max_tasks=8))
+def test_over_time_greedy_exact_regrets_nothing_and_others_what_they_pay(
+    problem: PlacementProblem,
+) -> None:
+    outcome = POLICIES["greedy-exact"].load()(problem, limits=Limits(), seed=0)
+    assert regrets(problem, outcome.solution) == []
+    other = POLICIES["random"].load()(problem, limits=Limits(), seed=0)
+    assert all(regret.cost > 0 for regret in regrets(problem, other.solution))
+
+
+def test_over_time_a_regret_lasts_as_long_as_its_task() -> None:
+    nodes = Cluster.of(["a", "b"], [32_000] * 2, [100] * 2, [1, 1], ["T4", "G2"])
+    still = tasks_of([(1000, 0, 1, 1000, "")] * 2)
+    times = {"submit_s": np.array([7.0, 20.0]), "duration_s": np.array([10.0, 10.0])}
+    problem = PlacementProblem.of(nodes, replace(still, **times))
+    start = np.array([7.0, 20.0])
+    # first the G2, for 10 s at 120 W where the T4 was open at 60 W; the T4 is open again at 20 s
+    solution = PlacementSolution.of_arrays(np.array([1, 0]), np.array([1, 1]), start)
+    found = regrets(problem, solution)
+    assert [(r.time, r.subject, r.cost) for r in found] == [(7.0, "task-0", 600.0)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from slow_queueing import RULES, Slow, conservative
 from strategies_queueing import stream
+from transcriptions.queue_schedulers import RULES, Slow, conservative
 
 from optgap.heuristics.queueing import POLICIES
 from optgap.models.limits import Limits

@@ -226,7 +226,7 @@ def test_an_unfinished_job_is_no_violation_but_does_not_count() -> None:
 
 def test_timeline_and_series_tell_the_same_story() -> None:
     problem = two_jobs()
-    outcome = POLICIES["powerflow"].load()(problem, limits=Limits(), seed=0, profiles="oracle")
+    outcome = POLICIES["powerflow"].load()(problem, limits=Limits(), seed=0, profiles="perfect")
     rows = timeline(problem, outcome.solution).splitlines()
     assert rows[0] == "time_s,job,event,gpus,frequency_mhz"
     assert rows[1:5] == [

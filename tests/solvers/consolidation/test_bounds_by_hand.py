@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
-from optgap.solvers.consolidation.bounding import bound_area, bound_levels, column_bounds
+from optgap.solvers.consolidation.bounding import bound_area, column_bounds
 from optgap.solvers.consolidation.bounds.energy import (
     bound_energy,
     least_power,
@@ -30,7 +29,6 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     server_limit,
 )
 from optgap.solvers.consolidation.bounds.martello_toth import gpus_needed
-from optgap.solvers.consolidation.bounds.server_assignment import server_assignment_bound
 from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes, table_shape
 from optgap.solvers.consolidation.column_generation.relaxations import (
     cutting_stock_bound,
@@ -233,74 +231,28 @@ def test_gpus_are_counted_level_by_level() -> None:
     assert closed <= 460
     assert closed_form_w(instance, own, (4, 2, 1)) == pytest.approx(520, rel=1e-7)
     assert closed_form_w(instance, own, (5, 2, 1)) == pytest.approx(680, rel=1e-7)
-    for method in (bound_area, bound_levels):
-        outcome = method(problem(STEPS), limits=Limits(), seed=0)
-        assert outcome.bound == pytest.approx(460, rel=1e-7)
-        assert outcome.bound <= 460
-        assert outcome.termination is Termination.COMPLETED
-
-
-def test_servers_by_counts_see_that_wide_tasks_need_one_server() -> None:
-    """Two tasks of three GPUs on servers of four need both, as six GPUs say, too."""
-    tasks = [Task(f"w{k}", 6.0, gpus=3, kappa=2.0) for k in range(2)]
-    servers = [Server((0,) * 4, 100.0)] * 4
-    made = problem(tasks, servers=servers)
-    assert bound_levels(made, limits=Limits(), seed=0).bound == pytest.approx(560, rel=1e-7)
-    # five that fill three GPUs each on servers of eight: two at most in one
-    tasks = [Task(f"w{k}", 10.0, gpus=3, kappa=2.0) for k in range(5)]
-    big = problem(tasks, servers=[Server((0,) * 8, 100.0)] * 4)
-    area = bound_area(big, limits=Limits(), seed=0).bound
-    assert area == pytest.approx(15 * 60 + 200, rel=1e-7)
-    found = bound_levels(big, limits=Limits(), seed=0)
-    assert found.bound == pytest.approx(15 * 60 + 300, rel=1e-7)
-    assert found.bound <= 1200
-    # two of them at 110 W
-    two = [replace(task, kappa=1.0 if k < 2 else 2.0) for k, task in enumerate(tasks)]
-    made = problem(two, servers=[Server((0,) * 8, 100.0)] * 4)
-    assert bound_area(made, limits=Limits(), seed=0).bound == pytest.approx(1400, rel=1e-7)
-    found = bound_levels(made, limits=Limits(), seed=0)
-    assert found.bound == pytest.approx(6 * 110 + 9 * 60 + 300, rel=1e-7)
-    assert found.bound <= 1500
-
-
-def test_servers_hold_more_gpus_where_counts_alone_would_not() -> None:
-    """Three of 5 GB on three GPUs each: five GPUs by their sum, but of four in a server no three
-    of them; two share three GPUs, and the other has three."""
-    tasks = [Task(f"w{k}", 5.0, gpus=3, kappa=2.0) for k in range(3)]
-    instance = instance_of(problem(tasks, servers=[Server((0,) * 4, 100.0)] * 4))
-    found = server_assignment_bound(instance, cost_levels(instance), (5,), Limits())
-    assert found.watts == pytest.approx(6 * 60 + 200, rel=1e-7)
-    assert found.watts <= 560
-    assert found.by.startswith("servers by counts of GPUs")
-    # a server whose GPUs are all of the dearest level, one of both, and some asleep
-    tasks = [Task(f"w{k}", 10.0, gpus=3, kappa=1.0) for k in range(2)]
-    tasks += [Task("c", 10.0, gpus=3, kappa=2.0)]
-    instance = instance_of(problem(tasks, servers=[Server((0,) * 8, 100.0)] * 4))
-    found = server_assignment_bound(instance, cost_levels(instance), (9, 6), Limits())
-    assert found.watts == pytest.approx(6 * 110 + 3 * 60 + 200, rel=1e-7)
-    assert found.watts <= 1040
+    outcome = bound_area(problem(STEPS), limits=Limits(), seed=0)
+    assert outcome.bound == pytest.approx(460, rel=1e-7)
+    assert outcome.bound <= 460
+    assert outcome.termination is Termination.COMPLETED
 
 
 def bounded(made: ConsolidationProblem) -> tuple[Incumbent, Bound]:
-    """A placement, and the best bound of counts, columns and servers."""
+    """A placement, and the best bound of counts and columns."""
     instance = instance_of(made)
     incumbent, levels = Incumbent(instance), cost_levels(instance)
     construct(incumbent, Limits(), np.random.default_rng(0), 2)
     closed = closed_form_bound(instance, levels, level_counts(instance, levels))
-    return incumbent, column_bounds(incumbent, levels, closed, Limits(), 0)
+    return incumbent, column_bounds(incumbent, levels, closed, Limits())
 
 
-def test_the_best_of_counts_columns_and_servers_is_proven() -> None:
+def test_the_best_of_counts_and_columns_is_proven() -> None:
     """Two of 4 or 3.5 GB a GPU: six, though five would do for the sum; in three servers."""
     incumbent, bound = bounded(problem(sizes(*[4.0] * 6, *[3.5] * 6, kappa=2.0)))
     assert incumbent.watts == pytest.approx(660)
     assert bound.counts == (6,)
     assert bound.watts == pytest.approx(660, rel=1e-7)
     assert bound.by == "GPUs counted by level"
-    tasks = [Task(f"w{k}", 10.0, gpus=3, kappa=2.0) for k in range(5)]
-    _, bound = bounded(problem(tasks, servers=[Server((0,) * 8, 100.0)] * 4))
-    assert bound.watts == pytest.approx(15 * 60 + 300, rel=1e-7)
-    assert bound.by.startswith("servers by counts of GPUs")
     # three of 4 GB at 110 W and three of 6 GB at 60 W: three GPUs, two of them dear, by counts;
     # but no two of the large fit one GPU, nor a third beside two of the small
     tasks = [*sizes(*[4.0] * 3, kappa=1.0), *sizes(*[6.0] * 3, name="s", kappa=2.0)]

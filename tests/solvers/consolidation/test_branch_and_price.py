@@ -44,9 +44,9 @@ from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.instance import instance_of
 from optgap.solvers.consolidation.numerics import CLOSE, Column
 
-MANY_LEVELS = replace(DEFAULT, tree=replace(DEFAULT.tree, decided_levels=0))
+MANY_LEVELS = replace(DEFAULT, tree=replace(DEFAULT.tree, integer_levels=0))
 """Counts of any problem are taken as never whole."""
-LARGE = replace(DEFAULT, tree=replace(DEFAULT.tree, decided_tasks=0))
+LARGE = replace(DEFAULT, tree=replace(DEFAULT.tree, enumerate_tasks=0))
 """Any problem is taken as one of too many tasks to enumerate columns."""
 
 
@@ -150,7 +150,7 @@ def test_trees_end_at_the_optimum_of_gangs_without_any_heuristic(
 def test_counts_are_denied_exactly_where_no_placement_has_them(
     most: int, problem: ConsolidationProblem, data: st.DataObject
 ) -> None:
-    """Where not all columns are looked at, nothing is denied but by the linear program."""
+    """Where not all columns are looked at, nothing is infeasible but by the linear program."""
     tree = grown(problem)
     if tree is None:
         return
@@ -158,12 +158,12 @@ def test_counts_are_denied_exactly_where_no_placement_has_them(
     truth = all_counts(instance, levels, gang=False)
     if not truth:
         return
-    near = data.draw(st.sampled_from(truth))
-    less = [data.draw(st.integers(-1, 1)) for _ in near]
-    counts = [max(1, int(near[0]) - less[0])]
-    for q in range(1, len(near) - 1):
-        counts.append(int(np.clip(near[q] - less[q], 0, counts[-1])))
-    counts.append(int(np.clip(near[-1] - less[-1], 1, len(instance.server_w))))
+    rounded = data.draw(st.sampled_from(truth))
+    less = [data.draw(st.integers(-1, 1)) for _ in rounded]
+    counts = [max(1, int(rounded[0]) - less[0])]
+    for q in range(1, len(rounded) - 1):
+        counts.append(int(np.clip(rounded[q] - less[q], 0, counts[-1])))
+    counts.append(int(np.clip(rounded[-1] - less[-1], 1, len(instance.server_w))))
     costs = [master.watts(one.tolist()) for one in truth]
     cutoff = data.draw(st.sampled_from([math.inf, *costs]))
     verdict = tree.feasibility.decide(
@@ -171,12 +171,12 @@ def test_counts_are_denied_exactly_where_no_placement_has_them(
     )
     within = [cost for one, cost in zip(truth, costs, strict=True) if (one <= counts).all()]
     if within and min(within) <= cutoff:
-        assert not verdict.denied
+        assert not verdict.infeasible
         assert verdict.placement is not None or most == 1
     elif not within:
         assert verdict.placement is None
-        assert verdict.denied or most == 1
-    assert (tree.feasibility.refusing(tuple(counts)) is not None) == verdict.denied
+        assert verdict.infeasible or most == 1
+    assert (tree.feasibility.dominating(tuple(counts)) is not None) == verdict.infeasible
     if verdict.placement is not None:
         reached = counts_of_placement(instance, levels, verdict.placement)
         assert (reached[:-1] <= counts[:-1]).all()
@@ -198,7 +198,7 @@ def test_a_cover_is_found_that_costs_less_than_it_may_and_no_other() -> None:
     least = master.watts((3, 2, 1))  # seven in threes; a task of two GPUs is on two
     for watts, found in ((least + 1e-4, True), (least - 1e-2, False)):
         cover = SetCover(master, columns, box, watts).solve(Limits(60))
-        assert (cover.placement is not None, cover.denied) == (found, not found)
+        assert (cover.placement is not None, cover.infeasible) == (found, not found)
         if cover.placement is not None:
             counts = counts_of_placement(instance, levels, cover.placement)
             assert master.watts(counts.tolist()) <= watts

@@ -26,7 +26,11 @@ from optgap.solvers.consolidation.bounds.level_counts import (
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.enumeration import enumerate_columns
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
-from optgap.solvers.consolidation.column_generation.kernels import best_columns, fill_tables
+from optgap.solvers.consolidation.column_generation.kernels import (
+    Knapsack,
+    best_columns,
+    fill_tables,
+)
 from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes
 from optgap.solvers.consolidation.column_generation.relaxations import set_covering_bound
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
@@ -79,7 +83,7 @@ def proven(generation: ColumnGeneration, values: list[float], nodes: int = NODES
 
 
 @pytest.mark.parametrize(
-    ("tasks", "low", "high", "prices", "rents", "spread", "bound"),
+    ("tasks", "low", "high", "prices", "gpu_prices", "spread", "bound"),
     [
         # a GPU costs 60 and 50 of its server: any two tasks are worth it, half of it each
         (THREE, (1, 1), (16, 8), [55] * 3, [110], 50, 165),
@@ -93,7 +97,7 @@ def proven(generation: ColumnGeneration, values: list[float], nodes: int = NODES
         # servers that are not paid by their GPUs cost what the least of them do
         (THREE, (1, 1), (16, 8), [30] * 3, [60], 0, 90 + 100),
         (THREE, (2, 2), (16, 8), [30] * 3, [60], 0, 90 + 200),
-        # rents below and above a GPU's cost: the least or the most GPUs, at the difference
+        # gpu_prices below and above a GPU's cost: the least or the most GPUs, at the difference
         (THREE, (2, 1), (16, 8), [20] * 3, [40], 0, 60 + 2 * 20 + 100),
         (THREE, (2, 1), (5, 8), [40] * 3, [80], 0, 120 - 5 * 20 + 100),
         # servers paid for more than once: the most of them, at what is lost by each
@@ -114,40 +118,41 @@ def test_duals_of_tasks_gpus_and_servers_prove_what_they_add_up_to(
     low: tuple[int, ...],
     high: tuple[int, ...],
     prices: list[float],
-    rents: list[float],
+    gpu_prices: list[float],
     spread: float,
     bound: float,
 ) -> None:
     generation = generation_of(tasks, low, high)
-    found = proven(generation, [*prices, *rents, spread])
+    found = proven(generation, [*prices, *gpu_prices, spread])
     assert found == pytest.approx(bound, rel=1e-7)
     assert found <= bound * (1 - 0.9e-9)  # sums are rounded
-    nothing = [-1.0, *[0.0] * (len(prices) + len(rents))]  # duals below nothing are none
+    nothing = [-1.0, *[0.0] * (len(prices) + len(gpu_prices))]  # duals below nothing are none
     assert proven(generation, nothing) == pytest.approx(generation.master.watts(low), rel=1e-7)
 
 
 @pytest.mark.parametrize("nodes", [NODES, DEFAULT.pricing.heuristic_nodes])
 @pytest.mark.parametrize(
-    ("prices", "tolls", "bound"),
+    ("prices", "server_prices", "bound"),
     [
         # a GPU and half a server are 110 W; 10 more in the first server, which has two GPUs
         ([120, 110, 0], (10, 0), 2 * 230 - 2 * 10),
         ([110, 100, 10], (10, 0), 2 * 210 + 10 - 20),
         ([100, 100, 10], (0, 0), 2 * 200 + 10),
         ([110, 110, 10], (10, 10), 2 * 220 + 10 - 40),
-        # the second is worth 120 in a server without a toll: all but tolls is scaled by 11/12
+        # the second is worth 120 in a server without a server_price: all but server_prices is
+        # scaled by 11/12
         ([120, 120, 0], (10, 0), 480 * 11 / 12 - 20),
         ([120, 120, 0], (0, 10), 480 * 11 / 12 - 20),
-        # what is assigned to no server is worth 130 without a toll
+        # what is assigned to no server is worth 130 without a price
         ([0, 0, 130], (21, 21), 130 * 11 / 13 - 84),
     ],
 )
 def test_gpus_of_a_server_cost_its_toll_and_are_no_more_than_it_has(
-    prices: list[float], tolls: tuple[float, float], bound: float, nodes: int
+    prices: list[float], server_prices: tuple[float, float], bound: float, nodes: int
 ) -> None:
     generation = generation_of(WIDE, (4, 2), (16, 8), 2)
     generation.master.set_servers(ServerAssignment.none(3, 2).assign([(0, 0), (1, 1)]))
-    found = proven(generation, [*prices, 110, 50, *tolls], nodes)
+    found = proven(generation, [*prices, 110, 50, *server_prices], nodes)
     assert found == pytest.approx(bound, rel=1e-7)
     assert found <= bound * (1 - 0.9e-9)  # sums are rounded
 
@@ -242,13 +247,12 @@ def test_no_column_is_worth_more_than_pricing_says(seed: int, rows: int, most: i
     cost = np.sort(np.round(rng.uniform(1, 6, n), 2))[::-1].copy()
     server = rng.integers(-1, servers, n)
     forbidden = rng.random((n, servers)) < 0.3
-    toll = np.round(rng.uniform(0, 2, servers), 2)
+    server_price = np.round(rng.uniform(0, 2, servers), 2)
     coarse, room = coarse_sizes(sizes, limits)
     tables = np.zeros((len(room), n + 1, int(room.max()) + 1))
-    fill_tables(coarse, room, profits, tables)
-    value, upper, size, items = best_columns(
-        sizes, limits, profits, coarse, room, tables, cost, most, server, toll, forbidden
-    )
+    knapsack = Knapsack(sizes, limits, profits, coarse, room, tables)
+    fill_tables(knapsack)
+    value, upper, size, items = best_columns(knapsack, cost, most, server, server_price, forbidden)
     for first in range(n):
         best = -math.inf
         for k in range(n):
@@ -260,7 +264,7 @@ def test_no_column_is_worth_more_than_pricing_says(seed: int, rows: int, most: i
                 home = next(iter(homes), -1)
                 if home >= 0 and any(server[j] < 0 and forbidden[j, home] for j in inside):
                     continue
-                worth = profits[inside].sum() - (toll[home] if home >= 0 else 0.0)
+                worth = profits[inside].sum() - (server_price[home] if home >= 0 else 0.0)
                 best = max(best, float(worth))
         assert upper[first] >= best - 1e-9
         if most > 3 and best > cost[first] + 1e-9:
@@ -288,8 +292,10 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated_or_part_of_one(
     relaxed = generation.solve(Limits(), certified=True)
     assert relaxed.duals is not None
     watts = relaxed.bound + share * float(instance.watts.max())
-    parts = bool(share > 1)
-    found = enumerate_columns(generation, relaxed.duals, watts, 10_000, Limits(), parts=parts)
+    dominated = bool(share > 1)
+    found = enumerate_columns(
+        generation, relaxed.duals, watts, 10_000, Limits(), dominated=dominated
+    )
     assert found is not None
     duals, listed = relaxed.duals, [set(column) for column in found]
     for n in range(1, instance.tasks + 1):
@@ -297,23 +303,24 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated_or_part_of_one(
             column = list(inside)
             if (instance.demand[:, column].sum(axis=1) > instance.max_capacity).any():
                 continue
-            rent = float(duals.rents[levels.of[column].max()])
+            rent = float(duals.gpu_prices[levels.of[column].max()])
             reduced = rent - float(duals.tasks[column].sum())
             if reduced <= watts - relaxed.bound - 1e-6:
-                assert any(set(inside) == one if parts else set(inside) <= one for one in listed)
-    few = enumerate_columns(generation, relaxed.duals, watts, 1, Limits(), parts=parts)
+                assert any(
+                    set(inside) == one if dominated else set(inside) <= one for one in listed
+                )
+    few = enumerate_columns(generation, relaxed.duals, watts, 1, Limits(), dominated=dominated)
     assert (few is None) == (len(found) > 1)
 
 
-def test_a_linear_program_begins_where_another_ended_and_forgets_what_it_does_not_use() -> None:
+def test_a_linear_program_forgets_columns_that_it_does_not_use() -> None:
     tree = tree_of(mixed(seed=0, size=40))
     generation, master, box = tree.generation, tree.generation.master, tree.root.box
-    value, basis = generation.solve(Limits()).value, master.basis
+    value = generation.solve(Limits()).value
     more = CountBox((*(2 * low for low in box.low[:-1]), 8), (*box.high[:-1], 99))
     master.set_box(more)
     assert generation.solve(Limits()).value > value + 1
     master.set_box(box)
-    master.start_at(basis)
     found = master.solve(Limits())
     assert found is not None
     assert found.value == pytest.approx(value, rel=1e-7)
@@ -334,17 +341,17 @@ def test_a_linear_program_begins_where_another_ended_and_forgets_what_it_does_no
     assert (held >= instance.width - 1e-6).all()
 
 
-def test_counts_that_are_too_few_cost_more_the_longer_one_asks() -> None:
+def test_counts_that_are_too_few_cost_the_penalty_of_what_is_missing() -> None:
     tree = tree_of(mixed(seed=0, size=40, capacity="mean", gang="free"))
     generation, master, low = tree.generation, tree.generation.master, tree.root.box.low
     few = (*(count - 2 for count in low[:-1]), low[-1])
     own_watts, each = master.watts(few), master.dearest_gpu_w + master.static_w
-    for _ in range(2):  # the next box begins with the least again
-        master.set_box(CountBox(few, few))
-        asked = generation.solve(Limits(), enough=own_watts + 0.5 * each)
-        assert own_watts + 0.5 * each <= asked.bound < own_watts + 20 * each
-    at_most = generation.solve(Limits())  # two GPUs too few, and the dearest penalty for each
-    assert own_watts + 50 * each <= at_most.bound <= at_most.value * (1 + 1e-9)
+    master.set_box(CountBox(few, few))
+    asked = generation.solve(Limits(), stop_bound=own_watts + 0.5 * each)
+    assert own_watts + 0.5 * each <= asked.bound
+    at_most = generation.solve(Limits())
+    penalty = DEFAULT.master.penalty * each
+    assert own_watts + penalty <= at_most.bound <= at_most.value * (1 + 1e-9)
 
 
 def test_bounds_that_time_cuts_off_are_bounds() -> None:

@@ -122,7 +122,7 @@ def test_power_that_follows_utilisation_is_bounded_and_nobody_beats_the_search(
 
 def test_methods_that_know_no_utilisation_in_power_say_so() -> None:
     problem = micro(util_scaled=True)
-    for name in ("exact", "filling", "columns", "printed", "bound-levels", "bound-area"):
+    for name in ("exact", "filling", "columns", "printed", "bound-area"):
         with pytest.raises(InputError, match="util_scaled: found true, expected false"):
             solved(problem, name)
     assert auto(problem) == "exhaustive"
@@ -142,12 +142,12 @@ def test_bin_packing_classes_are_proven(kind: str) -> None:
 def test_mixed_tasks_are_proven_and_the_bounds_are_in_order() -> None:
     problem = mixed(seed=2, size=24, capacity="none")
     best = solved(problem, "exact")
-    area, level = solved(problem, "bound-area").bound, solved(problem, "bound-levels").bound
+    area, columns = solved(problem, "bound-area").bound, solved(problem, "bound-columns").bound
     assert best.status is Status.OPTIMAL
     assert best.bound is not None
     assert area is not None
-    assert level is not None
-    assert area <= level * (1 + 1e-9) <= best.bound * (1 + 2e-6)
+    assert columns is not None
+    assert area <= columns * (1 + 1e-9) <= best.bound * (1 + 2e-6)
 
 
 @pytest.mark.parametrize(("capacity", "most"), [("none", 0.001), ("mean", 0.006)])
@@ -182,12 +182,12 @@ def test_exhaustive_search_refuses_many_tasks_and_auto_goes_by_goal() -> None:
     assert auto(micro()) == "exact"
     assert auto(micro(goal="energy")) == "hindsight"
     assert auto_bound(micro()) == "bound-columns"
-    assert auto_bound(mixed(seed=0, size=700)) == "bound-levels"
+    assert auto_bound(mixed(seed=0, size=700)) == "bound-area"
     assert auto(mixed(seed=0, size=700)) == "filling"
 
 
 @pytest.mark.parametrize(
-    "method", ["exact", "filling", "columns", "printed", "exhaustive", "bound-levels"]
+    "method", ["exact", "filling", "columns", "printed", "exhaustive", "bound-area"]
 )
 def test_an_interrupt_is_told_and_nothing_is_called_optimal(method: str) -> None:
     limits = Limits()

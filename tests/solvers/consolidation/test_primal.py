@@ -71,7 +71,7 @@ def test_annealed_placements_keep_the_rules_and_cost_no_less_than_the_optimum(
     least, before = least_watts(problem), incumbent.watts
     if incumbent.placement is None:
         return
-    quick = replace(DEFAULT.annealing, rounds=2, steps=300, most_steps=2000)
+    quick = replace(DEFAULT.annealing, rounds=2, steps=300, max_steps=2000)
     anneal(incumbent, Limits(), 0.0, RNG(0), quick)
     agrees(problem, incumbent)
     assert least is not None
@@ -200,7 +200,7 @@ def heuristic(name: str, tree: Tree) -> PrimalHeuristic:
     made: dict[str, PrimalHeuristic] = {
         "diving": Diving(replace(DEFAULT, diving=replace(DEFAULT.diving, residual_tasks=8))),
         "servers": ServerNeighbourhoods(
-            lambda *_: (ServerDiving(),), 0, replace(DEFAULT.lns, few_servers=1)
+            lambda *_: (ServerDiving(),), 0
         ),
         "server_diving": ServerDiving(replace(
             DEFAULT, server_diving=replace(DEFAULT.server_diving, dive_s=20.0, assign_s=20.0))),
@@ -229,7 +229,7 @@ def test_heuristics_better_a_first_placement_by_one_that_the_referee_takes(
     for _ in range(12):
         if tree.incumbent.watts == before:
             made.improve(tree.state(), Limits(10.0))
-            made.realise(tree.state(), tree.root, tree.root.near, Limits(0.2))
+            made.realise(tree.state(), tree.root, tree.root.rounded, Limits(0.2))
     assert tree.incumbent.watts < before
     agrees(problem, tree.incumbent)
     tree.generation.master.set_box(tree.root.box)
@@ -272,16 +272,16 @@ def test_room_is_worth_the_dearest_tasks_that_fit_less_the_rent(data: st.DataObj
     size = size.reshape(2, count)
     profit = np.array([float(data.draw(st.integers(0, 9))) for _ in range(count)])
     level = np.sort(np.array([data.draw(st.integers(0, 2)) for _ in range(count)], dtype=np.int64))
-    rents = np.cumsum([float(data.draw(st.integers(0, 5))) for _ in range(3)])
+    gpu_prices = np.cumsum([float(data.draw(st.integers(0, 5))) for _ in range(3)])
     cells = np.array([data.draw(st.integers(0, 6)), data.draw(st.integers(0, 6))], dtype=np.int64)
-    worth = room_worth(size, profit, level, rents, cells)
+    worth = room_worth(size, profit, level, gpu_prices, cells)
     for q, x, y in itertools.product(range(3), range(cells[0] + 1), range(cells[1] + 1)):
         best = -np.inf
         for chosen in itertools.product((False, True), repeat=count):
             inside = np.flatnonzero(np.array(chosen, dtype=bool))
             if size[0, inside].sum() <= x and size[1, inside].sum() <= y:
                 top = max([q, *level[inside].tolist()])
-                best = max(best, float(profit[inside].sum() - rents[top]))
+                best = max(best, float(profit[inside].sum() - gpu_prices[top]))
         assert worth[q, x, y] == pytest.approx(best)
 
 
@@ -362,14 +362,14 @@ def test_what_a_layout_leaves_is_solved_to_its_optimum(
     )
     if not layout.fits(first, servers):
         return
-    rest = layout.rest(first, servers)
-    brute = Enumeration(rest.instance, Limits())
+    residual = layout.residual(first, servers)
+    brute = Enumeration(residual.instance, Limits())
     brute.run()
-    found = Incumbent(rest.instance)
+    found = Incumbent(residual.instance)
     found.watts = float((instance.width * instance.least_watts).sum() + instance.server_w.sum() + 1)
-    own = replace(levels, of=levels.of[rest.stands_for])
-    counts = level_counts(rest.instance, own)
-    tree = Tree(rest.instance, own, counts, found, (Diving(),))
+    own = replace(levels, of=levels.of[residual.cost_task])
+    counts = level_counts(residual.instance, own)
+    tree = Tree(residual.instance, own, counts, found, (Diving(),))
     bound = tree.run(Limits(20))
     if brute.best is None:
         assert found.placement is None
@@ -377,7 +377,7 @@ def test_what_a_layout_leaves_is_solved_to_its_optimum(
     assert found.placement is not None
     assert min(bound, found.watts) <= brute.best * (1 + 1e-9) + 1e-5
     assert found.watts == pytest.approx(brute.best, rel=1e-6, abs=1e-5)
-    whole = rest.whole(found.placement)
+    whole = residual.whole(found.placement)
     assert problem.check(instance.solution(whole)) == []
     assert instance.total(whole) == pytest.approx(found.watts)
 

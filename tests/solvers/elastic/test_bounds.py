@@ -107,7 +107,7 @@ def test_a_budget_of_energy_bounds_what_a_limit_on_power_does_not() -> None:
     fast = min(
         (
             free.evaluate(POLICIES["powerflow"].load()(free, limits=Limits(), seed=0, **p).solution)
-            for p in ({"profiles": "oracle"}, {"profiles": "oracle", "eta": 0.3})
+            for p in ({"profiles": "perfect"}, {"profiles": "perfect", "eta": 0.3})
         ),
         key=lambda e: e.metrics["energy_j"],
     )

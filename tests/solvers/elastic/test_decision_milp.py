@@ -12,8 +12,9 @@ from strategies_elastic import elastic_problems, two_jobs
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.presets import day
 from optgap.models.elastic.snapshot import Choices, Snapshot, horizon
+from optgap.solvers.elastic.relaxation import relaxed
 from optgap.solvers.elastic.snapshot import solve
-from optgap.solvers.elastic.snapshot_milp import Relaxation, milp
+from optgap.solvers.elastic.snapshot_milp import milp
 
 
 def snapshot_of(problem: ElasticProblem, wait: bool = True) -> Snapshot:
@@ -55,8 +56,7 @@ def test_dynamic_programming_milp_and_brute_force_agree(
     assert found.bound <= truth * (1 + 1e-9)
     assert found.chosen is not None
     assert snapshot.feasible(found.chosen)
-    relaxed = Relaxation(snapshot.choices, 3).bound(snapshot)
-    assert relaxed <= truth * (1 + 1e-9)
+    assert relaxed(snapshot).bound <= truth * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(("limit", "best"), [(480.0, 1070), (360.0, 1460)])
@@ -76,11 +76,10 @@ def test_a_thousand_jobs_are_proven_and_the_relaxation_is_close() -> None:
     assert found.gap <= 1e-6
     few = day(seed=0, size=40, gpus=64, pool="v100")
     snapshot = snapshot_of(few)
-    relaxation = Relaxation(snapshot.choices, 50)
-    bound, exact = relaxation.bound(snapshot), solve(snapshot, gap=1e-7)
+    bound, exact = relaxed(snapshot).bound, solve(snapshot, gap=1e-7)
     assert 0.9 * exact.objective < bound <= exact.objective * (1 + 1e-9)
     later = Snapshot(
         snapshot.choices, snapshot.of_class[:30], snapshot.remaining[:30] / 2, snapshot.gpus,
         snapshot.limit_w, snapshot.wait_s,
     )  # fmt: skip
-    assert relaxation.bound(later) <= solve(later, gap=1e-7).objective * (1 + 1e-9)
+    assert relaxed(later).bound <= solve(later, gap=1e-7).objective * (1 + 1e-9)

@@ -10,7 +10,7 @@ from optgap.api import bound, run
 from optgap.heuristics.elastic.judged import Judged, judged
 from optgap.models.elastic import presets
 from optgap.models.elastic.referee import TOLERANCE
-from optgap.reproduce.elastic.charts import Curve, CurvesReport, chart
+from optgap.reproduce.charts import Curve, CurvesReport, chart
 from optgap.reproduce.elastic.runs import NAMES
 from optgap.reproduce.report import HOLDS, Item, Report, Row, Study, holds
 from optgap.solvers.elastic.snapshot import solve
@@ -61,7 +61,9 @@ def decisions(item: Item, study: Study) -> Report:
         study.proceed("the next")  # nothing is shown of a day that was cut short
         rows += _distribution(title, found, to)
         order = 100 * np.sort([one.gap for one in found])
-        curves.append(Curve(title, order.tolist(), np.linspace(0, 100, len(order)).tolist(), True))
+        curves.append(
+            Curve(title, order.tolist(), np.linspace(0, 100, len(order)).tolist(), "step")
+        )
     panel = chart(
         f"decisions of a day at {len(ETAS)} η", "gap to the optimum of the decision (%)",
         "decisions (%)", curves, linear_to=10.0,

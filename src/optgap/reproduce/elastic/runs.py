@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,16 @@ def synthetic_day(seed: int, **changes: Any) -> ElasticProblem:
     """The day without a limit on power: every scheduler's own knob sets its energy."""
     given = {"pool": "v100", "cap": "none", "eta": 1.0, **changes}
     return presets.day(seed=seed, **given)
+
+
+def at_most(problem: ElasticProblem, gpus: int) -> ElasticProblem:
+    """The same, no job on more GPUs than that."""
+    kept = [sum(n <= gpus for n in c.counts) for c in problem.classes]
+    classes = tuple(
+        replace(c, counts=c.counts[:k], time_s=c.time_s[:k], power_w=c.power_w[:k])
+        for c, k in zip(problem.classes, kept, strict=True)
+    )
+    return replace(problem, classes=classes, name=f"{problem.name}, {gpus} GPUs a job")
 
 
 def point(problem: ElasticProblem, policy: str, knob: float, **params: Any) -> Point:

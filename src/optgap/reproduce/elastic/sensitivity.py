@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from optgap.models.elastic import ElasticProblem
+from optgap.reproduce.charts import Chart, Curve, CurvesReport, chart
 from optgap.reproduce.elastic import SYNTHETIC
-from optgap.reproduce.elastic.charts import Chart, Curve, CurvesReport, chart
 from optgap.reproduce.elastic.runs import NAMES, Point, at_energy, frontier, synthetic_day
 from optgap.reproduce.report import HOLDS, Item, Report, Row, Study, holds
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from optgap.models.placement import Cluster, Tasks, presets
+from optgap.models.placement import Cluster, Tasks, making
 from optgap.models.placement.alibaba import NODE_TYPES
 from optgap.models.placement.openb import read_nodes, read_tasks
 from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W, PowerModel
@@ -39,7 +39,7 @@ TABLE_2 = {
 
 def _cluster(item: Item, study: Study) -> tuple[Cluster, Path | None]:
     if study.data is None or item.missing(study.data):
-        return presets.cluster_of(NODE_TYPES), None
+        return making.cluster_of(NODE_TYPES), None
     return read_nodes(study.data / NODES), study.data
 
 
@@ -59,7 +59,7 @@ def table1(item: Item, study: Study) -> Report:
     """The Default trace by GPU request."""
     cluster, data = _cluster(item, study)
     tasks = (
-        presets.trace_of_classes() if data is None else read_tasks(data / pods("default"), cluster)
+        making.trace_of_classes() if data is None else read_tasks(data / pods("default"), cluster)
     )
     total, demand = len(tasks), int(tasks.demand_milli.sum())
     rows = [statement("tasks", "8,152", f"{total:,}", total == 8152, study)]

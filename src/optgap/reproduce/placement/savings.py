@@ -112,7 +112,7 @@ def fig4(item: Item, study: Study) -> Report:
 
 
 UNEXPLAINED = (
-    "not explained. The spread over seeds does not cover it, nor does drawing tasks "
+    "unexplained. The spread over seeds does not cover it, nor does drawing tasks "
     "with replacement, and the paper gives only the plot"
 )
 

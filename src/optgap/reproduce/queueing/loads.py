@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Literal
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from optgap.api import run
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.presets import mixed
 from optgap.models.queueing.workload import Corr, Patience
+from optgap.reproduce.charts import Chart, Curve, CurvesReport, chart
 from optgap.reproduce.queueing import SOURCE
 from optgap.reproduce.queueing.runs import DYNAMIC, JOBS, NAMES, PATIENCE_S
 from optgap.reproduce.queueing.tables import COLUMNS, PAPER
@@ -86,7 +88,25 @@ def loads(item: Item, study: Study) -> Report:
             f"{ALL}, of the column that is furthest off",
         )
     )
-    return Report(item, f"{SOURCE}, {JOBS} jobs", tuple(rows), study.seeds[:SEEDS])
+    source = f"{SOURCE}, {JOBS} jobs"
+    panels = tuple(_over_load(found, key) for key in WHAT)
+    return CurvesReport(item, source, tuple(rows), study.seeds[:SEEDS], panels, columns=2)
+
+
+def _over_load(found: dict[Setting, dict[tuple[str, str], float]], key: str) -> Chart:
+    """A column over the load, Poisson arrivals and nobody leaving, beside the paper's numbers."""
+    plain = [Setting("Poisson", "none", "inf", load) for load in LOADS]
+    curves = [
+        Curve(NAMES[policy], LOADS, [found[setting][policy, key] for setting in plain])
+        for policy in DYNAMIC
+    ]
+    ends = (LOADS[0], LOADS[-1])
+    curves += [
+        Curve(f"{NAMES[policy]}, the paper's", ends, [PAPER[policy][key]] * 2, "line")
+        for policy in DYNAMIC
+    ]
+    log: Literal["", "y"] = "" if key == "used" else "y"
+    return chart("Poisson, nobody leaves", "load", COLUMNS[key].title, curves, log=log)
 
 
 def _means(study: Study, setting: Setting) -> dict[tuple[str, str], float]:

@@ -37,10 +37,10 @@ COLUMNS = {
 }
 WHY = {
     "rate": "see hps-impossible: 7.1 is what the workload allows at 78.2 %",
-    "used": "set by the load, and by jobs that leave",
-    "wait": "set by the arrival process, which the paper does not give",
+    "used": "hps-loads has it over the load",
+    "wait": "no load or arrival process gives all columns (hps-loads)",
     "variance": "taken as min², the only unit that is possible",
-    "starved": "set by the arrival process and by patience",
+    "starved": "as for the waits (hps-loads)",
 }
 NEAR = 0.10
 RULE = (

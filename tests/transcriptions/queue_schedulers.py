@@ -289,35 +289,45 @@ def pbs(stage: str = "after_rule1") -> Callable[[Slow], list[int]]:
     return choose
 
 
-def sbs(s: Slow) -> list[int]:
-    pool = s.able()
-    if not pool:
-        return []
-    free = sum(s.free)
-    best: tuple[tuple[float, int, list[int]], list[int]] | None = None
-    for family in sorted({s.family[j] for j in pool}):
-        members = [j for j in pool if s.family[j] == family]
-        orders = (
-            sorted(members, key=lambda j: (s.t[j], s.n[j], j)),
-            sorted(members, key=lambda j: (s.n[j], s.t[j], j)),
-        )
-        for order in orders:
+def sbs(every: int) -> Callable[[Slow], list[int]]:
+    """The batch of highest score: of all in families of up to `every` jobs, else of neighbours."""
+
+    def batches(s: Slow, pool: list[int]) -> list[list[int]]:
+        found: list[list[int]] = []
+        for family in sorted({s.family[j] for j in pool}):
+            members = [j for j in pool if s.family[j] == family]
+            by_time = sorted(members, key=lambda j: (s.t[j], s.n[j], j))
+            by_size = sorted(members, key=lambda j: (s.n[j], s.t[j], j))
             for size in (2, 3, 4):
-                for k in range(len(order) - size + 1):
-                    batch = order[k : k + size]
-                    score = batch_score(s, batch, min(8, free))
-                    if score is None or not together(s, batch):
-                        continue
-                    entry = ((-score, -size, sorted(batch)), batch)
-                    if best is None or entry[0] < best[0]:
-                        best = entry
-    if best is not None:
-        for j in sorted(best[1], key=lambda j: -s.n[j]):
-            s.begin(j)
-        return best[1]
-    pool.sort(key=lambda j: (-efficiency(s, j) / (1 + s.n[j] / 4), j))
-    s.begin(pool[0])
-    return pool[:1]
+                if sum(s.family[j] == family for j in s.waiting) <= every:
+                    found += [list(batch) for batch in combinations(by_time, size)]
+                    continue
+                for order in (by_time, by_size):
+                    found += [order[k : k + size] for k in range(len(order) - size + 1)]
+        return found
+
+    def choose(s: Slow) -> list[int]:
+        pool = s.able()
+        if not pool:
+            return []
+        most = min(8, sum(s.free))
+        best: tuple[tuple[float, int, list[int]], list[int]] | None = None
+        for batch in batches(s, pool):
+            score = batch_score(s, batch, most)
+            if score is None or not together(s, batch):
+                continue
+            entry = ((-score, -len(batch), sorted(batch)), batch)
+            if best is None or entry[0] < best[0]:
+                best = entry
+        if best is not None:
+            for j in sorted(best[1], key=lambda j: -s.n[j]):
+                s.begin(j)
+            return best[1]
+        pool.sort(key=lambda j: (-efficiency(s, j) / (1 + s.n[j] / 4), j))
+        s.begin(pool[0])
+        return pool[:1]
+
+    return choose
 
 
 def batch_score(s: Slow, batch: list[int], most: int) -> float | None:
@@ -401,7 +411,8 @@ RULES: dict[str, Callable[[Slow], Sequence[int] | None]] = {
     "pbs": pbs(),
     "pbs(pair_stage=first)": pbs("first"),
     "pbs(pair_stage=off)": pbs("off"),
-    "sbs(lookahead=0)": sbs,
+    "sbs": sbs(every=12),
+    "sbs(every=0,lookahead=0)": sbs(every=0),
     "easy": easy,
     "shortest-reserve": shortest_reserve(600),
     "shortest-reserve(reserve_after_s=0)": shortest_reserve(0),

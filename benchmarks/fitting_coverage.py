@@ -1,0 +1,114 @@
+"""How many held-out points lie in 90 % intervals, on public profiling data.
+
+    python benchmarks/fitting_coverage.py [DATA/profiles] [--only TEXT]
+
+*Applications*: all rows fitted as one, each application held out once, its interval drawn from the
+others. *Rows*: applications fitted apart, ten folds held out. *Parameters alone* is the share of
+rows that intervals of the parameters' covariance cover. Exits 1 when a share is not between 80
+and 97 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from optgap.fitting import make_estimator
+from optgap.fitting.coverage import judged, places
+from optgap.fitting.groups import cross_validate
+from optgap.fitting.prepare import where
+from optgap.fitting.profile import Profile
+from optgap.fitting.readers import read_profile
+from optgap.fitting.uncertainty import drawn_interval
+from optgap.fitting.workflow import report_of
+from optgap.models.errors import InputError
+
+BY_CLOCK = ("linear-power", "power-law-power", "power-law-jct", "powerflow-power",
+            "powerflow-energy")  # fmt: skip
+A100 = ("bert", "deepspeech2", "inception3", "resnet50", "vgg16")
+BAR = (0.80, 0.97)
+
+
+def cases(folder: Path) -> Iterator[tuple[str, str, Profile, dict[str, str]]]:
+    """(board, model, table, settings)"""
+    sweeps = {
+        "GTX 1080 Ti": read_profile(folder / "hkbu-dvfs/gtx1080ti_core_mem.csv"),
+        # clocks of 405 MHz were not held
+        "V100": where(read_profile(folder / "nv-dvfs/v100_real.csv"), "frequency_mhz>=502"),
+        "GV100": read_profile(folder / "nsfcac/gv100_spec15.csv"),
+    }
+    for board, table in sweeps.items():
+        for model in BY_CLOCK:
+            yield board, model, table, {}
+    for board in ("v100", "rtx6000"):
+        table = read_profile(folder / f"zeus/summary_power_{board}.csv")
+        yield f"Zeus {board.upper()}", "batch-power", table, {}
+    for board in ("h100", "v100"):
+        table = read_profile(folder / f"ecosched/{board}_gpu_samples.csv.gz")
+        yield f"EcoSched {board.upper()}", "dram-runtime", table, {}
+    rtx = [read_profile(folder / f"sia/{app}_placements-rtx.csv") for app in ("cifar10", "bert")]
+    yield "Sia RTX", "powerflow-throughput", _joined(rtx, ("cifar10", "bert")), {}
+    found = [read_profile(folder / f"elasticflow/throughputs_A100/{app}.csv") for app in A100]
+    yield "ElasticFlow A100", "powerflow-throughput", _joined(found, A100), {"sync": "ring"}
+
+
+def _joined(tables: list[Profile], names: tuple[str, ...]) -> Profile:
+    """Several tables as one, by application."""
+    shared = set.intersection(*(set(t.columns) for t in tables)) - {"application"}
+    columns = {name: np.concatenate([t[name] for t in tables]) for name in sorted(shared)}
+    apps = [np.full(len(t), name, dtype=object) for t, name in zip(tables, names, strict=True)]
+    return Profile({**columns, "application": np.concatenate(apps)}, ", ".join(names))
+
+
+def covered(model: str, table: Profile, settings: dict[str, str]) -> tuple[float | None, ...]:
+    """Shares: of held-out applications' points, of held-out rows, and of these by parameters."""
+    estimator = make_estimator(model, **settings)
+    others = None
+    with suppress(InputError):  # of a model that says nothing of several applications together
+        others = report_of(estimator, table, None, None).covered.others
+    held = cross_validate(estimator, table, "application", places=partial(places, seed=0))
+    rows = judged(held, 0)[1].rows
+    alone = cross_validate(estimator, table, "application", places=_of_parameters)
+    return others, rows, float(np.mean(np.abs(alone.places) <= 1))
+
+
+def _of_parameters(fits, held):  # type: ignore[no-untyped-def]  # as `groups.Placed`
+    """Where rows lie in intervals of the parameters' covariance."""
+    found, rng = {}, np.random.default_rng(0)
+    for name, table in held.items():
+        fit = fits[name][0]
+        low, high = drawn_interval(fit, 100, rng, table)
+        measured = table.numbers(fit.response)
+        found[name] = np.where((low <= measured) & (measured <= high), 0.0, 2.0)
+    return found
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", nargs="?", default="../shared/data/profiles")
+    parser.add_argument("--only", default="", metavar="TEXT")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    print(f"{'data':18}  {'model':22}  applications    rows  parameters alone")
+    missed = 0
+    for board, model, table, settings in cases(Path(args.folder)):
+        if args.only.lower() not in f"{board} {model}".lower():
+            continue
+        shares = covered(model, table, settings)
+        cells = ["—" if share is None else f"{100 * share:.0f} %" for share in shares]
+        out = [s for s in shares[:2] if s is not None and not BAR[0] <= s <= BAR[1]]
+        missed += len(out)
+        print(f"{board:18}  {model:22}  {cells[0]:>12}  {cells[1]:>6}  {cells[2]:>16}"
+              + ("  missed" if out else ""), flush=True)  # fmt: skip
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

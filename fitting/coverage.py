@@ -1,0 +1,179 @@
+"""Whether 90 % intervals hold: how many held-out points lie in those drawn without them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optgap.fitting.estimator import Estimator
+from optgap.fitting.groups import GroupedFit, HeldOut
+from optgap.fitting.optimise import Floats
+from optgap.fitting.predictive import WITHOUT_RESIDUAL, Predictive, between, members_of
+from optgap.fitting.profile import Profile
+from optgap.fitting.uncertainty import NESTED, drawn_interval
+
+LEVEL = 0.9
+DRAWS = 100
+LEAST_ROWS = 10
+"""Held-out rows that a scale of intervals is taken from."""
+LEAST_OTHERS = 3
+"""Applications that the interval of another one is drawn from, where it is judged."""
+SCALES = (0.5, 5.0)
+OVER = "application"
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """Shares of held-out points within their intervals; None where none were held out.
+
+    Parameters
+    ----------
+    rows, count: the share of rows of groups that were fitted to other rows, and how many rows.
+    others, applications: the mean share of the rows of an application that no row was fitted to,
+        and over how many; each held out once.
+    """
+
+    rows: float | None = None
+    count: int = 0
+    others: float | None = None
+    applications: int = 0
+    over: str = OVER
+    level: float = LEVEL
+
+    def to_json(self) -> dict[str, Any]:
+        """As a saved fit keeps it."""
+        return {
+            "level": self.level,
+            "rows": self.rows,
+            "held_out_rows": self.count,
+            f"{self.over}s": self.others,
+            f"held_out_{self.over}s": self.applications,
+        }
+
+    def lines(self) -> list[str]:
+        """What was found, a sentence each."""
+        about, found = f"{100 * self.level:g} % intervals covered", []
+        if self.others is not None:
+            what = f"held-out {self.over}s' points ({self.applications}, one at a time)"
+            found.append(f"{about} {100 * self.others:.0f} % of {what}")
+        if self.rows is not None:
+            found.append(f"{about} {100 * self.rows:.0f} % of {self.count} held-out rows")
+        return found
+
+
+def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Profile],
+           seed: int) -> dict[str, Floats]:  # fmt: skip
+    """Where held-out rows lie in the intervals of fits to others: 1 and −1 are their ends."""
+    found = {}
+    rng = np.random.default_rng(seed)
+    members = members_of(fits)
+    for name, table in held.items():
+        fit = fits[name][0]
+        fit.predictive_ = Predictive((members[name],))  # type: ignore[attr-defined]
+        _nested(fit, fits[name][1])
+        low, high = drawn_interval(fit, DRAWS, rng, table, LEVEL)
+        middle = np.log(fit.predict(table))
+        off = np.log(table.numbers(fit.response)) - middle
+        width = np.where(off > 0, np.log(high) - middle, middle - np.log(low))
+        found[name] = np.divide(off, width, out=np.full(len(off), np.inf), where=width > 1e-12)
+    return found
+
+
+def _nested(fit: Estimator, table: Profile) -> None:
+    """What the iteration time inside an energy model is drawn from."""
+    time = fit.facts_.get(NESTED)
+    if isinstance(time, Estimator):
+        member = members_of({"": (time, time.prepare(table))})[""]
+        time.predictive_ = Predictive((member,))  # type: ignore[attr-defined]
+
+
+def judged(held: HeldOut | None, seed: int) -> tuple[float, Coverage]:
+    """The scale that makes intervals hold on held-out rows, and how many they cover with it.
+
+    Each fifth of the rows is judged with the scale of the others.
+    """
+    found = np.zeros(0) if held is None else np.abs(held.places)
+    known = found[np.isfinite(found)]
+    if not len(found):
+        return 1.0, Coverage()
+    part = np.random.default_rng(seed).integers(5, size=len(found))
+    inside = [found[part == k] <= _scale(found[part != k]) for k in range(5)]
+    return _scale(known), Coverage(float(np.concatenate(inside).mean()), len(found))
+
+
+def _scale(found: Floats) -> float:
+    known = found[np.isfinite(found)]
+    if len(known) < LEAST_ROWS:
+        return 1.0
+    share = min(np.ceil((len(known) + 1) * LEVEL) / len(known), 1.0)
+    return float(np.clip(np.quantile(known, share, method="higher"), *SCALES))
+
+
+def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed: int) -> Coverage:
+    """Give every fit what it is drawn from; how many held-out points that covers.
+
+    Rows of several applications in one group: between these, too.
+    """
+    parts = {title: (fit.fits[title], table.take(rows))
+             for title, rows in table.groups(fit.by) if title in fit.fits}  # fmt: skip
+    members = members_of(parts)
+    residual = fit.estimator.name not in WITHOUT_RESIDUAL
+    scale, coverage = judged(held, seed)
+    inside: list[Floats] = []
+    for title, (one, part) in parts.items():
+        several = _of_several(one, part, residual) if fit.by != OVER else {}
+        if several:
+            inside += _left_out(one, several, seed)
+        else:
+            one.predictive_ = Predictive((members[title],), None, scale, residual)
+            _nested(one, part)
+    if not inside:
+        return coverage
+    share = float(np.mean([rows.mean() for rows in inside]))
+    return Coverage(None, 0, share, len(inside))
+
+
+def carried(fit: GroupedFit[Any]) -> list[str]:
+    """What intervals of the fits carry, in words."""
+    found: list[Predictive] = [one.predictive_ for one in fit.fits.values()]
+    return list(dict.fromkeys(part for one in found for part in one.parts))
+
+
+def _of_several(fit: Estimator, table: Profile, residual: bool = True) -> dict[str, Profile]:
+    """The rows of each application, where there are several and draws are between them."""
+    if OVER not in table or len(set(table[OVER].tolist())) < 2:
+        return {}
+    several = between(fit, table, OVER)
+    if len(several) < 2:
+        return {}
+    members = tuple(members_of(several, table).values())
+    fit.predictive_ = Predictive(members, OVER, 1.0, residual)  # type: ignore[attr-defined]
+    time = fit.facts_.get(NESTED)
+    if isinstance(time, Estimator) and not _of_several(time, time.prepare(table)):
+        _nested(fit, table)
+    return {name: part for name, (_, part) in several.items()}
+
+
+def _left_out(fit: Estimator, several: Mapping[str, Profile], seed: int) -> list[Floats]:
+    """Which rows of each application lie in the interval drawn from the others."""
+    if len(several) <= LEAST_OTHERS or fit.name in WITHOUT_RESIDUAL:
+        return []
+    rng, inside = np.random.default_rng(seed), []
+    for name, table in several.items():
+        low, high = drawn_interval(_without(fit, name), DRAWS, rng, table, LEVEL)
+        measured = table.numbers(fit.response)
+        inside.append(((low <= measured) & (measured <= high)).astype(float))
+    return inside
+
+
+def _without(fit: Estimator, name: str) -> Estimator:
+    """The fit as it is drawn from when one application has not been measured."""
+    copy: Any = fit.with_theta(fit.theta_)
+    copy.predictive_ = copy.predictive_.without(name)
+    time = fit.facts_.get(NESTED)
+    if isinstance(time, Estimator):
+        copy.facts_ = {**fit.facts_, NESTED: _without(time, name)}
+    return copy  # type: ignore[no-any-return]  # an estimator with an attribute of reports

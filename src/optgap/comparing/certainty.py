@@ -1,0 +1,133 @@
+"""What it costs to keep a power limit with confidence: Eq. 19 as a second-order cone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from optgap.comparing.draws import draws
+from optgap.documents import ProblemLike, as_problem
+from optgap.models.errors import InputError, NoQuote
+from optgap.models.spec import imported
+from optgap.registry import family
+from optgap.render import Row, html_table, text_table
+
+CONFIDENCES = (0.5, 0.8, 0.9, 0.95, 0.99)
+DRAWS = 40
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """One line per confidence.
+
+    Parameters
+    ----------
+    confidences: with which the limit is kept.
+    bound_s: proven lower bound on the sum of remaining times, s.
+    kilowatt_s: what another kW would save, s.
+    jobs, limit_w: of the decision.
+    """
+
+    confidences: tuple[float, ...]
+    bound_s: tuple[float, ...]
+    kilowatt_s: tuple[float, ...]
+    jobs: int
+    limit_w: float
+
+    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
+        """Header, rows and right-aligned columns, as text."""
+        least = self.bound_s[int(np.argmin(np.abs(np.array(self.confidences) - 0.5)))]
+        rows: list[Row] = [
+            (f"{100 * c:g} %", f"{b:,.0f} s", f"{100 * (b / least - 1):+.2f} %", f"{k:,.0f} s")
+            for c, b, k in zip(self.confidences, self.bound_s, self.kilowatt_s, strict=True)
+        ]
+        return ("limit kept with", "times at least", "price", "another kW"), rows, (0, 1, 2, 3)
+
+    def __str__(self) -> str:
+        head = f"{self.jobs} jobs under {self.limit_w:,.0f} W, whose powers are fitted"
+        return f"{head}\n\n{text_table(*self.table())}"
+
+    def _repr_html_(self) -> str:
+        return html_table(*self.table()[:2], [str(self).splitlines()[0]], self.table()[2])
+
+
+def price_of_certainty(
+    problem: ProblemLike,
+    at_s: float = -1.0,
+    *,
+    confidences: Sequence[float] = CONFIDENCES,
+    count: int = DRAWS,
+    seed: int = 0,
+) -> Certainty:
+    """How much longer jobs take when a limit is kept with confidence, powers being fitted.
+
+    The decision of Eq. 18-19 over all jobs submitted by a moment, with nothing done yet. The
+    powers' covariance is that of `count` draws of the problem's fits; a confidence c asks for
+    P·x + z(c)·‖D·x‖ ≤ limit (`solvers.elastic.relaxation`).
+
+    Parameters
+    ----------
+    problem: of the elastic family, made with fits, or the path of a file with one.
+    at_s: the moment, s after the first submission; −1 for the last submission.
+    confidences: from 0.5, at which powers are as fitted, to below 1.
+
+    Raises
+    ------
+    InputError: for another family, a problem without fits or limit, or numbers out of range.
+    """
+    from scipy.stats import norm
+
+    from optgap.models.elastic.snapshot import Choices, Snapshot
+    from optgap.solvers.elastic.relaxation import relaxed
+
+    made: Any = as_problem(problem)
+    _require(made, confidences, count)
+    moment = float(made.jobs.submit_s.max()) if at_s == -1 else made.epoch_s + at_s
+    jobs = np.flatnonzero(made.jobs.submit_s <= moment)
+    if not len(jobs):
+        raise InputError("certainty", "at_s", at_s, "-1, or s after the first submission")
+    choices = Choices.of(made)
+    of_class, left = made.jobs.of_class[jobs], made.jobs.iterations[jobs]
+    decision = Snapshot.of(choices, made, of_class, left, made.power_allowed_w)
+    errors = _errors(made, choices, count, seed)
+    found = [relaxed(decision, errors, float(norm.ppf(c))) for c in confidences]
+    return Certainty(
+        tuple(confidences), tuple(one.bound for one in found),
+        tuple(1000 * one.watt_s for one in found), len(jobs), decision.limit_w,
+    )  # fmt: skip
+
+
+def _require(problem: Any, confidences: Sequence[float], count: int) -> None:
+    if problem.family != "elastic":
+        raise InputError("certainty", "problem", problem.family, "one of the family elastic")
+    if not problem.fits:
+        found = NoQuote(f"{problem.name}, which rests on no fit")
+        raise InputError("certainty", "problem", found, "one made with models=[…]")
+    if not np.isfinite(problem.power_allowed_w):
+        raise InputError("certainty", "problem", NoQuote("no limit of power"), "eta=… below 1")
+    for value in confidences:
+        if not 0.5 <= value < 1:
+            raise InputError("certainty", "confidences", value, "from 0.5 to below 1")
+    if count < 2:
+        raise InputError("certainty", "count", count, "at least 2 draws")
+
+
+def _errors(problem: Any, choices: Any, count: int, seed: int) -> np.ndarray:
+    """(count, configurations) D: what draws of the fits differ by in W, over √(count − 1)."""
+    refit, rng = imported(family("elastic").refit), np.random.default_rng(seed)
+    of_class = np.repeat(np.arange(len(choices.first) - 1), np.diff(choices.first))
+    watts = []
+    for draw in draws(problem.fits, count, rng):
+        try:
+            power = refit(problem, draw, seed).power_w
+        except InputError:  # no machine could be like that
+            continue
+        watts.append(power[of_class, choices.count, choices.clock])
+    if len(watts) < 2:
+        expected = "fits that leave less open: their reports say what to measure"
+        raise InputError("certainty", "", NoQuote("no possible draw"), expected)
+    table = np.array(watts)
+    return np.asarray((table - table.mean(axis=0)) / np.sqrt(len(table) - 1))

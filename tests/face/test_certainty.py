@@ -1,0 +1,52 @@
+"""The price of keeping a power limit with confidence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import optgap
+from optgap.comparing.certainty import price_of_certainty
+from optgap.models.errors import InputError
+
+
+def fitted(noise: float) -> optgap.Problem:
+    rng = np.random.default_rng(0)
+    rows = [
+        (name, n, b, f, t, (60 + s * f) * t * n * np.exp(noise * rng.standard_normal()))
+        for name, k, s in (("netA", 0.004, 0.12), ("netB", 0.011, 0.15))
+        for n in (1, 2, 4)
+        for b in (8, 16, 32)
+        for f in (900.0, 1200.0, 1500.0)
+        for t in [0.01 + k * b * 1500 / f + 0.004 * (n > 1)]
+    ]
+    names = ("application", "gpus", "local_batch", "frequency_mhz", "time_s", "energy_j")
+    table = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    fit = optgap.fit(table, "powerflow-energy", by="application", cv=0)
+    return optgap.generate("elastic", size=8, models=[fit], eta=0.5)
+
+
+@pytest.fixture(scope="module")
+def noisy() -> optgap.Problem:
+    return fitted(0.1)
+
+
+def test_certainty_has_a_price_that_grows(noisy: optgap.Problem) -> None:
+    found = price_of_certainty(noisy, confidences=(0.5, 0.9, 0.99), count=15)
+    assert list(found.bound_s) == sorted(found.bound_s)
+    assert found.bound_s[-1] > found.bound_s[0]
+    assert "99 %" in str(found)
+    assert str(found) == str(price_of_certainty(noisy, confidences=(0.5, 0.9, 0.99), count=15))
+
+
+def test_it_asks_for_fits_a_limit_and_confidences(noisy: optgap.Problem) -> None:
+    with pytest.raises(InputError, match="rests on no fit"):
+        price_of_certainty(optgap.generate("elastic", "small", size=4))
+    with pytest.raises(InputError, match="family elastic"):
+        price_of_certainty(optgap.generate("queueing", "small", size=4))
+    with pytest.raises(InputError, match="below 1"):
+        price_of_certainty(noisy, confidences=(1.0,))
+    with pytest.raises(InputError, match="at least 2"):
+        price_of_certainty(noisy, count=1)
+    with pytest.raises(InputError, match="first submission"):
+        price_of_certainty(noisy, at_s=-5)

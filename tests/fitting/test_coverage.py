@@ -1,0 +1,155 @@
+"""Intervals that hold: draws between applications, residuals, coverage, and what files keep."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import Cli
+
+import optgap
+from optgap.comparing.draws import Drawn, draws
+from optgap.fitting.predictive import Predictive
+from optgap.fitting.saved import from_document, save
+from optgap.fitting.uncertainty import drawn_interval, samples
+from optgap.models.errors import InputError
+from optgap.models.performance.saved import read_fit
+
+CLOCKS = np.arange(600.0, 1401.0, 100.0)
+
+
+def sweep(applications: int, seed: int = 0, noise: float = 0.03) -> dict[str, Any]:
+    """Power over the clock of so many applications, whose levels spread by a quarter."""
+    rng = np.random.default_rng(seed)
+    names, clocks, powers, times = [], [], [], []
+    for k in range(applications):
+        level = np.exp(0.25 * rng.standard_normal())
+        error = np.exp(noise * rng.standard_normal((2, len(CLOCKS))))
+        names += [f"app{k}"] * len(CLOCKS)
+        clocks += CLOCKS.tolist()
+        powers += (level * (40 + 0.1 * CLOCKS) * error[0]).tolist()
+        times += (level * 80 * (1400 / CLOCKS) ** 0.7 * error[1]).tolist()
+    return {"application": names, "frequency_mhz": clocks, "power_w": powers, "time_s": times}
+
+
+@pytest.mark.parametrize("model", ["linear-power", "power-law-jct"])
+def test_nine_of_ten_points_of_an_application_that_nobody_measured_are_covered(model: str) -> None:
+    report = optgap.fit(sweep(25), model, cv=0)
+    assert 0.8 <= report.covered.others <= 0.97
+    assert report.covered.applications == 25
+    # and of applications that not even the report knew
+    fresh = report.fit.estimator.prepare(sweep(40, seed=9))
+    fit = report.fit.fits[""]
+    low, high = drawn_interval(fit, 400, np.random.default_rng(0), fresh)
+    measured = fresh.numbers(fit.response)
+    assert 0.8 <= np.mean((low <= measured) & (measured <= high)) <= 0.98
+
+
+def test_parameter_error_alone_covers_hardly_any(tmp_path: Path) -> None:
+    table = sweep(25)
+    report = optgap.fit(table, "linear-power", cv=0)
+    document = report.to_json()
+    del document["groups"][0]["state"]["predictive"]
+    document.pop("coverage")
+    old = from_document(json.loads(json.dumps(document)), "old.json").fits[""]
+    profile = report.fit.estimator.prepare(table)
+    low, high = drawn_interval(old, 400, np.random.default_rng(0), profile)
+    power = profile.numbers("power_w")
+    assert np.mean((low <= power) & (power <= high)) < 0.3
+    assert str(Drawn.of(read_fit(document))).endswith("draws of parameters alone")
+
+
+def test_fitted_apart_held_out_rows_are_covered_and_the_interval_says_what_it_lacks() -> None:
+    report = optgap.fit(sweep(12), "linear-power", by="application", cv=5)
+    assert 0.8 <= report.covered.rows <= 0.97
+    assert report.covered.count == 12 * len(CLOCKS)
+    assert "90 % intervals covered" in str(report)
+    assert "intervals carry parameters and residual error alone" in str(report)
+
+
+def test_one_application_says_that_nothing_is_known_between(cli: Cli, tmp_path: Path) -> None:
+    import pandas as pd
+
+    pd.DataFrame(sweep(1)).to_csv(tmp_path / "one.csv", index=False)
+    answer = cli("fit", "linear-power", str(tmp_path / "one.csv"), "--cv", "3")
+    assert answer.code == 0
+    assert "intervals carry parameters and residual error alone" in answer.out
+
+
+def test_fits_of_one_table_are_drawn_for_the_same_application() -> None:
+    table = sweep(6, noise=1e-6)
+    fits = [optgap.fit(table, name, cv=0) for name in ("linear-power", "power-law-jct")]
+    pairs = draws([read_fit(fit) for fit in fits], 200, np.random.default_rng(3))
+    watts = np.log([pair[0].groups[""]["alpha"] for pair in pairs])
+    seconds = np.log([pair[1].groups[""]["e_min"] for pair in pairs])
+    assert np.corrcoef(watts, seconds)[0, 1] > 0.4  # one level made both
+
+
+def test_draws_come_back_from_a_file_as_they_were(tmp_path: Path) -> None:
+    table = sweep(6)
+    report = optgap.fit(table, "linear-power", cv=0)
+    save(tmp_path / "fit.json", report)
+    back = read_fit(tmp_path / "fit.json")
+    assert back.predictive("") == ("parameters", "residual", "between 6 of application")
+    made = samples(report.fit.fits[""], 5, np.random.default_rng(1))
+    read = samples(from_document(back.document, "fit.json").fits[""], 5, np.random.default_rng(1))
+    assert [one.params_ for one in read] == [one.params_ for one in made]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda p: p.update(members=[]), "at least one"),
+        (lambda p: p["members"][0].update(theta=[1.0]), "2 values"),
+        (lambda p: p["members"][0].update(covariance=[[1.0]]), "2 rows"),
+        (lambda p: p["members"][0].update(covariance=[[1.0, "x"], [0.0, 1.0]]), "2 rows"),
+        (lambda p: p["members"][0].update(degrees=-1), "degrees"),
+        (lambda p: p.update(scale=-1), "scale"),
+    ],
+)
+def test_a_file_with_other_draws_is_refused_by_field(change: Any, words: str) -> None:
+    document = json.loads(json.dumps(optgap.fit(sweep(4), "linear-power", cv=0).to_json()))
+    change(document["groups"][0]["state"]["predictive"])
+    with pytest.raises(InputError, match=words):
+        from_document(document, "broken.json")
+
+
+def test_a_comparison_tells_what_its_draws_carry() -> None:
+    table = sweep(5)
+    power = optgap.fit(table, "linear-power", cv=0)
+    jct = optgap.fit(table, "power-law-jct", cv=0)
+    problem = optgap.generate("consolidation", seed=0, size=4, models=[power, jct])
+    gaps = optgap.compare(problem, "cats", uncertainty=4, time_limit=10)
+    told = [line for line in gaps.head() if "draws of" in line]
+    assert len(told) == 2
+    assert "between 5 of application; 90 % intervals covered" in told[0]
+    assert gaps.to_json()["uncertainty"]["drawn"][0]["applications"] == 5
+
+
+def test_draws_stay_within_the_bounds_of_their_parameters() -> None:
+    fit = optgap.fit(sweep(3, noise=0.3), "power-law-power", cv=0).fit.fits[""]
+    found: Predictive = fit.predictive_
+    drawn = found.draws(fit.parameters_, 500, np.random.default_rng(0))
+    for values, parameter in zip(drawn.T, fit.parameters_, strict=True):
+        assert parameter.lower <= values.min()
+        assert values.max() <= parameter.upper
+
+
+def test_draws_in_directions_that_rows_hardly_tell_predict_sanely() -> None:
+    # time is exact, θ of Eq. 12 and P_sync hardly matter: their errors are many times themselves
+    rows = [
+        (n, b, f, t, (60 + 0.12 * f) * n * t * (1 + 0.01 * (f % 300 > 0)))
+        for n in (1, 2, 4)
+        for b in (8, 16, 32)
+        for f in range(600, 1501, 150)
+        for t in [0.01 + 0.004 * b * 1500 / f + 0.004 * (n > 1)]
+    ]
+    names = ("gpus", "local_batch", "frequency_mhz", "time_s", "energy_j")
+    table = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    fit = optgap.fit(table, "powerflow-energy", cv=0).fit.fits[""]
+    measured = np.array(table["energy_j"])
+    ratios = [one.predict(table) / measured for one in samples(fit, 40, np.random.default_rng(0))]
+    assert np.quantile(np.abs(np.log(ratios)), 0.95) < np.log(1.5)

@@ -1,0 +1,188 @@
+"""Presets and tables whose tasks leave."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import optgap
+from optgap.models.errors import InputError
+from optgap.models.placement import PlacementProblem
+from optgap.models.placement.alibaba import LIVES_S
+from optgap.models.placement.csvout import placements, series
+from optgap.models.placement.presets import from_csv
+from optgap.models.placement.presets_over_time import alibaba_time, small_time
+from optgap.views.placement_over_time import BINS, in_use
+
+NODES = "sn,cpu_milli,memory_mib,gpu,model\na,8000,9000,2,T4\n"
+HEAD = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec"
+
+
+@pytest.fixture
+def nodes(tmp_path: Path) -> Path:
+    path = tmp_path / "nodes.csv"
+    path.write_text(NODES)
+    return path
+
+
+def tasks(folder: Path, header: str, *rows: str) -> Path:
+    path = folder / "tasks.csv"
+    lines = [f"{HEAD},{header}", *(f"t{k},1000,10,1,500,,{row}" for k, row in enumerate(rows))]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_synthetic_lives_have_the_published_median_and_mean() -> None:
+    made = alibaba_time(seed=1, size=20_000, nodes=1213)
+    lives = made.tasks.duration_s
+    assert "synthetic" in made.origin
+    assert np.median(lives) == pytest.approx(540, rel=0.05)
+    assert 15_000 < lives.mean() < 45_000
+    assert lives.max() > 30 * 86_400
+    for share, quantile in LIVES_S[1:-2]:
+        assert np.quantile(lives, share) == pytest.approx(quantile, rel=0.5)
+
+
+def test_synthetic_times_are_those_of_the_seed_and_the_days() -> None:
+    one, other = (alibaba_time(seed=3, size=500, days=2.0) for _ in range(2))
+    assert np.array_equal(one.tasks.submit_s, other.tasks.submit_s)
+    assert one.over_time is not None
+    assert one.over_time.horizon_s == 2 * 86_400
+    assert (np.diff(one.tasks.submit_s) >= 0).all()
+    assert one.never_fits == ()
+    wide = alibaba_time(seed=3, size=500, days=2.0, nodes=1213)
+    assert len(wide.cluster) == 1213 > len(one.cluster)
+
+
+def test_days_have_nights() -> None:
+    made = alibaba_time(seed=0, size=20_000, days=4.0, diurnal=0.8, nodes=1213)
+    hour = made.tasks.submit_s % 86_400 / 3600
+    day, night = ((hour < 12).sum(), (hour >= 12).sum())
+    # the integral of 1 + 0.8 sin over half a period
+    assert day / night == pytest.approx((np.pi + 1.6) / (np.pi - 1.6), rel=0.1)
+
+
+def test_recorded_times_are_the_traces(data_dir: Path, recwarn: pytest.WarningsRecorder) -> None:
+    made = alibaba_time(seed=0, times="recorded", data=str(data_dir))
+    assert len(made.tasks) + len(made.never_fits) == 8151
+    lives = made.tasks.duration_s
+    assert (np.median(lives), lives.mean()) == pytest.approx((540, 25_840), rel=0.01)
+    assert "synthetic" not in made.origin
+    more = alibaba_time(seed=0, size=9000, times="recorded", data=str(data_dir), nodes=100)
+    assert "inflated" in more.origin
+    assert more.over_time is not None
+    assert made.over_time is not None
+    assert more.over_time.horizon_s == made.over_time.horizon_s
+
+
+def test_recorded_times_want_the_trace(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="optgap data fetch openb"):
+        alibaba_time(seed=0, times="recorded", data=str(tmp_path))
+
+
+@pytest.mark.parametrize("settings", [{"diurnal": 2.0}, {"load": 0.0}, {"days": -1.0}])
+def test_settings_out_of_range_are_named(settings: dict[str, float]) -> None:
+    with pytest.raises(InputError) as refused:
+        alibaba_time(seed=0, **settings)  # type: ignore[arg-type]
+    assert refused.value.where == next(iter(settings))
+
+
+def test_the_small_one_asks_for_its_load() -> None:
+    for seed in range(5):
+        made = small_time(seed=seed)
+        assert made.over_time is not None
+        asked = float(made.tasks.demand_milli @ made.lasting_s)
+        share = asked / made.cluster.gpu_capacity_milli / made.over_time.horizon_s
+        assert share == pytest.approx(0.3, abs=0.06)
+
+
+# -- tables ------------------------------------------------------------------------------
+
+
+def problem(nodes: Path, path: Path, **settings: object) -> PlacementProblem:
+    return from_csv(nodes, path, seed=0, **settings)  # type: ignore[arg-type]
+
+
+def test_our_columns_make_a_problem_over_time(nodes: Path, tmp_path: Path) -> None:
+    made = problem(nodes, tasks(tmp_path, "submit_s,duration_s", "5,10", "2,1.5", "9,"))
+    assert made.tasks.names == ("t1", "t0", "t2")
+    assert made.tasks.duration_s.tolist() == [1.5, 10.0, np.inf]
+    assert made.objective.goal == "energy"
+    assert made.over_time is not None
+    assert (made.over_time.queue, made.over_time.horizon_s) == ("reject", 13.0)
+
+
+def test_the_traces_columns_count_where_tasks_are_to_leave(nodes: Path, tmp_path: Path) -> None:
+    path = tasks(tmp_path, "creation_time,deletion_time", "5,10", "7,7", "6,9")
+    still = problem(nodes, path, load=0.5)
+    assert still.over_time is None
+    made = problem(nodes, path, queue="fifo", goal="weighted")
+    assert made.tasks.names == ("t0", "t2")
+    assert made.lasting_s.tolist() == [5.0, 3.0]
+    assert made.objective.goal == "mean_weighted"
+    cut = problem(nodes, path, queue="fifo", horizon_s=1.0)
+    assert cut.lasting_s.tolist() == [1.0]
+
+
+def test_dates_are_times(nodes: Path, tmp_path: Path) -> None:
+    rows = (
+        "2026-03-01T12:00:00Z,2026-03-01T13:00:00Z",
+        "2026-03-01T12:30:00Z,2026-03-02T12:30:00Z",
+    )
+    made = problem(nodes, tasks(tmp_path, "creation_time,deletion_time", *rows), queue="reject")
+    assert made.lasting_s.tolist() == [3600.0, 86_400.0]
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "where"),
+    [
+        ("creation_time,deletion_time", "9,3", "row 2, column deletion_time"),
+        ("submit_s,duration_s", "9,-3", "row 2, column duration_s"),
+        ("submit_s,duration_s", "9,0", "row 2, column duration_s"),
+        ("submitted,took", "9,3", "header"),
+    ],
+)
+def test_times_that_cannot_be_are_named(
+    header: str, row: str, where: str, nodes: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as refused:
+        problem(nodes, tasks(tmp_path, header, row), queue="reject")
+    assert refused.value.where == where
+
+
+def test_an_order_and_times_do_not_go_together(nodes: Path, tmp_path: Path) -> None:
+    path = tasks(tmp_path, "submit_s,duration_s", "5,10")
+    order = tmp_path / "order.csv"
+    shutil.copy(path, order)
+    with pytest.raises(InputError, match="an order beside times"):
+        problem(nodes, path, order=order)
+
+
+# -- what comes out ----------------------------------------------------------------------
+
+
+def test_tables_have_the_times() -> None:
+    made = small_time(seed=0, queue="fifo")
+    found = optgap.run(made, "fgd").solution
+    lines = placements(made, found).splitlines()
+    assert lines[0] == "seq,node,gpu_index,start_s,end_s"
+    start, end = map(float, lines[1].split(",")[3:])
+    assert (start, end - start) == (0.0, made.lasting_s[0])
+    steps = series(made, found).splitlines()
+    assert steps[0].startswith("time_s,used_gpu_milli")
+    assert [float(cell) for cell in steps[-1].split(",")[1:2]] == [0.0]
+
+
+def test_the_heat_map_has_all_that_ran() -> None:
+    made = small_time(seed=0)
+    result = optgap.run(made, "pwr")
+    assert made.over_time is not None
+    until = made.over_time.horizon_s
+    used = in_use(made, result.solution, made.tasks.demand_milli, until)
+    assert used.shape == (5, BINS)
+    assert used.mean(axis=1).sum() == pytest.approx(result.metrics["mean_used_gpu_milli"])
+    assert used.min() >= -1e-6
+    assert result.plot().axes

@@ -1,0 +1,149 @@
+"""PowerFlow and its comparators, change by change, against the slow transcriptions."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from strategies_elastic import FREE, jobs_of, table
+from transcriptions.powerflow import Answer, Buddy, Slow, powerflow
+from transcriptions.powerflow_comparators import (
+    Fifo,
+    Gandiva,
+    Tiresias,
+    afs,
+    elastic_queue,
+    zeus_clock,
+)
+
+from optgap.heuristics.elastic import POLICIES
+from optgap.models.elastic import ElasticProblem
+from optgap.models.elastic.simulation import buddy
+from optgap.models.limits import Limits
+
+CASES = 60
+KNOWN = {"profiles": "perfect", "mode": "strict", "frequency": "fixed"}
+
+RULES: list[tuple[str, dict[str, Any], Callable[[], Callable[[Slow], Answer]]]] = [
+    ("powerflow", KNOWN, lambda: powerflow(strict=True, per_n=False)),
+    ("powerflow", {**KNOWN, "frequency": "per_n"}, lambda: powerflow(strict=True, per_n=True)),
+    ("powerflow", {**KNOWN, "mode": "paper"}, lambda: powerflow(strict=False, per_n=False)),
+    ("afs", {"capped": False}, lambda: afs),
+    ("elastic-fifo", {"capped": False}, lambda: elastic_queue(by_length=False)),
+    ("elastic-srtf", {"capped": False}, lambda: elastic_queue(by_length=True)),
+    ("fifo", {"capped": False}, Fifo),
+    ("tiresias", {"capped": False}, Tiresias),
+    ("tiresias", {"capped": False, "discipline": "gittins"}, lambda: Tiresias(gittins=True)),
+    ("tiresias+zeus", {"capped": False}, lambda: Tiresias(clock=zeus_clock(0.5))),
+    ("tiresias+zeus", {"capped": False, "zeus_eta": 1.0}, lambda: Tiresias(clock=zeus_clock(1.0))),
+    ("gandiva", {"capped": False}, Gandiva),
+    ("gandiva+zeus", {"capped": False, "zeus_eta": 0.9}, lambda: Gandiva(clock=zeus_clock(0.9))),
+]
+
+
+def cluster(seed: int, most: int = 10) -> ElasticProblem:
+    """Four to `most` jobs of up to an hour on 4 to 16 GPUs; tables without ties."""
+    draw = random.Random(seed)
+    gpus, per = draw.choice(((4, 4), (8, 4), (8, 2), (16, 4)))
+    clocks = sorted(draw.sample(range(600, 1500, 100), 3))
+    classes = []
+    for k in range(draw.randint(1, 2)):
+        work, fixed, share = draw.uniform(0.5, 3), draw.uniform(0, 0.6), draw.uniform(0.5, 1)
+        times, watts = [], []
+        for index in range(gpus.bit_length()):
+            n = 1 << index
+            time = work * (share / n + 1 - share + 0.02 * (n - 1)) * draw.uniform(0.95, 1.05)
+            times.append([time * (fixed + (1 - fixed) * 1500 / f) for f in clocks])
+            watts.append(
+                [n * (40 + 100 * (f / 1000) ** 3) * draw.uniform(0.95, 1.05) for f in clocks]
+            )
+        classes.append(table(f"m{k}", times, watts))
+    size = draw.randint(4, most)
+    limit = max(float(c.power_w[0].min()) for c in classes) * draw.choice((1.2, 3, 8))
+    return ElasticProblem.of(
+        classes,
+        jobs_of(
+            [draw.randrange(len(classes)) for _ in range(size)],
+            [round(draw.uniform(50, 3000), 2) for _ in range(size)],
+            sorted(round(draw.uniform(0, 2500), 3) for _ in range(size)),
+            [draw.choice([n for n in (1, 1, 2, 4, 8) if n <= gpus]) for _ in range(size)],
+        ),
+        clocks,
+        gpus=gpus,
+        gpus_per_node=per,
+        eta=1.0,
+        p_max_w=limit / gpus,
+        idle_w=0.0,
+        overhead=FREE,
+    )
+
+
+def changes(problem: ElasticProblem, solution: Any) -> list[tuple[float, ...]]:
+    """(job, start, end, GPUs, clock), one for as long as neither changes."""
+    columns = (solution.job, solution.start_s, solution.end_s, solution.gpus, solution.frequency)
+    merged: list[list[float]] = []
+    for job, start, end, gpus, clock in sorted(zip(*(c.tolist() for c in columns), strict=True)):
+        last = merged[-1] if merged else None
+        if last and [job, gpus, clock] == [last[0], *last[3:]] and abs(start - last[2]) < 1e-5:
+            last[2] = end
+        else:
+            merged.append([job, start, end, gpus, clock])
+    return [tuple(row) for row in merged]
+
+
+@pytest.mark.parametrize(("policy", "params", "rule"), RULES, ids=lambda x: str(x)[:60])
+def test_every_job_has_the_gpus_and_the_clock_of_the_transcription(
+    policy: str, params: dict[str, Any], rule: Callable[[], Callable[[Slow], Answer]]
+) -> None:
+    for seed in range(CASES):
+        problem = cluster(seed)
+        outcome = POLICIES[policy].load()(problem, limits=Limits(), seed=0, **params)
+        found = changes(problem, outcome.solution)
+        slow = Slow(problem).run(rule())
+        expected = [(j, a, b, int(problem.counts[k]), f) for j, a, b, k, f in slow if b - a > 1e-5]
+        assert [(r[0], *r[3:]) for r in found] == [(r[0], *r[3:]) for r in expected], seed
+        assert [r[1] for r in found] == pytest.approx([r[1] for r in expected], abs=1e-4), seed
+        assert [r[2] for r in found] == pytest.approx([r[2] for r in expected], abs=1e-4), seed
+
+
+def test_fifo_places_jobs_where_the_buddy_lists_do() -> None:
+    for seed in range(CASES):
+        problem = cluster(seed, most=20)  # full enough for holes that no block fits in
+        solution = POLICIES["fifo"].load()(problem, limits=Limits(), seed=0, capped=False).solution
+        rule, placed = Fifo(), {}
+
+        def decide(s: Slow, rule: Fifo = rule, placed: dict[int, Any] = placed) -> Answer:
+            answer = rule(s)
+            placed.update(rule.places)
+            return answer
+
+        starts = {row[0]: row[1] for row in Slow(problem).run(decide)}
+        for job, place in zip(solution.job.tolist(), solution.place.tolist(), strict=True):
+            assert solution.places[place] == placed[job], seed
+        started = dict(zip(solution.job.tolist(), solution.start_s.tolist(), strict=True))
+        assert started == pytest.approx(starts), seed
+
+
+def test_blocks_are_split_and_merged_as_in_the_buddy_lists() -> None:
+    draw = random.Random(0)
+    for _ in range(40):
+        nodes, per = draw.randint(1, 4), draw.choice((1, 2, 4, 8))
+        owner, free = np.full(nodes * per, buddy.FREE), np.full(nodes, per)
+        slow, held = Buddy(nodes, per), {}
+        for job in range(30):
+            n = 1 << draw.randrange((nodes * per).bit_length())
+            if n > nodes * per or (n > per and n % per):
+                continue
+            blocks = np.full(nodes * per, -1)
+            expected = slow.allocate(n)
+            assert buddy.allocate(owner, free, per, job, n, blocks) == (expected is not None)
+            if expected is not None:
+                assert tuple(blocks[: len(expected)].tolist()) == expected
+                held[job] = (n, expected, blocks)
+            if held and draw.random() < 0.5:
+                n, expected, blocks = held.pop(draw.choice(sorted(held)))
+                slow.release(expected, n)
+                buddy.take(owner, free, per, -1, blocks, n)
