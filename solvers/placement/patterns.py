@@ -99,10 +99,12 @@ def generation_for(aggregate: Aggregate) -> ColumnGeneration:
     return ColumnGeneration(aggregate, 1.0 + 3.0 * stand_alone_cost(aggregate))
 
 
-def generate(generation: ColumnGeneration, limits: Limits, tolerance: float) -> ColumnGeneration:
-    """Column generation until bound and program agree."""
+def generate(
+    generation: ColumnGeneration, limits: Limits, tolerance: float, fine: int = FINE
+) -> ColumnGeneration:
+    """Column generation until bound and program agree, with so many CPU units in the end."""
     aggregate = generation.aggregate
-    fine = FRAGMENT_FINE if aggregate.frag_weight else FINE
+    fine = min(fine, FRAGMENT_FINE) if aggregate.frag_weight else fine
     coarse_unit, fine_unit = cpu_units(aggregate, COARSE), cpu_units(aggregate, fine)
     if fine_unit < coarse_unit:
         # cheap rounds find the prices; the few fine ones make the bound tight

@@ -49,10 +49,12 @@ class Effort:
     Parameters
     ----------
     moments: at equal distances that prices are made at first; most: in all.
+    units: of CPU per node that prices are proven with at most.
     """
 
     moments: int = 8
-    most: int = 150
+    most: int = 32
+    units: int = 15_000
 
 
 EFFORT = Effort()
@@ -114,7 +116,7 @@ def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Out
     aggregate.count = np.full_like(aggregate.count, len(problem.tasks))
     lasts = np.bincount(problem.tasks.class_of, problem.lasting_s, len(aggregate.classes))
     aggregate.demand = lasts / problem.lasting_s.max()
-    generation = generate(generation_for(aggregate), limits, tolerance)
+    generation = generate(generation_for(aggregate), limits, tolerance, EFFORT.units)
     stop = limits.stop or generation.stopped or Termination.COMPLETED
     best = generation.best
     if best is None and aggregate.frag_weight:
@@ -224,7 +226,7 @@ class Refinement:
         demand = np.bincount(self.problem.tasks.class_of[running], minlength=classes)
         self.generation.change_demand(demand, self.pool.prices)
         before = float(self.pool.value[event])
-        generate(self.generation, self.limits, self.tolerance)
+        generate(self.generation, self.limits, self.tolerance, EFFORT.units)
         if self.generation.short and self.limits.stop is None:
             self.short = self._infeasible(running, time_s)
         if self.generation.best is None:
