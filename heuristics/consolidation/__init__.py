@@ -6,6 +6,7 @@ from optgap.heuristics.consolidation.parameters import (
     DotProdParams,
     FirstParams,
     HotCloudParams,
+    LeastAddedEnergyParams,
     OptNomigParams,
     OptRepackParams,
     PackingParams,
@@ -64,6 +65,14 @@ POLICIES = entries(
         f"{HERE}.opt_nomig:opt_nomig",
         "exact for the newcomer while residents stay: the least added power",
         options=OptNomigParams,
+    ),
+    Entry(
+        "least_added_energy",
+        f"{HERE}.least_added_energy:least_added_energy",
+        "ours: the GPU where the task adds least energy until all have ended; knows durations",
+        options=LeastAddedEnergyParams,
+        deterministic=False,
+        goals=("energy",),
     ),
     Entry(
         "opt_repack",

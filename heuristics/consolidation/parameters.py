@@ -160,6 +160,24 @@ class OptNomigParams:
 
 
 @dataclass(frozen=True)
+class LeastAddedEnergyParams:
+    """The newcomer's least energy to the end of all."""
+
+    duration_error: float = parameter(
+        0.0,
+        "σ of the log-normal error of the durations it is told; 0: exact",
+        within=(0.0, 10.0),
+    )
+    u_max: float = parameter(
+        0.0,
+        "most that the mean utilisations on a GPU may add up to; 0: the problem's rule alone",
+        "%",
+        within=(0.0, 1e6),
+    )
+    strict_queue: bool = _strict_queue()
+
+
+@dataclass(frozen=True)
 class OptRepackParams:
     """The optimum at every event."""
 

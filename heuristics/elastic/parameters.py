@@ -222,8 +222,7 @@ class WorkValueParams:
 
     power: float = parameter(
         0.75,
-        "a job's remaining work is worth its cost to such a power: 1 for most progress, less for "
-        "short jobs first",
+        "remaining work is worth cost to such a power: 1 for progress, less for short jobs first",
         within=(0.0, 1.0),
     )
     spread_s: float = parameter(

@@ -1,6 +1,11 @@
 """Placement policies: online, one task at a time, without knowledge of later arrivals."""
 
-from optgap.heuristics.placement.parameters import FgdParams, PwrFgdParams, PwrParams
+from optgap.heuristics.placement.parameters import (
+    FgdParams,
+    NodeValueParams,
+    PwrFgdParams,
+    PwrParams,
+)
 from optgap.models.spec import Entry, entries
 
 HERE = "optgap.heuristics.placement"
@@ -59,6 +64,12 @@ POLICIES = entries(
         "greedy-exact",
         f"{HERE}.greedy_exact:greedy_exact",
         "least increase of the problem's own objective, unrounded",
+    ),
+    Entry(
+        "node-value",
+        f"{HERE}.node_value:node_value",
+        "ours: least increase of power less the change of what the rest of the node is worth",
+        options=NodeValueParams,
     ),
 )
 

@@ -16,7 +16,7 @@ from optgap.heuristics.placement.leaving import (
     follow,
 )
 from optgap.heuristics.placement.loop import place_arrivals, refresh_all
-from optgap.heuristics.placement.rule import NONE, Rule
+from optgap.heuristics.placement.rule import NONE, Renew, Rule
 from optgap.heuristics.placement.tables import ARRIVAL, CANDIDATE, REQUEST, SCORES, STATE, Run
 from optgap.models.clock import working_time
 from optgap.models.compiled import UP_TO, interpreted
@@ -44,7 +44,13 @@ CACHE_CELLS = 8_000_000
 
 
 def simulate(
-    problem: PlacementProblem, rule: Rule, *, limits: Limits, seed: int, label: str
+    problem: PlacementProblem,
+    rule: Rule,
+    *,
+    limits: Limits,
+    seed: int,
+    label: str,
+    renew: Renew | None = None,
 ) -> Outcome:
     """Run a policy over all arrivals, or until `limits` say stop.
 
@@ -52,11 +58,16 @@ def simulate(
     """
     with interpreted(len(problem.cluster) * len(problem.tasks) <= UP_TO.placement_cells):
         simulated = _simulate if problem.over_time is None else _simulate_over_time
-        return simulated(problem, rule, limits, seed, label)
+        return simulated(problem, rule, limits, seed, label, renew)
 
 
 def _simulate(
-    problem: PlacementProblem, rule: Rule, limits: Limits, seed: int, label: str
+    problem: PlacementProblem,
+    rule: Rule,
+    limits: Limits,
+    seed: int,
+    label: str,
+    renew: Renew | None,
 ) -> Outcome:
     order = np.argsort(problem.ranks)
     run = set_up(problem, rule, order, seed)
@@ -71,13 +82,19 @@ def _simulate(
         place_arrivals(run, start, done, rank, mask)
         return done < total
 
-    termination = _driven(advance, lambda: f"{label}: arrival {done} of {total}", limits)
+    renewal = Renewal(run, renew)
+    termination = _driven(advance, lambda: done, renewal, f"of {total}", label, limits)
     solution = PlacementSolution.of_arrays(np.where(rank >= 0, order[rank], -1), mask)
     return _outcome(problem, solution, termination, _claim(problem, run.state, rank), done)
 
 
 def _simulate_over_time(
-    problem: PlacementProblem, rule: Rule, limits: Limits, seed: int, label: str
+    problem: PlacementProblem,
+    rule: Rule,
+    limits: Limits,
+    seed: int,
+    label: str,
+    renew: Renew | None,
 ) -> Outcome:
     order = np.argsort(problem.ranks)
     run = set_up(problem, rule, order, seed)
@@ -85,7 +102,10 @@ def _simulate_over_time(
     total = len(problem.tasks)
     termination = _driven(
         lambda step: follow(run, flow, step),
-        lambda: f"{label}: arrival {flow.counts[ARRIVED]} of {total}",
+        lambda: int(flow.counts[ARRIVED]),
+        Renewal(run, renew),
+        f"of {total}",
+        label,
         limits,
     )
     node = np.where(flow.node >= 0, order[flow.node], -1)
@@ -96,16 +116,41 @@ def _simulate_over_time(
     return _outcome(problem, solution, termination, claim, int(flow.counts[ARRIVED]))
 
 
-def _driven(advance: Callable[[int], bool], said: Callable[[], str], limits: Limits) -> Termination:
+class Renewal:
+    """When a policy's `renew` is due, by arrivals; never where it has none."""
+
+    def __init__(self, run: Run, renew: Renew | None) -> None:
+        self.run, self.renew = run, renew
+        self.due = None if renew is None else renew(0)
+
+    def steps(self, come: int, most: int) -> int:
+        """How many events may pass before the next one, which is done if it is due now."""
+        if self.renew is None or self.due is None:
+            return most
+        if come >= self.due:
+            self.due = self.renew(come)
+            self.run.cache["stamp"] = -1
+        return min(most, self.due - come)
+
+
+def _driven(
+    advance: Callable[[int], bool],
+    come: Callable[[], int],
+    renewal: Renewal,
+    of: str,
+    label: str,
+    limits: Limits,
+) -> Termination:
     """Advance by as many events at a time as take about `LOOK_EVERY`, until none is left."""
     step, left = 1, True
     while left:
         stopped = limits.stop
         if stopped is not None:
             return stopped
-        limits.progress(said(), None, None)
+        limits.progress(f"{label}: arrival {come()} {of}", None, None)
+        events = renewal.steps(come(), step)
         started = working_time()
-        left = advance(step)
+        left = advance(events)
         # How long an arrival takes hangs on nodes, target workload and policy: feel for it.
         brief = working_time() - started < LOOK_EVERY
         step = 2 * step if brief else max(1, step // 2)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from optgap.heuristics.placement.bestfit import best_fit_gpu
-from optgap.heuristics.placement.rule import BEST, EXACT, NONE, RANDOM
+from optgap.heuristics.placement.rule import BEST, NONE, RANDOM, VALUE
 from optgap.heuristics.placement.scoring import best_move, score
 from optgap.heuristics.placement.tables import Run
 from optgap.models.compiled import compiled
@@ -127,7 +127,7 @@ def choose_share_gpu(run: Run, k: int, n: int) -> int:
     wanted = run.requests[r]["gpu_milli"]
     if rule.gpu == BEST:
         return best_fit_gpu(gpu_free, gpus, wanted, rule.share_limit)
-    if rule.gpu <= EXACT:
+    if rule.gpu <= VALUE:
         return best_move(run, rule.gpu, r, n)[1]
     skip = 0
     if rule.gpu == RANDOM:

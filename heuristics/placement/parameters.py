@@ -47,3 +47,19 @@ class PwrFgdParams:
     )
     score: str = _score()
     strict_fraction: bool = _strict_fraction()
+
+
+@dataclass(frozen=True)
+class NodeValueParams:
+    """Node value."""
+
+    q: float = parameter(0.007, "probability that a node sees no further task", within=(1e-6, 1.0))
+    rent_w: float = parameter(
+        15.0, "worth of a GPU that is cheap to wake staying usable", "W", within=(0.0, 1e6)
+    )
+    fragment_w: float = parameter(1.0, "cost of a GPU's fragmentation", "W", within=(0.0, 1e6))
+    workload: str = parameter(
+        "target",
+        "the workload that is expected: the problem's target workload, or the arrivals so far",
+        choices=("target", "seen"),
+    )

@@ -12,10 +12,12 @@ the paper's words.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from optgap.heuristics.placement.values import NO_VALUES, NodeValues
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.arrays import FloatArray
@@ -26,12 +28,13 @@ NONE = 0
 PWR = 1
 FGD = 2
 EXACT = 3
-BESTFIT = 4
-DOTPROD = 5
-PACKING = 6
-CLUSTERING = 7
+VALUE = 4
+BESTFIT = 5
+DOTPROD = 6
+PACKING = 7
+CLUSTERING = 8
 
-# GPU selection; PWR, FGD and EXACT stand for "the GPU with the best such score"
+# GPU selection; PWR, FGD, EXACT and VALUE stand for "the GPU with the best such score"
 BEST = 10
 FIRST = 11
 RANDOM = 12
@@ -56,6 +59,7 @@ class Rule(NamedTuple):
     watt_weight, fragment_weight: the EXACT score is −(watt_weight·ΔP + fragment_weight·ΔF).
     share_limit: the largest free milli-GPU of a GPU that fractional tasks may use.
     steps: (100,) the smallest fragment decrease in GPUs that earns 1..100 FGD points.
+    values: what is left of a node; the VALUE score is EXACT's plus its change.
     """
 
     first: int
@@ -69,6 +73,7 @@ class Rule(NamedTuple):
     fragment_weight: float
     share_limit: int
     steps: FloatArray
+    values: NodeValues
 
     @classmethod
     def of(
@@ -84,6 +89,7 @@ class Rule(NamedTuple):
         fragments: float = 0.0,
         strict: bool = False,
         steps: FloatArray = NO_STEPS,
+        values: NodeValues = NO_VALUES,
     ) -> Rule:
         """A rule of what differs from the plainest; `strict`: shares only of GPUs in use."""
         return cls(
@@ -98,14 +104,25 @@ class Rule(NamedTuple):
             float(fragments),
             999 if strict else 1000,
             steps,
+            values,
         )
 
 
+Renew = Callable[[int], int]
+"""Given how many tasks have come: computes `values` anew, says at how many to do so again."""
+
+
 def simulate(
-    problem: PlacementProblem, rule: Rule, *, limits: Limits, seed: int, label: str
+    problem: PlacementProblem,
+    rule: Rule,
+    *,
+    limits: Limits,
+    seed: int,
+    label: str,
+    renew: Renew | None = None,
 ) -> Outcome:
     """Run a policy over all arrivals, or until `limits` say stop: `engine.simulate`."""
     # here, as the engine's loop calls the compiled scores that stand beside each policy
     from optgap.heuristics.placement.engine import simulate as run
 
-    return run(problem, rule, limits=limits, seed=seed, label=label)
+    return run(problem, rule, limits=limits, seed=seed, label=label, renew=renew)

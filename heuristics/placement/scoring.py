@@ -10,8 +10,17 @@ from optgap.heuristics.placement.fgd import fgd_score
 from optgap.heuristics.placement.gpuclustering import clustering_score
 from optgap.heuristics.placement.gpupacking import packing_score
 from optgap.heuristics.placement.greedy_exact import exact_score
+from optgap.heuristics.placement.node_value import value_of_rest
 from optgap.heuristics.placement.pwr import pwr_score
-from optgap.heuristics.placement.rule import BESTFIT, DOTPROD, EXACT, FGD, NONE, PACKING, PWR
+from optgap.heuristics.placement.rule import (
+    BESTFIT,
+    DOTPROD,
+    FGD,
+    NONE,
+    PACKING,
+    PWR,
+    VALUE,
+)
 from optgap.heuristics.placement.tables import Run
 from optgap.models.compiled import compiled
 from optgap.models.placement.kernels import gpu_profile
@@ -21,7 +30,7 @@ from optgap.models.placement.kernels import gpu_profile
 def move_value(
     run: Run, kind: int, r: int, n: int, free: int, moved: int, old: int, new: int
 ) -> float:
-    """The PWR, FGD or EXACT score of request `r` on node `n`, `moved` GPUs going `old` to `new`.
+    """A PWR to VALUE score of request `r` on node `n`, `moved` GPUs going `old` to `new`.
 
     `free` and `run.profile` describe the node's GPUs before that.
     """
@@ -34,15 +43,20 @@ def move_value(
         return fgd_score(rule.steps, workload, now, after, free, run.profile, moved, old, new)
     if kind == PWR:
         return pwr_score(node, now, after, woken)
-    return exact_score(
+    least = exact_score(
         rule.watt_weight, rule.fragment_weight, node, workload, before, after, woken, free,
         run.profile, moved, old, new,
     )  # fmt: skip
+    if kind == VALUE:
+        gpu_free = run.gpu_free[n]
+        least += value_of_rest(rule.values, n, gpu_free, after, moved, old, new)
+        least -= value_of_rest(rule.values, n, gpu_free, before, 0, 0, 0)
+    return least
 
 
 @compiled
 def best_move(run: Run, kind: int, r: int, n: int) -> tuple[float, int]:
-    """The best PWR, FGD or EXACT score on node `n`, and the lowest GPU of a share that has it."""
+    """The best PWR to VALUE score on node `n`, and the lowest GPU of a share that has it."""
     node, gpu_free = run.nodes[n], run.gpu_free[n]
     count, wanted = run.requests[r]["num_gpu"], run.requests[r]["gpu_milli"]
     free = 0
@@ -75,7 +89,7 @@ def score(run: Run, kind: int, r: int, n: int) -> float:
     """The score of request `r` on node `n`, before any normalisation; higher is better."""
     if kind == NONE:
         return 0.0
-    if kind <= EXACT:
+    if kind <= VALUE:
         return best_move(run, kind, r, n)[0]
     request, now = run.requests[r], run.state[n]
     if kind == BESTFIT:

@@ -1,0 +1,226 @@
+"""Least added energy: a policy of our own, for tasks whose durations are known or estimated.
+
+With S_g the residents of GPU g and E_g(S), T_g(S) the energy and the time until the last of S has
+ended, played from now on at f_max with their contention s(U), task l gets the v GPUs of the least
+
+    Σ_g [E_g(S_g ∪ {l}) − E_g(S_g)] + Σ_i static power of server i · the time it is longer awake,
+
+J, and of equal ones those with the least Σ_g |T_g(S_g) − e_l|, e_l being the task's duration: what
+ends together lets a GPU sleep. A gang is played on each of its GPUs as if it had only that one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from optgap.heuristics.consolidation.clocks import highest
+from optgap.heuristics.consolidation.engine import Engine
+from optgap.heuristics.consolidation.loop import contention
+from optgap.heuristics.consolidation.parameters import LeastAddedEnergyParams
+from optgap.heuristics.consolidation.state import Choice, Decide, State
+from optgap.heuristics.consolidation.tables import Tables
+from optgap.models.compiled import UP_TO, compiled, interpreted
+from optgap.models.consolidation import ConsolidationProblem
+from optgap.models.consolidation.tasks import FloatArray, IntArray
+from optgap.models.limits import Limits
+from optgap.models.result import Outcome
+from optgap.models.spec import chosen
+from optgap.models.times import slack_s
+
+NEAR_S = 1e-9
+"""Progress this close to the end of a sample has reached it."""
+OVERDUE = 1 + 1e-6
+"""Progress over what a task was thought to last beyond which it lasts longer than thought."""
+DIGITS = 6
+"""Of energies and times relative to the newcomer's own: what differs by less is a tie."""
+
+
+class Draws(NamedTuple):
+    """(K, L) power at f_max by kind and task: what is fixed and what the clock adds, W."""
+
+    fixed: FloatArray
+    clocked: FloatArray
+    scaled: bool
+
+
+def least_added_energy(
+    problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any
+) -> Outcome:
+    """The least added energy, at f_max.
+
+    `given` as in `LeastAddedEnergyParams`.
+
+    Raises
+    ------
+    InputError: for an option out of its range.
+    """
+    options = chosen(LeastAddedEnergyParams, given, "least_added_energy")
+    lasting = np.array([task.duration_s for task in problem.tasks])
+    if options.duration_error:
+        rng = np.random.default_rng(seed)
+        lasting = lasting * rng.lognormal(0.0, options.duration_error, len(lasting))
+    decide = least_added(problem, lasting, options.u_max)
+    samples = sum(task.util_percent.size for task in problem.tasks)
+    with interpreted(samples * len(problem.places) <= UP_TO.consolidation_cells):
+        return Engine(problem, decide, highest, limits, strict=options.strict_queue).run()
+
+
+def least_added(problem: ConsolidationProblem, lasting: FloatArray, u_max: float) -> Decide:
+    """The decision, by what each task is thought to last, (L,) s; `u_max` of 0 is no cap."""
+    everyone = range(len(problem))
+    lines = [[problem.line(ell, k) for ell in everyone] for k in range(len(problem.kinds))]
+    f_max = np.array([kind.f_max_mhz for kind in problem.kinds])
+    draws = Draws(
+        np.array([[line.static_w for line in row] for row in lines]),
+        np.array([[line.slope_w_per_mhz for line in row] for row in lines]) * f_max[:, None],
+        problem.rules.util_scaled,
+    )
+
+    def decide(state: State, task: int) -> Choice:
+        room = state.fits(task)
+        if u_max:
+            room &= state.mean_micro + problem.mean_micro[task] <= round(u_max * 1e6)
+        now = state.time_s
+        slept = now - state.emptied > slack_s(now)
+        wait = np.where(
+            state.count > 0,
+            np.maximum(0.0, state.ready - now),
+            np.where(slept, problem.rules.wake_s, 0.0),
+        )
+        found = scored(state.tables, draws, problem.gpu_kind, room, wait, now, task, lasting)
+        return least(state, task, *found, float(lasting[task]))
+
+    return decide
+
+
+def least(
+    state: State, task: int, added: FloatArray, rest: FloatArray, end: FloatArray, own_s: float
+) -> Choice:
+    """The GPUs for a task by what `scored` found; of a free gang each wakes its server alone."""
+    problem = state.problem
+    v = problem.tasks[task].gpus
+    static = np.array([server.static_w for server in problem.servers])
+    awake_s = np.maximum.reduceat(rest, state.first_gpu[:-1])
+    server = problem.gpu_server
+    longer = static[server] * np.maximum(0.0, end - awake_s[server])
+    kind = int(problem.gpu_kind[0])
+    scale = max(own_s * problem.watts(kind, [task], problem.kinds[kind].f_max_mhz), 1e-9)
+    total = np.round((added + longer) / scale, DIGITS)
+    apart = np.round(np.abs(rest - own_s) / own_s, DIGITS)
+    order = np.lexsort((apart, total))
+    order = order[np.isfinite(total[order])]
+    if v == 1 or problem.rules.gang == "free":
+        return tuple(order[:v].tolist()) if len(order) >= v else None
+    best: tuple[float, float, int] | None = None
+    best_gpus: Choice = None
+    for i in np.unique(server[order]).tolist():
+        own = order[server[order] == i][:v]
+        if len(own) < v:
+            continue
+        joules = float(added[own].sum() + longer[own].max())
+        key = (round(joules / scale, DIGITS), round(float(apart[own].sum()), DIGITS), i)
+        if best is None or key < best:
+            best, best_gpus = key, tuple(own.tolist())
+    return best_gpus
+
+
+@compiled
+def scored(
+    tables: Tables,
+    draws: Draws,
+    gpu_kind: IntArray,
+    room: np.ndarray,
+    wait: FloatArray,
+    now: float,
+    task: int,
+    lasting: FloatArray,
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(G,) J that `task` adds, infinite without room; s until each GPU's end without and with it.
+
+    Parameters
+    ----------
+    wait: (G,) s until each GPU is awake.
+    """
+    gpus = len(room)
+    added, rest, end = np.full(gpus, np.inf), np.zeros(gpus), np.zeros(gpus)
+    alone = np.full((len(draws.fixed), 2), -1.0)  # an empty GPU's J and s, by kind
+    for g in range(gpus):
+        own = tables.held[g, : tables.many[g]]
+        before = 0.0
+        if len(own):
+            before, rest[g] = played(tables, draws, gpu_kind[g], own, wait[g], now, lasting)
+        if not room[g]:
+            continue
+        if len(own):
+            both = np.append(own, task)
+            joules, end[g] = played(tables, draws, gpu_kind[g], both, wait[g], now, lasting)
+        else:
+            kind = gpu_kind[g]
+            if alone[kind, 0] < 0:
+                only = np.full(1, task)
+                alone[kind] = played(tables, draws, kind, only, 0.0, now, lasting)
+            joules = alone[kind, 0] + wait[g] * (
+                draws.fixed[kind, task] + draws.clocked[kind, task]
+            )
+            end[g] = alone[kind, 1] + wait[g]
+        added[g] = joules - before
+    return added, rest, end
+
+
+@compiled
+def played(
+    tables: Tables,
+    draws: Draws,
+    kind: int,
+    tasks: IntArray,
+    wait: float,
+    now: float,
+    lasting: FloatArray,
+) -> tuple[float, float]:
+    """J and s until the last of `tasks` has ended on one GPU that is awake in `wait` s."""
+    present = len(tasks)
+    who, at, done = tasks.copy(), tables.at[tasks], np.zeros(present)
+    whole = lasting[tasks]
+    for m in range(present):
+        task = who[m]
+        if tables.due[task] < np.inf:  # it runs
+            done[m] = tables.progress[task] + (now - tables.since[task]) * tables.rate[task]
+        while done[m] > whole[m] * OVERDUE:  # twice as long as thought
+            whole[m] *= 2.0
+    joules, clock = 0.0, 0.0
+    while present:
+        total, draw, soon = 0.0, 0.0, np.inf
+        for m in range(present):
+            total += tables.series[tables.offset[who[m]] + at[m]]
+            soon = min(soon, reach(tables, who[m], at[m], whole[m]) - done[m])
+        busy = min(1.0, total / 100.0) if draws.scaled else 1.0
+        full = 0.0
+        for m in range(present):
+            fixed, clocked = draws.fixed[kind, who[m]], draws.clocked[kind, who[m]]
+            draw, full = max(draw, fixed + clocked * busy), max(full, fixed + clocked)
+        soon = max(0.0, soon)
+        taken = soon * contention(total, tables.exponent)
+        joules, clock = joules + draw * taken + full * wait, clock + taken + wait
+        wait = 0.0
+        left = 0
+        for m in range(present):
+            task, point = who[m], reach(tables, who[m], at[m], whole[m])
+            progress, sample = done[m] + soon, at[m]
+            if point - progress <= NEAR_S:
+                if point >= whole[m]:
+                    continue
+                progress, sample = point, sample + 1
+            who[left], at[left], done[left], whole[left] = task, sample, progress, whole[m]
+            left += 1
+        present = left
+    return joules, clock
+
+
+@compiled
+def reach(tables: Tables, task: int, sample: int, whole: float) -> float:
+    """Progress at the end of a sample, or of the task if that is sooner, s."""
+    if sample < tables.length[task] - 1:
+        return float(min(whole, (sample + 1) * tables.period))
+    return float(whole)

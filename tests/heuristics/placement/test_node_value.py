@@ -1,0 +1,132 @@
+"""Node value: PWR without a future, tables and scores that a slow transcription confirms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from strategies import placement_problems
+from transcriptions.node_value import SlowNodeValue, SlowValues, least_gpus
+
+from optgap.heuristics.placement import POLICIES
+from optgap.heuristics.placement.parameters import NodeValueParams
+from optgap.heuristics.placement.values import (
+    Grid,
+    NodeValues,
+    offers_of,
+    shares_worth,
+    worth_of_nodes,
+)
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.placement import PlacementProblem
+from optgap.models.placement.presets import alibaba, small
+from optgap.models.placement.presets_over_time import small_time
+from optgap.models.result import Outcome
+
+NOTHING = {"q": 1.0, "rent_w": 0.0, "fragment_w": 0.0}
+problems = placement_problems(max_nodes=4, max_tasks=15)
+
+
+def run(problem: PlacementProblem, name: str = "node-value", **params: Any) -> Outcome:
+    outcome: Outcome = POLICIES[name].load()(problem, limits=Limits(), seed=0, **params)
+    return outcome
+
+
+def tables(problem: PlacementProblem, options: NodeValueParams) -> tuple[NodeValues, list[float]]:
+    """W, and β by class of the target workload."""
+    values = NodeValues.empty(problem, Grid())
+    worth_of_nodes(problem, problem.workload, options, values)
+    return values, offers_of(problem, problem.workload, values)[0]["gpus"].tolist()
+
+
+@given(problem=problems, workload=st.sampled_from(["target", "seen"]))
+@settings(max_examples=12)
+def test_without_a_future_it_is_pwr(problem: PlacementProblem, workload: str) -> None:
+    ours = run(problem, **NOTHING, workload=workload).solution
+    assert ours == run(problem, "pwr", score="exact").solution
+
+
+@given(problem=problems, workload=st.sampled_from(["target", "seen"]))
+@settings(max_examples=8)
+def test_the_referee_accepts_it_and_its_claim(problem: PlacementProblem, workload: str) -> None:
+    outcome = run(problem, workload=workload)
+    assert problem.check(outcome.solution) == []
+    objective = problem.evaluate(outcome.solution).objective
+    assert outcome.claimed == pytest.approx(objective, rel=1e-9, abs=1e-6)
+    assert outcome.solution == run(problem, workload=workload).solution
+
+
+@pytest.mark.parametrize("share", [[160, 320, 460, 550, 810], [500], [300, 350, 400]])
+def test_the_worth_of_shares_packs_them_into_fewest_gpus(share: list[int]) -> None:
+    popularity = [(k + 1) / 20 for k in range(len(share))]
+    worth = shares_worth(np.array(share), np.array(popularity))
+    assert worth @ popularity == pytest.approx(least_gpus(share, popularity))
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_values_are_those_of_the_plain_recursion(seed: int) -> None:
+    problem = alibaba(seed=seed, size=20, load=0.2)
+    values, beta = tables(problem, NodeValueParams())
+    slow = SlowNodeValue(problem, beta, 0.007, 15.0, 1.0)
+    rng = np.random.default_rng(seed)
+    order = np.argsort(problem.ranks)
+    for place, n in enumerate(order.tolist()):
+        node = slow.nodes[n]
+        if node.cpu_capacity > 32_000:  # the recursion visits every state
+            continue
+        plain: SlowValues = slow.values[slow.kind(node)]
+        for _ in range(5):
+            cpu = int(rng.integers(node.cpu_capacity + 1))
+            gpus = [int(1000 - 10 * rng.integers(101) * rng.integers(2)) for _ in node.gpus]
+            partly = max((free for free in gpus if free < 1000), default=0)
+            kept = values.table[values.type_of[place], cpu // 500, gpus.count(1000), partly // 20]
+            assert kept == pytest.approx(plain.worth(cpu, gpus), abs=1e-6)
+
+
+def test_placements_are_those_of_the_plain_scores() -> None:
+    problem = alibaba(seed=1, size=8, load=1.1)
+    problem = problem.subset(range(60))
+    _, beta = tables(problem, NodeValueParams(q=0.02))
+    slow = SlowNodeValue(problem, beta, 0.02, 15.0, 1.0)
+    solution = run(problem, q=0.02).solution
+    for k in range(len(problem.tasks)):
+        task, n = problem.tasks.task_class(k), int(solution.node[k])
+        gains = {
+            (m, option): slow.gain(task, node, option)
+            for m, node in enumerate(slow.nodes)
+            if slow.fits(task, node)
+            for option in slow.options(task, node)
+        }
+        if n < 0:
+            assert not gains
+            continue
+        chosen = solution.gpus(k)
+        assert gains[n, chosen] == pytest.approx(max(gains.values()), abs=1e-6)
+        slow.commit(task, slow.nodes[n], chosen)
+
+
+def test_it_spends_less_than_pwr_and_pwr_fgd_on_the_alibaba_mix() -> None:
+    problem = alibaba(seed=7, size=100, load=0.6)
+    spent = {
+        name: problem.evaluate(run(problem, name).solution)
+        for name in ("node-value", "pwr", "pwr+fgd")
+    }
+    assert spent["node-value"].objective < min(spent["pwr"].objective, spent["pwr+fgd"].objective)
+
+
+def test_parameters_out_of_range_are_refused() -> None:
+    for given_ in ({"q": 0.0}, {"rent_w": -1.0}, {"workload": "future"}):
+        with pytest.raises(InputError, match=next(iter(given_))):
+            run(small(seed=0), **given_)
+
+
+@pytest.mark.parametrize("workload", ["target", "seen"])
+def test_tasks_that_leave_give_back_what_their_node_was_worth(workload: str) -> None:
+    problem = small_time(seed=3)
+    outcome = run(problem, workload=workload)
+    assert problem.check(outcome.solution) == []
+    assert outcome.claimed == pytest.approx(problem.evaluate(outcome.solution).objective)
