@@ -58,6 +58,10 @@ class Growing:
         """Add a row without entries."""
         self._highs.addRow(float(lower), float(upper), 0, [], [])
 
+    def bound_row(self, row: int, lower: float, upper: float) -> None:
+        """Change the limits of a row."""
+        self._highs.changeRowBounds(row, float(lower), float(upper))
+
     def column(
         self,
         cost: float,

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 HERE = "optgap.solvers.placement"
 AT_ONCE = ("power", "fragmentation", "weighted", "accepted_gpu")
 """The goals of problems whose tasks do not leave."""
+OVER_TIME = ("energy", "mean_fragmentation", "mean_weighted", "mean_accepted_gpu")
+"""The goals of problems whose tasks do."""
 
 METHODS = entries(
     Entry(
@@ -75,6 +77,14 @@ METHODS = entries(
         goals=AT_ONCE,
     ),
     Entry(
+        "bound-over-time",
+        f"{HERE}.over_time.bounding:bound_over_time",
+        "prices of tasks, at every moment the best, migrations free; any size, tight",
+        kind="bound",
+        params={"tolerance": 1e-3},
+        goals=OVER_TIME,
+    ),
+    Entry(
         "bound-types",
         f"{HERE}.bound_types:bound_types",
         "linear program over node types and task classes; a second, loose",
@@ -101,10 +111,12 @@ FORMULATIONS = entries(
 
 def auto(problem: PlacementProblem) -> str:
     """The method for a problem of this size."""
+    if problem.over_time is not None:
+        return "bound-over-time"
     small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
     return "exact" if small else "patterns"
 
 
 def auto_bound(problem: PlacementProblem) -> str:
     """The method with the best bound for a problem of this size."""
-    return "bound-patterns"
+    return "bound-patterns" if problem.over_time is None else "bound-over-time"

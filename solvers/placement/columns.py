@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.models.placement.arrays import FloatArray
+from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.result import Termination
 from optgap.solvers.backends.growing import Growing
 from optgap.solvers.placement.aggregate import Aggregate, Contents
@@ -50,12 +50,13 @@ class Master:
         self.columns: list[Column] = []
         self._known: set[tuple[int, Contents]] = set()
         self._program = Growing()
-        for d in aggregate.priced_demand:
-            self._program.row(d, d if aggregate.frag_weight else math.inf)
+        for _ in aggregate.classes:
+            self._program.row()
         for n in aggregate.count:
             self._program.row(upper=n)
         for c in range(len(aggregate.classes)):
             self._program.column(unserved_cost[c], [c], [1.0])
+        self.set_demand()
 
     def add(self, type_index: int, contents: Contents) -> Column | None:
         """Add a column; None when it is there already or no node of the type can carry it."""
@@ -75,6 +76,12 @@ class Master:
         """Change what an unserved task costs."""
         for c, value in enumerate(cost):
             self._program.reprice(c, value)
+
+    def set_demand(self) -> None:
+        """Take over what the aggregate's demand is now."""
+        exact = bool(self.aggregate.frag_weight)
+        for c, d in enumerate(self.aggregate.priced_demand):
+            self._program.bound_row(c, d, d if exact else math.inf)
 
     def solve(self) -> MasterSolution:
         """Solve the LP as it stands."""
@@ -111,9 +118,28 @@ class MasterSolution:
         return cost - worth - float(self.node_prices[type_index])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Prices:
+    """Prices of tasks, and with them a bound for any demand d: idle cost + Σ price·d − `nodes`.
+
+    Parameters
+    ----------
+    task: (classes,) price of each.
+    nodes: Σ_t n_t·max(0, V_t), see `pricing`. most: the largest V_t, or 0.
+    """
+
+    task: FloatArray
+    nodes: float
+    most: float
+
+
 @dataclass
 class ColumnGeneration:
     """The loop, its bound so far and the prices that prove it.
+
+    Attributes
+    ----------
+    best: the prices that prove `lower`, None before the first.
 
     Parameters
     ----------
@@ -127,16 +153,33 @@ class ColumnGeneration:
     unserved_cost: FloatArray
     may_leave_out: bool = False
     lower: float = -math.inf
-    center: FloatArray | None = None
     rounds: int = 0
     raises: int = 0
     stopped: Termination | None = None
+    best: Prices | None = None
     master: Master = field(init=False)
     last: MasterSolution = field(init=False)
 
     def __post_init__(self) -> None:
         self.master = Master(self.aggregate, self.unserved_cost)
         self.last = self.master.solve()
+
+    def change_demand(self, demand: IntArray, among: Iterable[Prices] = ()) -> None:
+        """Go on with another demand, (classes,), from the columns and the best of these prices."""
+        self.aggregate.demand = demand
+        self.master.set_demand()
+        self.last = self.master.solve()
+        self.lower, self.best, self.raises = -math.inf, None, 0
+        for prices in among:
+            self._take(prices)
+
+    def _take(self, prices: Prices) -> None:
+        """Prices that prove more become the best."""
+        terms = [*(prices.task * self.aggregate.priced_demand).tolist(), -prices.nodes]
+        # what tasks are worth cancels against what nodes cost within each value, too
+        lower = math.fsum(terms) - ROUNDING * math.fsum(map(abs, terms))
+        if lower > self.lower:
+            self.lower, self.best = lower, prices
 
     @property
     def bound(self) -> float:
@@ -186,10 +229,10 @@ class ColumnGeneration:
             if self.stopped or self.close(tolerance):
                 return
             before = self.lower
-            weight = smoothing if self.center is not None and not stalled else 0.0
+            weight = smoothing if self.best is not None and not stalled else 0.0
             prices = self.last.prices
-            if weight and self.center is not None:
-                prices = weight * self.center + (1 - weight) * prices
+            if weight and self.best is not None:
+                prices = weight * self.best.task + (1 - weight) * prices
             added = self._price(down, prices, bound=True)
             if up is not None and (not added or self.rounds % 3 == 2):
                 added += self._price(up, prices, bound=False)
@@ -210,16 +253,13 @@ class ColumnGeneration:
         priced = np.where(pricer.priceable, prices, 0.0)
         if not self.aggregate.frag_weight:
             priced = np.maximum(priced, 0.0)
-        terms = (priced * self.aggregate.priced_demand).tolist()
-        added = 0
+        added, nodes, most = 0, [], 0.0
         for offer in pricer.price(priced):
-            terms.append(-float(self.aggregate.count[offer.type_index]) * max(0.0, offer.value))
+            most = max(most, offer.value)
+            nodes.append(float(self.aggregate.count[offer.type_index]) * max(0.0, offer.value))
             added += self.add_attractive(offer.type_index, offer.contents)
-        # what tasks are worth cancels against what nodes cost within each value, too
-        lower = math.fsum(terms) - ROUNDING * math.fsum(map(abs, terms))
-        if bound and lower > self.lower:
-            self.lower = lower
-            self.center = priced
+        if bound:
+            self._take(Prices(priced, math.fsum(nodes), most))
         return added
 
     def add_attractive(self, t: int, candidates: Iterable[Contents]) -> int:

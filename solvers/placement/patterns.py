@@ -37,10 +37,10 @@ def bound_patterns(
     tolerance: stop once the bound is within this share of the LP that the patterns found so
         far give, which no bound of this kind can pass.
     """
-    hopeless = _hopeless(problem)
-    if hopeless is not None:
-        return hopeless
-    generation = _generate(problem, limits, tolerance)
+    lost = hopeless(problem)
+    if lost is not None:
+        return lost
+    generation = generate(generation_for(Aggregate(problem)), limits, tolerance)
     return _bound_outcome(problem, generation, limits)
 
 
@@ -62,10 +62,11 @@ def patterns(
     With a time limit, 60 % of it goes to the bound at most. Without one the result depends on
     the seed alone, not on the machine.
     """
-    hopeless = _hopeless(problem)
-    if hopeless is not None:
-        return hopeless
-    generation = _generate(problem, limits.within(0.6 * limits.remaining), tolerance)
+    lost = hopeless(problem)
+    if lost is not None:
+        return lost
+    share = limits.within(0.6 * limits.remaining)
+    generation = generate(generation_for(Aggregate(problem)), share, tolerance)
     outcome = _bound_outcome(problem, generation, limits)
     if outcome.status is Status.INFEASIBLE:
         return outcome
@@ -90,14 +91,20 @@ def patterns(
     )
 
 
-def _generate(problem: PlacementProblem, limits: Limits, tolerance: float) -> ColumnGeneration:
-    aggregate = Aggregate(problem)
-    if _optional(problem):
+def generation_for(aggregate: Aggregate) -> ColumnGeneration:
+    """Column generation before its first round; tasks may be left out where that is the goal."""
+    if optional(aggregate.problem):
         unserved = (aggregate.num_gpu * aggregate.gpu_milli).astype(float)
-        generation = ColumnGeneration(aggregate, unserved, may_leave_out=True)
-    else:
-        generation = ColumnGeneration(aggregate, 1.0 + 3.0 * stand_alone_cost(aggregate))
-    fine = FRAGMENT_FINE if aggregate.frag_weight else FINE
+        return ColumnGeneration(aggregate, unserved, may_leave_out=True)
+    return ColumnGeneration(aggregate, 1.0 + 3.0 * stand_alone_cost(aggregate))
+
+
+def generate(
+    generation: ColumnGeneration, limits: Limits, tolerance: float, fine: int = FINE
+) -> ColumnGeneration:
+    """Column generation until bound and program agree, with so many CPU units in the end."""
+    aggregate = generation.aggregate
+    fine = min(fine, FRAGMENT_FINE) if aggregate.frag_weight else fine
     coarse_unit, fine_unit = cpu_units(aggregate, COARSE), cpu_units(aggregate, fine)
     if fine_unit < coarse_unit:
         # cheap rounds find the prices; the few fine ones make the bound tight
@@ -106,13 +113,14 @@ def _generate(problem: PlacementProblem, limits: Limits, tolerance: float) -> Co
     return generation
 
 
-def _optional(problem: PlacementProblem) -> bool:
-    return problem.objective.goal == "accepted_gpu"
+def optional(problem: PlacementProblem) -> bool:
+    """Whether tasks may be left out: the goal is how much GPU demand is accepted."""
+    return problem.objective.at_a_moment.goal == "accepted_gpu"
 
 
 def _in_sense(problem: PlacementProblem, cost: float) -> float:
     """From the cost of what is left out to what is accepted, where that is the objective."""
-    return float(problem.tasks.demand_milli.sum()) - cost if _optional(problem) else cost
+    return float(problem.tasks.demand_milli.sum()) - cost if optional(problem) else cost
 
 
 def _bound_outcome(
@@ -124,7 +132,7 @@ def _bound_outcome(
         "patterns": len(generation.master.columns),
     }
     if generation.short:
-        proof = _too_much(problem, limits)
+        proof = too_much(problem, limits)
         if proof is not None:
             return proof
     if not math.isfinite(generation.bound):
@@ -146,11 +154,11 @@ def _stop(generation: ColumnGeneration, limits: Limits) -> Termination:
     return limits.stop or generation.stopped or Termination.COMPLETED
 
 
-def _hopeless(problem: PlacementProblem) -> Outcome | None:
+def hopeless(problem: PlacementProblem) -> Outcome | None:
     """A proof of infeasibility that needs no search, where every task must be placed."""
-    if _optional(problem):
+    if optional(problem):
         return None
-    return _never_fits(problem) or _totals(problem)
+    return never_fits(problem) or _totals(problem)
 
 
 def _totals(problem: PlacementProblem) -> Outcome | None:
@@ -167,7 +175,7 @@ def _totals(problem: PlacementProblem) -> Outcome | None:
     return None
 
 
-def _never_fits(problem: PlacementProblem) -> Outcome | None:
+def never_fits(problem: PlacementProblem) -> Outcome | None:
     """A proof of infeasibility when a task fits no node even when that is empty."""
     if not problem.never_fits:
         return None
@@ -181,7 +189,7 @@ def _never_fits(problem: PlacementProblem) -> Outcome | None:
     )
 
 
-def _too_much(problem: PlacementProblem, limits: Limits) -> Outcome | None:
+def too_much(problem: PlacementProblem, limits: Limits) -> Outcome | None:
     """A proof that some task must be left out, by pricing tasks left out and nothing else."""
     aggregate = Aggregate(problem, weights=(0.0, 0.0))
     count = ColumnGeneration(aggregate, np.ones(len(aggregate.classes)), may_leave_out=True)

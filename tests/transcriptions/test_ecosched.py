@@ -55,7 +55,9 @@ def node(seed: int) -> CoschedulingProblem:
     return CoschedulingProblem.of(pool, jobs, gpus=gpus, numa=numa, releases=releases)
 
 
-@pytest.mark.parametrize(("policy", "params", "rule"), RULES, ids=lambda x: str(x)[:60])
+@pytest.mark.parametrize(
+    ("policy", "params", "rule"), RULES, ids=lambda x: "rule" if callable(x) else str(x)[:90]
+)
 def test_every_job_starts_when_and_on_as_many_gpus_as_in_the_transcription(
     policy: str, params: dict[str, Any], rule: Callable[[slow.State], slow.Action]
 ) -> None:

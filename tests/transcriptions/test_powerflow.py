@@ -94,7 +94,9 @@ def changes(problem: ElasticProblem, solution: Any) -> list[tuple[float, ...]]:
     return [tuple(row) for row in merged]
 
 
-@pytest.mark.parametrize(("policy", "params", "rule"), RULES, ids=lambda x: str(x)[:60])
+@pytest.mark.parametrize(
+    ("policy", "params", "rule"), RULES, ids=lambda x: "rule" if callable(x) else str(x)[:90]
+)
 def test_every_job_has_the_gpus_and_the_clock_of_the_transcription(
     policy: str, params: dict[str, Any], rule: Callable[[], Callable[[Slow], Answer]]
 ) -> None:

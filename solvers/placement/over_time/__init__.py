@@ -1,0 +1,1 @@
+"""Placement over time: bounds on energy and on means over a horizon."""
