@@ -72,7 +72,6 @@ POLICIES = entries(
         "ours: the GPU where the task adds least energy until all have ended; knows durations",
         options=LeastAddedEnergyParams,
         deterministic=False,
-        goals=("energy",),
     ),
     Entry(
         "opt_repack",

@@ -6,7 +6,8 @@ ended, played from now on at f_max with their contention s(U), task l gets the v
     Σ_g [E_g(S_g ∪ {l}) − E_g(S_g)] + Σ_i static power of server i · the time it is longer awake,
 
 J, and of equal ones those with the least Σ_g |T_g(S_g) − e_l|, e_l being the task's duration: what
-ends together lets a GPU sleep. A gang is played on each of its GPUs as if it had only that one.
+ends together lets a GPU sleep. At one instant nothing ends: there it is `opt_nomig`.
+A gang is played on each of its GPUs as if it had only that one.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 from optgap.heuristics.consolidation.clocks import highest
 from optgap.heuristics.consolidation.engine import Engine
 from optgap.heuristics.consolidation.loop import contention
+from optgap.heuristics.consolidation.opt_nomig import opt_nomig
 from optgap.heuristics.consolidation.parameters import LeastAddedEnergyParams
 from optgap.heuristics.consolidation.state import Choice, Decide, State
 from optgap.heuristics.consolidation.tables import Tables
@@ -57,6 +59,8 @@ def least_added_energy(
     InputError: for an option out of its range.
     """
     options = chosen(LeastAddedEnergyParams, given, "least_added_energy")
+    if problem.objective.goal == "power":
+        return opt_nomig(problem, limits=limits, seed=seed, strict_queue=options.strict_queue)
     lasting = np.array([task.duration_s for task in problem.tasks])
     if options.duration_error:
         rng = np.random.default_rng(seed)

@@ -56,7 +56,7 @@ def test_every_policy_and_method_stands_in_one_table(problem: Path, cli: Cli) ->
     exact = {name for name, row in rows.items() if row["status"] == "optimal"}
     assert exact >= {"exact", "columns", "printed", "exhaustive"}
     policies = [row for row in rows.values() if row["kind"] == "policy"]
-    assert len(policies) == 9
+    assert len(policies) == 10
     assert all(row["gap_to_bound"] >= 0 for row in policies)
 
 

@@ -138,6 +138,5 @@ def test_wrong_durations_are_drawn_by_the_seed_and_keep_every_rule() -> None:
         optgap.run(problem, f"{NAME}(duration_error=-1)")
 
 
-def test_it_is_for_tasks_over_time() -> None:
-    with pytest.raises(InputError, match="energy"):
-        optgap.run(micro(), NAME)
+def test_at_one_instant_it_is_the_least_added_power() -> None:
+    assert optgap.run(micro(), NAME).solution == optgap.run(micro(), "opt_nomig").solution
