@@ -79,7 +79,7 @@ def board_of(clocks_mhz: Floats, power_w: Floats, rounds: int = 5) -> Board:
 def _misfit(clocks_mhz: Floats, curves: Floats, f0_mhz: float, log_kappa: float) -> float:
     columns = power_columns("physical", clocks_mhz, f0_mhz, float(np.exp(log_kappa)))[:, [0, 2]]
     columns[:, 0] = static_factor("physical", clocks_mhz, f0_mhz)
-    weights = np.linalg.solve(columns.T @ columns, columns.T @ curves)
+    weights = np.linalg.lstsq(columns, curves, rcond=None)[0]
     return float(np.sum((columns @ weights - curves) ** 2))
 
 

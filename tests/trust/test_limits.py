@@ -22,7 +22,10 @@ POLICIES = [(name, policy) for name, spec in FAMILIES.items() for policy in spec
 
 
 OTHER: dict[str, tuple[Callable[[], Any], ...]] = {
-    "placement": (two_nodes_problem,),
+    "placement": (
+        two_nodes_problem,
+        lambda: optgap.generate("placement", "small-time", size=10),
+    ),
     "consolidation": (
         lambda: optgap.generate("consolidation", "philly", size=40),
         lambda: optgap.generate("consolidation", "pai", size=8),
