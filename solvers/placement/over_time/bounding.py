@@ -87,20 +87,22 @@ def bound_over_time(
     }
     if math.isinf(refinement.pool.integral):
         return Outcome(None, Status.NO_SOLUTION, limits.stop or Termination.COMPLETED, info=info)
-    bound = _whole(problem, refinement.pool.integral, refinement.pool.largest)
     stop = limits.stop or Termination.COMPLETED
-    return Outcome(None, Status.BOUND_ONLY, stop, bound=bound, bound_by=BOUND_BY, info=info)
+    return Outcome(
+        None, Status.BOUND_ONLY, stop, bound=refinement.bound, bound_by=BOUND_BY, info=info
+    )
 
 
-def _whole(problem: PlacementProblem, beyond_idle: float, largest: float) -> float:
+def _whole(aggregate: Aggregate, beyond_idle: float, largest: float) -> float:
     """The bound in the objective's unit, less what rounding and times that count as the same allow.
 
     Parameters
     ----------
     beyond_idle: ∫ over all time; largest: the highest price of a task.
     """
+    problem = aggregate.problem
     assert problem.over_time is not None
-    idle = Aggregate(problem).base * problem.over_time.horizon_s
+    idle = aggregate.base * problem.over_time.horizon_s
     late = float(slack_s(problem.tasks.submit_s + problem.lasting_s).sum())
     off = ROUNDING_ERROR * (abs(beyond_idle) + abs(idle)) + 2 * largest * late
     proven = problem.per_second * (idle + beyond_idle - off)
@@ -124,7 +126,8 @@ def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Out
     each = np.zeros(len(lasts)) if best is None else best.task - best.most
     if not aggregate.frag_weight:  # without the others, what runs costs no more
         each = np.maximum(each, 0.0)
-    bound = _whole(problem, math.fsum((each * lasts).tolist()), float(np.abs(each).max()))
+    there = Aggregate(problem)  # the idle cluster is that of the nodes there are
+    bound = _whole(there, math.fsum((each * lasts).tolist()), float(np.abs(each).max()))
     return Outcome(None, Status.BOUND_ONLY, stop, bound=bound, bound_by=BOUND_BY_WAITING)
 
 
@@ -213,7 +216,7 @@ class Refinement:
     @property
     def bound(self) -> float:
         """So far, in the objective's unit."""
-        return _whole(self.problem, self.pool.integral, self.pool.largest)
+        return _whole(self.generation.aggregate, self.pool.integral, self.pool.largest)
 
     def prices_at(self, time_s: float) -> float:
         """Make prices for what runs then, and tell what they raise the bound by there."""
