@@ -64,10 +64,11 @@ WHY: dict[str, str] = {
     "powerflow-fig5": "the figure has no number",
     "powerflow-table2": "ours are the noise that was put in",
     "powerflow-fig7": "Tiresias, with Zeus and without: unexplained; `powerflow-causes` has "
-    "what was tried",
+    "what was tried. Clocks below 1,020 MHz: unexplained",
     "powerflow-fig9": "pre-runs and windows: measuring free it holds (`powerflow-fig9`)",
-    "powerflow-fig10": "the tail job hides most of the gain (`powerflow-causes`); the trends are "
-    "unexplained",
+    "powerflow-fig8": "AFS alone takes more in the first hours (`powerflow-fig8`): unexplained",
+    "powerflow-fig10": "where AFS is the shorter, pre-runs and windows for the most part "
+    "(`powerflow-causes`); the trends against schedulers that are not elastic are unexplained",
     "hps-impossible": "they contradict the paper's own workload or one another (`hps-impossible`)",
     "hps-table2": "no load, arrival process or patience gives all columns (`hps-loads`)",
     "hps-static": "as for Table II (`hps-loads`)",

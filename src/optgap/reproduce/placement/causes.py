@@ -16,19 +16,20 @@ import numpy as np
 
 from optgap.api import run
 from optgap.heuristics.placement.custom import State, Task
-from optgap.models.placement import PlacementProblem, presets
+from optgap.models.placement import PlacementProblem
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.openb import read_nodes, read_tasks
 from optgap.models.placement.sampling import inflate
 from optgap.models.placement.series import replay
 from optgap.models.placement.tasks import TargetWorkload, Tasks
+from optgap.models.result import Termination
 from optgap.reproduce.grid import loads, on_grid
 from optgap.reproduce.placement import NODES, pods
 from optgap.reproduce.placement.claims import NAMES, runs_of, until
 from optgap.reproduce.placement.grar import ends
 from optgap.reproduce.placement.runs import COMBINATIONS, FGD, LOAD, Runs, Trace
 from optgap.reproduce.placement.savings import FILES
-from optgap.reproduce.report import Item, Report, Row, Study
+from optgap.reproduce.report import Item, Report, Row, Stopped, Study
 
 HALF = "multigpu50"
 LEVELS = dict(zip(COMBINATIONS, (4, 4, 7), strict=True))
@@ -151,16 +152,16 @@ def _rounded(task: Task, state: State, nodes: IntArray) -> FloatArray:
 
 def _by_node(task: Task, state: State, nodes: IntArray) -> FloatArray:
     cluster = state.cluster
-    return _shares(
-        task, state, nodes, cluster.cpu_milli[nodes] * 1.0, np.maximum(cluster.gpus[nodes], 1) * 1e3
-    )
+    gpu = np.maximum(cluster.gpus[nodes], 1).astype(np.float64) * 1000
+    return _shares(task, state, nodes, cluster.cpu_milli[nodes].astype(np.float64), gpu)
 
 
 def _cosine(task: Task, state: State, nodes: IntArray) -> FloatArray:
     free = np.maximum(state.gpu_free_milli[nodes], 0).sum(axis=1) / 8000
     cpu = state.free_cpu_milli[nodes] / 128_000
     length = np.maximum(np.hypot(cpu, free), 1e-12)
-    return _largest(task, state, nodes) / length
+    found: FloatArray = _largest(task, state, nodes) / length
+    return found
 
 
 def _per_gpu(task: Task, state: State, nodes: IntArray) -> FloatArray:
@@ -223,8 +224,10 @@ def _dotprod(item: Item, study: Study) -> list[Row]:
         found = []
         for seed in study.seeds[:SEEDS]:
             study.proceed(f"DotProd, {form}, seed {seed}")
-            problem = presets.from_csv(study.data / NODES, study.data / pods("default"), seed=seed)
-            result = run(problem, dot_product, seed=seed, form=form)
+            problem = Trace("default").problem(study.data, seed)
+            result = run(problem, dot_product, seed=seed, limits=study.limits, form=form)
+            if result.termination is not Termination.COMPLETED or result.solution is None:
+                raise Stopped(result.termination)
             series = replay(problem, result.solution)
             values = on_grid(series.arrived_gpu_milli, series.capacity_gpu_milli, series.grar)
             found.append(float(values[len(loads()) - 1]))
