@@ -114,11 +114,16 @@ def _whole(aggregate: Aggregate, beyond_idle: float, largest: float) -> float:
 
 def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Outcome:
     """The bound where tasks may start later than they are submitted."""
-    aggregate = Aggregate(problem)
+    assert problem.over_time is not None
+    aggregate, there = Aggregate(problem), Aggregate(problem)
     aggregate.count = np.full_like(aggregate.count, len(problem.tasks))
     lasts = np.bincount(problem.tasks.class_of, problem.lasting_s, len(aggregate.classes))
-    aggregate.demand = lasts / problem.lasting_s.max()
-    generation = generate(generation_for(aggregate), limits, tolerance, EFFORT.units)
+    longest = float(problem.lasting_s.max())
+    aggregate.demand = lasts / longest
+    generation = generation_for(aggregate)
+    # as good as the whole bound asks for, in which the nodes that there are stand idle
+    generation.idle = there.base * problem.over_time.horizon_s / longest
+    generate(generation, limits, tolerance, EFFORT.units)
     stop = limits.stop or generation.stopped or Termination.COMPLETED
     best = generation.best
     if best is None and aggregate.frag_weight:
@@ -126,7 +131,6 @@ def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Out
     each = np.zeros(len(lasts)) if best is None else best.task - best.most
     if not aggregate.frag_weight:  # without the others, what runs costs no more
         each = np.maximum(each, 0.0)
-    there = Aggregate(problem)  # the idle cluster is that of the nodes there are
     bound = _whole(there, math.fsum((each * lasts).tolist()), float(np.abs(each).max()))
     return Outcome(None, Status.BOUND_ONLY, stop, bound=bound, bound_by=BOUND_BY_WAITING)
 
@@ -202,7 +206,8 @@ class Refinement:
         edges = np.linspace(times[0], times[-1], EFFORT.moments + 1).tolist()
         open_ = [Interval(-math.inf, begin, end) for begin, end in itertools.pairwise(edges)]
         while open_ and len(self.seen) < EFFORT.most and self.limits.stop is None:
-            if -sum(one.promise for one in open_) <= self.tolerance * max(self.bound, 0.0):
+            promised = -sum(one.promise for one in open_) * self.problem.per_second
+            if promised <= self.tolerance * max(self.bound, 0.0):
                 return
             interval = heapq.heappop(open_)
             middle = (interval.begin_s + interval.end_s) / 2
