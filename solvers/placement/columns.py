@@ -224,6 +224,8 @@ class ColumnGeneration:
         Prices are smoothed towards the best ones so far (Wentges 1997), which steadies the
         bound; when a smoothed round finds no column the LP's own prices are used.
         """
+        if self.close(tolerance):
+            return
         down = Pricer(self.aggregate, cpu_unit, "down")
         exact = bool(np.all(self.aggregate.cpu_milli % cpu_unit == 0))
         up = None if exact else Pricer(self.aggregate, cpu_unit, "up")
