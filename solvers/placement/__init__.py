@@ -83,6 +83,7 @@ METHODS = entries(
         kind="bound",
         params={"tolerance": 1e-3},
         goals=OVER_TIME,
+        shares=True,
     ),
     Entry(
         "bound-types",
