@@ -91,6 +91,7 @@ METHODS = entries(
         kind="bound",
         params={"tolerance": 1e-3},
         goals=OVER_TIME,
+        shares=True,
     ),
     Entry(
         "bound-types",
