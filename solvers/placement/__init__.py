@@ -81,7 +81,6 @@ METHODS = entries(
         f"{HERE}.over_time.exact:exact_over_time",
         "proven optimum where tasks leave and none waits; 15 tasks, or 30 of which 6 at once",
         kind="exact",
-        params={"backend": "highs"},
         goals=("energy", "mean_weighted", "mean_accepted_gpu"),
     ),
     Entry(

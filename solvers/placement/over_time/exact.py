@@ -20,9 +20,9 @@ EASY_NODES = 6
 EASY = 180
 """Tasks times the most that run at once: up to this, a proof takes seconds."""
 TOLERANCE = 1e-9
-"""HiGHS's own, and what is taken off any back end's bound."""
+"""HiGHS's own, and what is taken off its bound."""
 CLOSE = 1e-6
-"""Relative distance of objective and bound up to which a solver's word for "optimal" is taken."""
+"""Relative distance of objective and bound up to which HiGHS's word for "optimal" is taken."""
 
 
 def unfit(problem: PlacementProblem) -> tuple[str, object, str] | None:
@@ -52,19 +52,13 @@ def easy(problem: PlacementProblem) -> bool:
     return len(problem.tasks) * at_once <= EASY
 
 
-def exact_over_time(
-    problem: PlacementProblem, *, limits: Limits, seed: int, backend: str = "highs"
-) -> Outcome:
+def exact_over_time(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:
     """The schedule of least energy that runs every task, or of most accepted GPU demand, proven.
-
-    Parameters
-    ----------
-    backend: ``highs``, ``cbc``, ``scip`` or ``scipy``.
 
     Raises
     ------
-    InputError: where tasks may wait, for fragmentation, for more than `MOST_NODES` nodes or
-        `MOST_TASKS` tasks, or a back end that is unknown, unusable or wants integers.
+    InputError: where tasks may wait, for fragmentation, or for more than `MOST_NODES` nodes or
+        `MOST_TASKS` tasks.
     """
     trouble = unfit(problem)
     if trouble is not None:
@@ -76,7 +70,7 @@ def exact_over_time(
         return lost
     program = Assigning(problem)
     limits.progress("writing the program", None, None)
-    solved = solve(program.model, backend=backend, limits=limits, seed=seed, tolerance=TOLERANCE)
+    solved = solve(program.model, backend="highs", limits=limits, seed=seed, tolerance=TOLERANCE)
     return outcome(program, solved)
 
 
