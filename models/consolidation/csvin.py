@@ -128,9 +128,9 @@ def from_csv(
         source=str(tasks),
     )
     fits = read_fits(model)
-    return (
-        refit(problem, fits, clocks=clocks == (None, None, None), deal=False) if fits else problem
-    )
+    if not fits:
+        return problem
+    return refit(problem, fits, clocks=clocks == (None, None, None), deal=False)
 
 
 def _gpu(

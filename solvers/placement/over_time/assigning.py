@@ -23,16 +23,16 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
-from optgap.models.times import freed_s
 from optgap.solvers.backends.linear import LinearBuilder
 from optgap.solvers.placement.exact.code import claim
 from optgap.solvers.placement.exact.tables import Counted, cpu_steps, is_share
-from optgap.solvers.placement.over_time.demand import at_a_moment
+from optgap.solvers.placement.over_time.demand import Demand, at_a_moment
 
 Tasks = frozenset[int]
 
@@ -61,22 +61,20 @@ class Moments:
         """The moments of a problem whose tasks start when they are submitted."""
         start = problem.tasks.submit_s
         end = start + problem.lasting_s
-        count = len(start)
-        begins = np.repeat(np.array([1, 0]), count)
-        task = np.tile(np.arange(count), 2)
-        order = np.lexsort((task, begins, np.concatenate([start, freed_s(start, end)])))
-        time, task, begins = np.concatenate([start, end])[order], task[order], begins[order]
+        events = Demand.of(problem)
+        task, begins = events.task, events.change > 0
+        time = np.where(begins, start[task], end[task])
         lasts = np.diff(time, append=time[-1])
         here: set[int] = set()
         running = []
         for k, begun in zip(task.tolist(), begins.tolist(), strict=True):
             here = here | {k} if begun else here - {k}
             running.append(frozenset(here))
-        place = np.empty(2 * count, dtype=np.int64)
-        place[order] = np.arange(2 * count)
+        begin, ends = np.empty_like(task[begins]), np.empty_like(task[begins])
+        begin[task[begins]], ends[task[~begins]] = np.flatnonzero(begins), np.flatnonzero(~begins)
         full = [bool(a and not b) for a, b in itertools.pairwise(begins.tolist())]
         return cls(
-            place[:count], place[count:], tuple(running), np.maximum(lasts, 0.0),
+            begin, ends, tuple(running), np.maximum(lasts, 0.0),
             (*full, False), float(-np.minimum(lasts, 0.0).sum()),
         )  # fmt: skip
 
@@ -100,7 +98,6 @@ class NodeColumns:
     x: dict[int, int] = field(default_factory=dict)
     y: dict[tuple[int, int], int] = field(default_factory=dict)
     on: dict[tuple[int, Tasks], int] = field(default_factory=dict)
-    z: dict[Tasks, list[int]] = field(default_factory=dict)
 
 
 class Assigning:
@@ -236,13 +233,12 @@ class Assigning:
                 for k in sorted(here):
                     if needs[k] > before.last:
                         builder.row([(columns.x[k], 1.0), (z, -1.0)], upper=0)
-            columns.z[here] = [z for z, _ in up]
             if most > steps[0].last:
                 builder.row([*used, *up], upper=steps[0].last)
             if falls and down:
                 builder.row([*used, *down], lower=0)
 
-    @property
+    @cached_property
     def _lasts_s(self) -> FloatArray:
         """(T,) how long each task runs by the moments."""
         total = np.concatenate([[0.0], np.cumsum(self.moments.lasts_s)])

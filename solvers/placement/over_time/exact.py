@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Outcome, Status
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.backends.safe import solver_slack
+from optgap.solvers.placement.exact.milp import proven
 from optgap.solvers.placement.over_time.assigning import Assigning, Moments
 from optgap.solvers.placement.patterns import never_fits
 
@@ -82,28 +85,10 @@ def outcome(program: Assigning, solved: Solved) -> Outcome:
         message = f"every task fits a node, but no schedule runs all of them (proven by {by})"
         return Outcome(None, Status.INFEASIBLE, bound_by=by, info=info, message=message)
     sign = -1.0 if program.accepting else 1.0
-    bound = solved.bound
-    if bound is not None:
-        bound -= sign * (solver_slack(model, TOLERANCE) + program.overlap)
+    if solved.bound is not None:
+        off = solver_slack(model, TOLERANCE) + program.overlap
+        solved = replace(solved, bound=solved.bound - sign * off)
     if solved.values is None:
-        return Outcome(
-            None, solved.status, solved.termination, bound=bound,
-            bound_by=None if bound is None else by, info=info, message=solved.message,
-        )  # fmt: skip
+        return proven(None, solved, by, info)
     solution = program.solution(solved.values)
-    claimed = program.claim(solution)
-    status = solved.status
-    if bound is not None:
-        if sign * (claimed - bound) > CLOSE * max(1.0, abs(claimed)):
-            status = Status.FEASIBLE
-        bound = sign * min(sign * bound, sign * claimed)
-    return Outcome(
-        solution,
-        status,
-        Termination.COMPLETED if status is Status.OPTIMAL else solved.termination,
-        claimed,
-        bound,
-        None if bound is None else by,
-        info,
-        solved.message,
-    )
+    return proven((solution, sign * program.claim(solution)), solved, by, info, sign, CLOSE)
