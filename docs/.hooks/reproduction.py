@@ -79,13 +79,15 @@ WHY: dict[str, str] = {
 
 INTRO = """# Reproduction: every figure and table
 
-`optgap reproduce all` runs again what the five papers show; `optgap reproduce NAME` runs one item and prints *paper | ours |
-why different*, `--plot FOLDER` draws it. Where *data* says DIR add `--data DIR`, [a folder with the public files](data.md);
-in brackets it is not needed, and something in the package stands in.
+`optgap reproduce all` runs again what the five papers show; `optgap reproduce NAME` runs one item
+and prints *paper | ours | why different*, `--plot FOLDER` draws it. Where *data* says DIR add
+`--data DIR`, [a folder with the public files](data.md); in brackets it is not needed, and
+something in the package stands in.
 
-*Yes*, *nearly* and *no* count an item's statements by how far our number is from the paper's, by the *rule* whose letter
-stands below the table. *Why* names the item that shows the reason, or says that it is unexplained. All verdicts of one run:
-[reproduction.json](reproduction.json), from which this page is made. What contradicts itself in the papers: [errata](errata.md).
+*Yes*, *nearly* and *no* count an item's statements by how far our number is from the paper's, by
+the *rule* whose letter stands below the table. *Why* names the item that shows the reason, or
+says that it is unexplained. All verdicts of one run: [reproduction.json](reproduction.json), from
+which this page is made. What contradicts itself in the papers: [errata](errata.md).
 """
 
 
