@@ -84,7 +84,25 @@ def test_what_it_is_not_for_it_refuses_in_one_line(change: dict[str, object], na
     assert auto(problem) == "bound-over-time"
 
 
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({}, "5 nodes (at most 6), 30 tasks × 20 at once = 600 (at most 180), a proof"),
+        ({"size": 12, "queue": "fifo"}, "over_time.queue is fifo, it takes reject"),
+        ({"size": 200}, "tasks is 200, it takes at most 100"),
+    ],
+)
+def test_the_bound_says_why_there_is_no_proof(change: dict[str, object], why: str) -> None:
+    problem = small_time(seed=0, **change)  # type: ignore[arg-type]
+    assert auto(problem) == "bound-over-time"
+    shown = str(optgap.compare(problem, "firstfit", time_limit=0.5)).splitlines()
+    told = [line for line in shown if line.startswith("bound-over-time: exact-over-time was not")]
+    assert len(told) == 1
+    assert why in told[0]
+
+
 def test_auto_takes_it_where_a_proof_is_near() -> None:
-    assert auto(small_time(seed=0, size=12)) == "exact-over-time"
-    assert auto(small_time(seed=0, size=30)) == "bound-over-time"
-    assert auto(small_time(seed=0, size=12, goal="mean_accepted_gpu")) == "exact-over-time"
+    for more in ({}, {"goal": "mean_accepted_gpu"}):
+        problem = small_time(seed=0, size=12, **more)
+        assert auto(problem) == "exact-over-time"
+        assert not optgap.bound(problem, "bound-over-time", time_limit=0.5).message
