@@ -95,6 +95,8 @@ class Entry:
     options: a dataclass of `parameter` fields, which then gives `params`.
     exact: for a policy that asks an exact method at its events, that method, ``module:function``:
         the registry puts it in, as policies know no solvers; the function gets it as `exact`.
+    shares: whether the function takes `found`, a dictionary in which it leaves what it found out
+        and finds it again when it runs on a part of the same problem.
     """
 
     name: str
@@ -106,6 +108,7 @@ class Entry:
     goals: tuple[str, ...] = ()
     options: type | None = None
     exact: str = ""
+    shares: bool = False
 
     def __post_init__(self) -> None:
         if self.options is not None:

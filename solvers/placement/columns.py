@@ -140,6 +140,7 @@ class ColumnGeneration:
     Attributes
     ----------
     best: the prices that prove `lower`, None before the first.
+    idle: the cost beside the program's value that tolerances are relative to: the idle cluster's.
 
     Parameters
     ----------
@@ -159,8 +160,10 @@ class ColumnGeneration:
     best: Prices | None = None
     master: Master = field(init=False)
     last: MasterSolution = field(init=False)
+    idle: float = field(init=False)
 
     def __post_init__(self) -> None:
+        self.idle = self.aggregate.base
         self.master = Master(self.aggregate, self.unserved_cost)
         self.last = self.master.solve()
 
@@ -204,7 +207,8 @@ class ColumnGeneration:
         """Whether bound and restricted LP agree to a relative `tolerance`."""
         if self.short:
             return False
-        return self.upper - self.bound <= tolerance * max(1e-9, abs(self.upper))
+        gap = self.upper - self.bound
+        return gap <= tolerance * max(1e-9, abs(self.idle + self.last.value))
 
     def run(
         self,
@@ -220,6 +224,8 @@ class ColumnGeneration:
         Prices are smoothed towards the best ones so far (Wentges 1997), which steadies the
         bound; when a smoothed round finds no column the LP's own prices are used.
         """
+        if self.close(tolerance):
+            return
         down = Pricer(self.aggregate, cpu_unit, "down")
         exact = bool(np.all(self.aggregate.cpu_milli % cpu_unit == 0))
         up = None if exact else Pricer(self.aggregate, cpu_unit, "up")

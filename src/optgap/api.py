@@ -248,7 +248,7 @@ def _executed(
         if runnable.own:
             outcome = _watched(function, problem, runnable, limits, seed)
         else:
-            outcome = function(problem, limits=limits, seed=seed, **runnable.params)
+            outcome = function(problem, limits=limits, seed=seed, **runnable.arguments)
     except (InputError, RefereeError):
         raise
     except MemoryError:

@@ -18,6 +18,7 @@ import heapq
 import itertools
 import math
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +28,7 @@ from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import shown, slack_s
 from optgap.solvers.placement.aggregate import Aggregate
-from optgap.solvers.placement.columns import Prices
+from optgap.solvers.placement.columns import ColumnGeneration, Prices
 from optgap.solvers.placement.over_time.demand import Demand, at_a_moment
 from optgap.solvers.placement.patterns import (
     ROUNDING_ERROR,
@@ -61,7 +62,12 @@ EFFORT = Effort()
 
 
 def bound_over_time(
-    problem: PlacementProblem, *, limits: Limits, seed: int, tolerance: float = 1e-3
+    problem: PlacementProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    tolerance: float = 1e-3,
+    found: dict[str, Any] | None = None,
 ) -> Outcome:
     """A proven bound for running every task, migrations free.
 
@@ -70,6 +76,8 @@ def bound_over_time(
     tolerance: relative; prices at a moment are improved until they prove so much of what the
         patterns found so far give, and moments are added while they are expected to raise the whole
         bound by more.
+    found: the patterns and prices of an earlier call for the same nodes and a superset of the
+        tasks; those of this one where there is none.
     """
     lost = None if optional(problem) else never_fits(problem)
     if lost is not None:
@@ -77,7 +85,7 @@ def bound_over_time(
     assert problem.over_time is not None
     if problem.over_time.waits:
         return _waiting(problem, limits, tolerance)
-    refinement = Refinement(problem, tolerance, limits)
+    refinement = refinement_for(problem, tolerance, limits, {} if found is None else found)
     refinement.run()
     if refinement.short is not None:
         return refinement.short
@@ -93,16 +101,16 @@ def bound_over_time(
     )
 
 
-def _whole(aggregate: Aggregate, beyond_idle: float, largest: float) -> float:
+def _whole(problem: PlacementProblem, base: float, beyond_idle: float, largest: float) -> float:
     """The bound in the objective's unit, less what rounding and times that count as the same allow.
 
     Parameters
     ----------
-    beyond_idle: ∫ over all time; largest: the highest price of a task.
+    base: what the idle cluster costs at a moment. beyond_idle: ∫ over all time; largest: the
+        highest price of a task.
     """
-    problem = aggregate.problem
     assert problem.over_time is not None
-    idle = aggregate.base * problem.over_time.horizon_s
+    idle = base * problem.over_time.horizon_s
     late = float(slack_s(problem.tasks.submit_s + problem.lasting_s).sum())
     off = ROUNDING_ERROR * (abs(beyond_idle) + abs(idle)) + 2 * largest * late
     proven = problem.per_second * (idle + beyond_idle - off)
@@ -114,11 +122,16 @@ def _whole(aggregate: Aggregate, beyond_idle: float, largest: float) -> float:
 
 def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Outcome:
     """The bound where tasks may start later than they are submitted."""
-    aggregate = Aggregate(problem)
+    assert problem.over_time is not None
+    aggregate, there = Aggregate(problem), Aggregate(problem)
     aggregate.count = np.full_like(aggregate.count, len(problem.tasks))
     lasts = np.bincount(problem.tasks.class_of, problem.lasting_s, len(aggregate.classes))
-    aggregate.demand = lasts / problem.lasting_s.max()
-    generation = generate(generation_for(aggregate), limits, tolerance, EFFORT.units)
+    longest = problem.lasting_s.max()
+    aggregate.demand = lasts / longest
+    generation = generation_for(aggregate)
+    # as good as the whole bound asks for, in which the nodes that there are stand idle
+    generation.idle = there.base * problem.over_time.horizon_s / longest
+    generate(generation, limits, tolerance, EFFORT.units)
     stop = limits.stop or generation.stopped or Termination.COMPLETED
     best = generation.best
     if best is None and aggregate.frag_weight:
@@ -126,8 +139,9 @@ def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Out
     each = np.zeros(len(lasts)) if best is None else best.task - best.most
     if not aggregate.frag_weight:  # without the others, what runs costs no more
         each = np.maximum(each, 0.0)
-    there = Aggregate(problem)  # the idle cluster is that of the nodes there are
-    bound = _whole(there, math.fsum((each * lasts).tolist()), float(np.abs(each).max()))
+    bound = _whole(
+        problem, there.base, math.fsum((each * lasts).tolist()), float(np.abs(each).max())
+    )
     return Outcome(None, Status.BOUND_ONLY, stop, bound=bound, bound_by=BOUND_BY_WAITING)
 
 
@@ -177,24 +191,60 @@ class Interval:
     end_s: float = field(compare=False)
 
 
+def refinement_for(
+    problem: PlacementProblem, tolerance: float, limits: Limits, found: dict[str, Any]
+) -> Refinement:
+    """Prices from those that were found for more tasks on the same nodes, where there are any.
+
+    They prove as much for any demand: what they say does not depend on it.
+    """
+    known: Refinement | None = found.get("refinement")
+    if known is None or not known.knows(problem):
+        made = Refinement(problem, tolerance, limits, generation_for(Aggregate(problem)))
+        found["refinement"] = made
+        return made
+    made = Refinement(problem, tolerance, limits, known.generation)
+    for prices in known.pool.prices:
+        made.pool.add(prices)
+    return made
+
+
 class Refinement:
     """Prices at more and more moments.
+
+    Parameters
+    ----------
+    generation: for the nodes of the problem, and tasks of its classes among others.
 
     Attributes
     ----------
     short: the proof that some moment's tasks cannot run together, where that came out.
     """
 
-    def __init__(self, problem: PlacementProblem, tolerance: float, limits: Limits) -> None:
+    def __init__(
+        self,
+        problem: PlacementProblem,
+        tolerance: float,
+        limits: Limits,
+        generation: ColumnGeneration,
+    ) -> None:
         self.problem, self.tolerance, self.limits = problem, tolerance, limits
-        aggregate = Aggregate(problem)
-        self.generation = generation_for(aggregate)
+        self.generation = generation
         self.demand = Demand.of(problem)
-        least = -math.inf if aggregate.frag_weight else 0.0  # no task lowers power
+        place = {task: c for c, task in enumerate(generation.aggregate.classes)}
+        own = np.array([place[task] for task in problem.tasks.classes], dtype=np.int64)
+        least = -math.inf if generation.aggregate.frag_weight else 0.0  # no task lowers power
         start = np.full(len(self.demand.time_s), least)
-        self.pool = Pool(self.demand, problem.tasks.class_of, start)
+        self.pool = Pool(self.demand, own[problem.tasks.class_of], start)
         self.short: Outcome | None = None
         self.seen: set[int] = set()
+
+    def knows(self, problem: PlacementProblem) -> bool:
+        """Whether the problem differs in nothing but tasks, and has none of another class."""
+        own = self.problem
+        same = own.cluster is problem.cluster and own.workload is problem.workload
+        same = same and own.power == problem.power and own.objective == problem.objective
+        return same and set(problem.tasks.classes) <= set(self.generation.aggregate.classes)
 
     def run(self) -> None:
         """Until little is expected to be gained, or the limits say stop."""
@@ -202,7 +252,8 @@ class Refinement:
         edges = np.linspace(times[0], times[-1], EFFORT.moments + 1).tolist()
         open_ = [Interval(-math.inf, begin, end) for begin, end in itertools.pairwise(edges)]
         while open_ and len(self.seen) < EFFORT.most and self.limits.stop is None:
-            if -sum(one.promise for one in open_) <= self.tolerance * max(self.bound, 0.0):
+            promised = -sum(one.promise for one in open_) * self.problem.per_second
+            if promised <= self.tolerance * max(self.bound, 0.0):
                 return
             interval = heapq.heappop(open_)
             middle = (interval.begin_s + interval.end_s) / 2
@@ -216,7 +267,8 @@ class Refinement:
     @property
     def bound(self) -> float:
         """So far, in the objective's unit."""
-        return _whole(self.generation.aggregate, self.pool.integral, self.pool.largest)
+        base = self.generation.aggregate.base
+        return _whole(self.problem, base, self.pool.integral, self.pool.largest)
 
     def prices_at(self, time_s: float) -> float:
         """Make prices for what runs then, and tell what they raise the bound by there."""
@@ -226,7 +278,7 @@ class Refinement:
         self.seen.add(event)
         running = self.demand.running(event)
         classes = len(self.generation.aggregate.classes)
-        demand = np.bincount(self.problem.tasks.class_of[running], minlength=classes)
+        demand = np.bincount(self.pool.class_of[running], minlength=classes)
         self.generation.change_demand(demand, self.pool.prices)
         before = float(self.pool.value[event])
         generate(self.generation, self.limits, self.tolerance, EFFORT.units)

@@ -337,6 +337,7 @@ class _Bench:
         self.limits = limits
         self.terminations: set[Termination] = set()
         self.hopeless = False
+        self.found: dict[str, dict[str, Any]] = {}
 
     def run(self, problem: Problem, runnable: Runnable, scope: _Scope | None = None) -> _Line:
         def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
@@ -344,6 +345,8 @@ class _Bench:
             self.limits.progress(named, incumbent, bound)
 
         failure: Failure = ""
+        if runnable.entry.shares:  # the parts that policies accept are bounded with it
+            runnable = replace(runnable, found=self.found.setdefault(runnable.label, {}))
         self.limits.progress(runnable.label, None, None)
         try:
             if self.hopeless:

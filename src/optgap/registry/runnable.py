@@ -26,6 +26,7 @@ class Runnable:
     params: its parameters.
     known: the parameters it has, with their defaults.
     own: a user's own policy, outside this package.
+    found: what it found out about the whole of a problem, for one that `Entry.shares` it.
     """
 
     entry: Entry
@@ -33,6 +34,12 @@ class Runnable:
     params: Mapping[str, Any] = field(default_factory=dict)
     known: Mapping[str, Any] = field(default_factory=dict)
     own: bool = False
+    found: dict[str, Any] | None = field(default=None, compare=False)
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What its function is called with beside the problem, limits and a seed."""
+        return self.params if self.found is None else {**self.params, "found": self.found}
 
     def treats(self, problem: Problem) -> bool:
         """Whether the problem's objective is one of the method's."""
