@@ -70,7 +70,10 @@ class Coverage:
 
 def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Profile],
            seed: int) -> dict[str, Floats]:  # fmt: skip
-    """Where held-out rows lie in the intervals of fits to others: 1 and −1 are their ends."""
+    """Where held-out rows lie in the intervals of fits to others: 1 and −1 are their ends.
+
+    NaN where no parameter has a say in what is predicted.
+    """
     found = {}
     rng = np.random.default_rng(seed)
     members = members_of(fits)
@@ -81,7 +84,8 @@ def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Pro
         low, high = drawn_interval(fit, DRAWS, rng, table, LEVEL)
         # `device-power` predicts full power, which may lie above all that was measured
         middle = np.clip(np.log(fit.predict(table)), np.log(low), np.log(high))
-        found[name] = _place(table.numbers(fit.response), middle, low, high)
+        place = _place(table.numbers(fit.response), middle, low, high)
+        found[name] = np.where(fit.told_apart(table), place, np.nan)
     return found
 
 
@@ -107,6 +111,7 @@ def judged(held: HeldOut | None, seed: int, scaled: bool = True) -> tuple[float,
     Each fifth of the rows is judged with the scale of the others; all without one if not `scaled`.
     """
     found = np.zeros(0) if held is None else np.abs(held.places)
+    found = found[~np.isnan(found)]
     known = found[np.isfinite(found)]
     if not len(found):
         return 1.0, Coverage()
@@ -185,6 +190,8 @@ def _left_out(fit: Estimator, several: Mapping[str, list[Profile]], seed: int) -
     Intervals are scaled so that they hold, that of each application as the others say. The fit gets
     the scale that all say.
     """
+    judged = {name: _told_apart(fit, tables) for name, tables in several.items()}
+    several = {name: tables for name, tables in judged.items() if tables}
     if len(several) <= LEAST_OTHERS:
         return []
     inside: list[Floats] = []
@@ -204,6 +211,12 @@ def _left_out(fit: Estimator, several: Mapping[str, list[Profile]], seed: int) -
         inside.append((np.concatenate(drawn) <= 1).astype(np.float64))
     _rescale(fit, scale)
     return inside
+
+
+def _told_apart(fit: Estimator, tables: Sequence[Profile]) -> list[Profile]:
+    """The rows whose response hangs on the parameters."""
+    kept = (table.take(np.flatnonzero(fit.told_apart(table))) for table in tables)
+    return [table for table in kept if len(table)]
 
 
 def _drawn(fit: Estimator, name: str, tables: Sequence[Profile],

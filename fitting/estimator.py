@@ -116,6 +116,10 @@ class Estimator(ABC):
         """(count, parameters) draws where covariance and residuals do not serve; None: they do."""
         return None
 
+    def told_apart(self, table: Profile) -> NDArray[np.bool_]:
+        """The rows whose response hangs on the parameters at all: intervals are judged on these."""
+        return np.ones(len(table), dtype=bool)
+
     def hops(self, theta: Floats, table: Profile, facts: Design) -> Floats:
         """Further starts from a solution, shape (starts, parameters); none by default."""
         return np.zeros((0, len(theta)))
