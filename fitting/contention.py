@@ -80,4 +80,4 @@ class Contention(Estimator):
         above = int(self.told_apart(table).sum())
         if above == len(table):
             return []
-        return [f"draws are at speed 1 below the knee: intervals are judged on {above:,} rows above"]
+        return [f"draws are at speed 1 below the knee; intervals are judged on {above:,} rows"]

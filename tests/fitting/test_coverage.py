@@ -165,6 +165,7 @@ def test_a_workload_under_several_limits_is_held_out_as_one() -> None:
     assert len(found.members) == 20
     assert len(found.without("app3").members) == 18
     assert found.parts[-1] == "between 10 of workload"
+    assert read_fit(of_two.to_json()).predictive("") == found.parts
     alone = optgap.fit({**table, "application": limits}, "linear-power", cv=0)
     assert alone.covered.applications == 20
 
@@ -181,6 +182,7 @@ def test_busy_rows_draw_less_than_full_power_and_draws_say_so(tmp_path: Path) ->
     save(tmp_path / "device.json", report)
     back = from_document(json.loads((tmp_path / "device.json").read_text()), "d").fits[""]
     assert back.predictive_.parts == ("parameters", "residual")
+    assert read_fit(report.to_json()).predictive("") == back.predictive_.parts
     full = [one.params_["full_w"] for one in samples(back, 300, np.random.default_rng(0))]
     assert np.quantile(full, [0.05, 0.95]) == pytest.approx([157.5, 292.5], abs=8)
     assert all(one.params_["idle_w"] <= one.params_["full_w"]
