@@ -22,6 +22,7 @@ from optgap.models.placement.solution import PlacementSolution
 from optgap.models.placement.tasks import TargetWorkload, TaskClass, Tasks
 from optgap.models.result import Evaluation, Violation
 from optgap.models.shown import Shown
+from optgap.models.times import span
 
 SCHEMA = "optgap.placement.problem/1"
 
@@ -285,7 +286,7 @@ class PlacementProblem(Shown):
         if self.over_time is not None:
             share = float(self.tasks.demand_milli @ self.lasting_s)
             share /= capacity * self.over_time.horizon_s
-            when = f" over {self.over_time.horizon_s:,.6g} s ({self.over_time.queue})"
+            when = f" over {span(self.over_time.horizon_s)} ({self.over_time.queue})"
         return (
             f"{len(self.cluster)} nodes, {int(self.cluster.gpus.sum())} GPUs, "
             f"{len(self.tasks)} tasks asking for {100 * share:.1f} % of the GPUs{when}; "

@@ -120,9 +120,9 @@ FORMULATIONS = entries(
 def auto(problem: PlacementProblem) -> str:
     """The method for a problem of this size."""
     if problem.over_time is not None:
-        from optgap.solvers.placement.over_time.exact import easy
+        from optgap.solvers.placement.over_time.exact import unproven
 
-        return "exact-over-time" if easy(problem) else "bound-over-time"
+        return "bound-over-time" if unproven(problem) else "exact-over-time"
     small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
     return "exact" if small else "patterns"
 

@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from optgap.models.errors import InputError
 from optgap.models.figures import LONGEST, image
 from optgap.models.jsonio import write_bytes
@@ -43,6 +45,10 @@ LETTERS = 10.4
 """Of a title per inch of a figure, with room left for the names beside an axes."""
 
 
+LEGEND_LETTERS = 13.0
+"""Of a legend, which is smaller, per inch of a figure."""
+
+
 def titled(ax: Axes, *lines: str) -> None:
     """A title on the left, in lines that the figure has room for."""
     figure: Any = ax.figure  # a part of one, maybe
@@ -67,14 +73,26 @@ def aim(summary: str) -> str:
 
 
 def legend_below(ax: Axes, columns: int = 3, marks: Mapping[str, Any] | None = None) -> None:
-    """What `marks`, or an axes' labelled ones, mean, below everything: no corner is free."""
+    """What `marks`, or an axes' labelled ones, mean, below everything: no corner is free.
+
+    In so many columns, or fewer where the figure is too narrow for them.
+    """
     found = labelled([ax]) if marks is None else marks
     figure: Any = ax.get_figure()
     if found and figure is not None:
+        room = LEGEND_LETTERS * figure.get_figwidth()
+        while columns > 1 and _letters(list(found), columns) > room:
+            columns -= 1
         figure.legend(
             found.values(), found, loc="outside lower center", ncols=columns, frameon=False,
             fontsize=9,
         )  # fmt: skip
+
+
+def _letters(names: list[str], columns: int) -> int:
+    """How wide a legend in so many columns is, in letters; a mark and its margin are 6."""
+    parts = np.array_split(np.array([len(name) for name in names]), min(columns, len(names)))
+    return sum(int(part.max()) + 6 for part in parts)
 
 
 def labelled(panels: Iterable[Axes]) -> dict[str, Any]:

@@ -33,6 +33,8 @@ class FamilySpec:
         text`` by the option that asks for them, and their columns.
     view: a function that draws a solution, ``f(problem, solution, by) -> matplotlib Figure``;
         `by` is who made it, for the title.
+    bound_curve: a function ``f(problem, solution, limits=…)`` for what is proven of a solution at
+        every moment of it, which `view` draws as ``curve=``, where problems are over time.
     exact: the exact methods that policies ask at their events, by policy.
     per_event: the policy that solves every event exactly with what is known by then, or, where
         `per_event_exact` is false, as well as it can.
@@ -61,6 +63,7 @@ class FamilySpec:
     needed: int = 0
     tables_out: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     view: str = ""
+    bound_curve: str = ""
     exact: Mapping[str, str] = field(default_factory=dict)
     per_event: str = ""
     per_event_exact: bool = True
