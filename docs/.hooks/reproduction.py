@@ -80,14 +80,14 @@ WHY: dict[str, str] = {
 INTRO = """# Reproduction: every figure and table
 
 `optgap reproduce all` runs again what the five papers show; `optgap reproduce NAME` runs one item
-and prints *paper | ours | why different*, `--plot FOLDER` draws it. Where *data* says DIR add
-`--data DIR`, [a folder with the public files](data.md); in brackets it is not needed, and
-something in the package stands in.
+and prints *paper | ours | why different*, `--plot FOLDER` draws it. Behind a name DIR asks for
+`--data DIR`, [a folder with the public files](data.md); in brackets something in the package can
+stand in.
 
-*Yes*, *nearly* and *no* count an item's statements by how far our number is from the paper's, by
-the *rule* whose letter stands below the table. *Why* names the item that shows the reason, or
-says that it is unexplained. All verdicts of one run: [reproduction.json](reproduction.json), from
-which this page is made. What contradicts itself in the papers: [errata](errata.md).
+*Yes, nearly, no* counts an item's statements by how far our number is from the paper's, by the
+rule whose letter stands below the table. *Why* names the item that shows the reason, or says that
+it is unexplained. All verdicts of one run: [reproduction.json](reproduction.json), from which
+this page is made. What contradicts itself in the papers: [errata](errata.md).
 """
 
 
@@ -153,14 +153,14 @@ def coverage(prefix: str) -> str:
 
 def data(item: Item) -> str:
     """Whether an item reads public files; in brackets where something stands in for them."""
-    return "" if not item.needs else "(DIR)" if item.stand_in else "DIR"
+    return "" if not item.needs else " (DIR)" if item.stand_in else " DIR"
 
 
 def table(prefix: str, results: Mapping[str, Any]) -> str:
     """The rows of a paper's items, and the rules that their letters stand for."""
     lines = [
-        "| NAME | what | data | rule | yes, nearly, no | why |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| NAME | what | yes, nearly, no | why |",
+        "| --- | --- | --- | --- |",
     ]
     letters: dict[str, str] = {}
     for name, kept in results.items():
@@ -170,8 +170,8 @@ def table(prefix: str, results: Mapping[str, Any]) -> str:
         for row in rows:
             letters.setdefault(row["rule"], chr(ord("a") + len(letters)))
         rules = ", ".join(dict.fromkeys(letters[row["rule"]] for row in rows))
-        verdicts = ", ".join(map(str, counts(rows))) if rows else ""
-        cells = (f"`{name}`", item.title, data(item), rules, verdicts, WHY.get(name, ""))
+        verdicts = f"{', '.join(map(str, counts(rows)))} ({rules})" if rows else ""
+        cells = (f"`{name}`{data(item)}", item.title, verdicts, WHY.get(name, ""))
         lines.append("| " + " | ".join(cells) + " |")
     rules = [f"- **{letter}**: {rule}" for rule, letter in letters.items()]
     return "\n".join([*lines, "", *rules])

@@ -113,8 +113,8 @@ def test_the_table_of_schedulers_has_the_numbers_that_are_kept(
 def test_the_readme_counts_what_the_results_count(
     index: ModuleType, results: dict[str, Any], root: Path
 ) -> None:
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    for prefix, (_, page, *_) in index.PAPERS.items():
-        counted = ", ".join(map(str, index.of_paper(prefix, results)))
-        (line,) = re.findall(rf"^.*\(docs/reproduction-{page}\.md\): (.*)$", readme, re.MULTILINE)
-        assert line.startswith(f"{index.coverage(prefix)}; {counted}, "), line
+    readme = " ".join((root / "README.md").read_text(encoding="utf-8").split())
+    papers = [index.of_paper(prefix, results) for prefix in index.PAPERS]
+    agree, nearly, differ = map(sum, zip(*papers, strict=True))
+    counted = f"of {agree + nearly + differ} statements {agree} agree, {nearly} nearly, {differ} "
+    assert f"{counted}do not" in readme
