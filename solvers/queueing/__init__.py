@@ -39,7 +39,7 @@ METHODS = entries(
     Entry(
         "time-indexed",
         f"{HERE}.time_indexed:time_indexed",
-        "integer program on cells of time, refined, and CP-SAT on short streams; any number of jobs",
+        "integer program on cells of time, refined; CP-SAT on short streams; any number of jobs",
         kind="bound",
         params={"seconds": 20.0, "jobs": 200, "rounds": 0, "moves": 0},
         deterministic=False,

@@ -17,7 +17,7 @@ import numpy as np
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Outcome, Status
 from optgap.models.times import TOLERANCE_S, slack_s
 from optgap.solvers.backends import cpsat
 from optgap.solvers.queueing.areas import in_unit
