@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.models.placement import OverTime, PlacementObjective, PlacementProblem
+from optgap.models.placement import PlacementObjective, PlacementProblem
 from optgap.models.placement.arrays import FloatArray
 from optgap.models.placement.solution import PlacementSolution
 from optgap.solvers.placement.over_time.bounding import refinement_for
@@ -59,7 +59,7 @@ def bound_curve(
         some.ranks,
         some.power,
         PlacementObjective("energy"),
-        over_time=OverTime("reject", rules.begin_s, until - rules.begin_s),
+        over_time=replace(rules, queue="reject", horizon_s=until - rules.begin_s),
     )
     found = refinement_for(given, tolerance, limits or Limits(), {})
     found.run()

@@ -39,6 +39,9 @@ def unfit(problem: PlacementProblem) -> tuple[str, object, str] | None:
     if problem.objective.weights[1]:
         expected = "energy or mean_accepted_gpu: no formulation of fragmentation over time"
         return "objective.goal", problem.objective.goal, expected
+    if problem.over_time.wake_s:
+        expected = "0: no formulation of nodes that boot"
+        return "over_time.wake_s", problem.over_time.wake_s, expected
     for name, found, most in (
         ("nodes", len(problem.cluster), MOST_NODES),
         ("tasks", len(problem.tasks), MOST_TASKS),
