@@ -61,7 +61,8 @@ def test_it_asks_for_fits_a_limit_and_confidences(noisy: optgap.Problem) -> None
 def test_explain_prices_the_dearest_moment_of_the_schedule(
     noisy: optgap.Problem, cli: Cli, tmp_path: Path
 ) -> None:
-    optgap.save(noisy, tmp_path / "p.json")
+    tight = optgap.generate("elastic", size=6, models=list(noisy.fits), eta=0.1)
+    optgap.save(tight, tmp_path / "p.json")
     asked = ("explain", str(tmp_path / "p.json"), "--policy", "powerflow", "--methods",
              "bound-area", "--beside", "none", "--top", "0")  # fmt: skip
     answer = cli(*asked, "--certainty", "0.99", "--json", str(tmp_path / "x.json"))
