@@ -7,7 +7,8 @@ its row in the linear program that packs the shares of M into fewest GPUs.
 
 A node is seen as (u, j, r): free CPU, idle GPUs, and the largest share free of a GPU in use.
 Tasks of M come one by one, class c with probability p_c, and with probability q before each one no
-more come. A node that may choose which to take is worth
+more come; where neither an idle GPU nor half of one is left, q is at least q_full: what such a node
+waits for, all others of its kind wait for, too. A node that may choose which to take is worth
 
     V(s) = max over A of (1 − q)·Σ_{c in A} p_c·(π_c − ΔP_c + V(s after c)) / (q + (1 − q)·p(A)),
 
@@ -152,7 +153,9 @@ def worth_of_nodes(
         watts = np.array([cpu_w(node, int(free)) for free in steps])
         chosen = offers[admitted | (workload.num_gpu == 0)]
         rent = options.rent_w if wake <= w_gpu else 0.0
-        fill(values.table[k], chosen, watts, kind.gpus, wake, options.q, rent)
+        half = -(-500 // values.share_milli)
+        none_left = max(options.q, options.q_full)
+        fill(values.table[k], chosen, watts, kind.gpus, wake, (options.q, none_left, half), rent)
 
 
 def offers_of(
@@ -191,15 +194,17 @@ def fill(
     watts: FloatArray,
     gpus: int,
     wake: float,
-    q: float,
+    ends: tuple[float, float, int],
     rent: float,
 ) -> None:
     """W of every state of a node type into its (free CPU, idle GPUs, share) table.
 
-    `watts` is P_CPU by free CPU, `wake` what a GPU's waking costs. What a task leaves is less CPU,
+    `watts` is P_CPU by free CPU, `wake` what a GPU's waking costs, `ends` q with and without GPUs
+    left, and the steps of half a GPU. What a task leaves is less CPU,
     or fewer idle GPUs, or less of a share, and so has been filled before.
     """
     shares = table.shape[2]
+    with_gpus, without, half = ends
     rents = np.zeros(table.shape)
     gain = np.zeros(len(offers))
     for u in range(len(watts)):
@@ -231,6 +236,7 @@ def fill(
                     if rent > 0 and after >= 0 and (offer["count"] > 0 or offer["share"] > 0):
                         fitting += offer["popularity"]
                         earned += offer["popularity"] * (rent * offer["gpus"] + after)
+                q = with_gpus if j > 0 or r >= half else without
                 table[u, j, r] = stopping(gain, offers, q)
                 if fitting > 0:
                     rents[u, j, r] = earned / fitting
