@@ -46,6 +46,10 @@ OFFER = np.dtype(
 """A class of M as a node of the grid sees it."""
 
 
+Q, Q_LEAVING = 0.003, 0.05
+"""Unless q is given: chosen on seeds 300 to 302 of `alibaba`, and 300 to 305 of `alibaba-time`."""
+
+
 @dataclass(frozen=True)
 class Grid:
     """Steps in which W is tabulated: what is free is rounded down, what is asked for up.
@@ -139,6 +143,7 @@ def worth_of_nodes(
 ) -> None:
     """Fill the table of `values` from a workload."""
     cluster = problem.cluster
+    q = options.q or (Q if problem.over_time is None else Q_LEAVING)
     offers, w_gpu = offers_of(problem, workload, values)
     for k, kind in enumerate(cluster.types):
         n = int(np.flatnonzero(cluster.type_of == k)[0])
@@ -154,8 +159,9 @@ def worth_of_nodes(
         chosen = offers[admitted | (workload.num_gpu == 0)]
         rent = options.rent_w if wake <= w_gpu else 0.0
         half = -(-500 // values.share_milli)
-        none_left = max(options.q, options.q_full)
-        fill(values.table[k], chosen, watts, kind.gpus, wake, (options.q, none_left, half), rent)
+        fill(
+            values.table[k], chosen, watts, kind.gpus, wake, (q, max(q, options.q_full), half), rent
+        )
 
 
 def offers_of(

@@ -119,7 +119,7 @@ def test_it_spends_less_than_pwr_and_pwr_fgd_on_the_alibaba_mix() -> None:
 
 
 def test_parameters_out_of_range_are_refused() -> None:
-    for given_ in ({"q": 0.0}, {"rent_w": -1.0}, {"workload": "future"}):
+    for given_ in ({"q": -0.1}, {"rent_w": -1.0}, {"workload": "future"}):
         with pytest.raises(InputError, match=next(iter(given_))):
             run(small(seed=0), **given_)
 
