@@ -1,9 +1,12 @@
-"""Least added energy beside the consolidation policies there were, preset `pai`, paired by seed.
+"""Least added energy beside the consolidation policies there were, paired by seed.
 
     python benchmarks/consolidation_least_added_energy.py [--sizes 40,500] [--seeds 3-7] [--errors]
+        [--preset pai] [--capacities none,mean] [--hindsight 0] [--limit 60]
 
 Energy relative to the best other policy of each seed (the least of `OTHERS`, chosen with
 hindsight), with 95 % intervals of the mean by Student's t, and the mean stretch of both.
+``--hindsight`` adds, for so many seeds, how much of the distance from the best other policy to the
+schedule of `hindsight` is closed, and the mean gaps to its bound of the other, ours and it.
 """
 
 from __future__ import annotations
@@ -44,39 +47,74 @@ def main() -> None:
     parser.add_argument("--sizes", default="40,500")
     parser.add_argument("--seeds", default="3-7", help="first-last")
     parser.add_argument("--errors", action="store_true", help="wrong durations as well")
+    parser.add_argument("--preset", default="pai", choices=("pai", "philly"))
+    parser.add_argument("--capacities", default="none,mean")
+    parser.add_argument("--hindsight", type=int, default=0, help="seeds with hindsight as well")
+    parser.add_argument("--limit", type=float, default=60.0, help="s for hindsight")
     given = parser.parse_args()
     low, high = (int(part) for part in given.seeds.split("-"))
     print(
         "tasks | capacity | policy | MJ | best other, MJ | change, % | better on | stretch | CPU s"
+        " | closed, % | gaps of the best other, ours, hindsight, %"
     )
     for size in (int(part) for part in given.sizes.split(",")):
-        for capacity in ("none", "mean"):
+        for capacity in given.capacities.split(","):
             ours = OURS[: 2 if capacity == "none" else 1]  # means within 100 % are within 150 %
-            rows(size, capacity, range(low, high + 1), ours + (TOLD if given.errors else ()))
+            ours += TOLD if given.errors else ()
+            settings = {"size": size, "capacity": capacity}
+            known = given.hindsight, given.limit
+            rows(given.preset, settings, range(low, high + 1), ours, known)
 
 
-def rows(size: int, capacity: str, seeds: range, ours: tuple[str, ...]) -> None:
-    """One row for each of our variants, seed by seed against the best of the others."""
+def rows(
+    preset: str, settings: dict, seeds: range, ours: tuple[str, ...], known: tuple[int, float]
+) -> None:
+    """One row for each of our variants, seed by seed against the best of the others.
+
+    `known`: of how many seeds, and for how long, the schedule with hindsight is made.
+    """
+    hindsight: list[tuple[float, float]] = []
     best: list[tuple[float, float]] = []
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in ours}
     cpu = dict.fromkeys(ours, 0.0)
     for seed in seeds:
-        problem = optgap.generate("consolidation", "pai", seed=seed, size=size, capacity=capacity)
+        problem = optgap.generate("consolidation", preset, seed=seed, **settings)
         best.append(min(outcome(problem, name) for name in OTHERS))
         for name in ours:
             begun = time.process_time()
             found[name].append(outcome(problem, name))
             cpu[name] += time.process_time() - begun
+        if len(hindsight) < known[0]:
+            result = optgap.solve(problem, "hindsight", time_limit=known[1])
+            hindsight.append((result.objective / 1e6, result.bound / 1e6))
     others = statistics.mean(energy for energy, _ in best)
     for name, values in found.items():
         change = [100 * (e / b - 1) for (e, _), (b, _) in zip(values, best, strict=True)]
         cells = (
-            size, capacity, name, f"{statistics.mean(e for e, _ in values):.1f}", f"{others:.1f}",
+            settings["size"], settings["capacity"], name,
+            f"{statistics.mean(e for e, _ in values):.1f}", f"{others:.1f}",
             interval(change), f"{sum(c < 0 for c in change)} of {len(change)}",
             " / ".join(f"{statistics.mean(s for _, s in part):.2f}" for part in (values, best)),
-            f"{cpu[name] / len(seeds):.1f}",
+            f"{cpu[name] / len(seeds):.1f}", *distances(best, values, hindsight),
         )  # fmt: skip
         print(*cells, sep=" | ", flush=True)
+
+
+def distances(
+    best: list[tuple[float, float]],
+    ours: list[tuple[float, float]],
+    hindsight: list[tuple[float, float]],
+) -> list[str]:
+    """What is closed of the distance to hindsight, and the gaps to its bound."""
+    if not hindsight:
+        return []
+    closed, gaps = [], []
+    for (other, _), (own, _), (least, bound) in zip(best, ours, hindsight, strict=False):
+        least = min(least, own)
+        closed.append(100 * (other - own) / (other - least))
+        gaps.append([100 * (value / bound - 1) for value in (other, own, least)])
+    means = [statistics.mean(column) for column in zip(*gaps, strict=True)]
+    return [interval(closed), " / ".join(f"{value:.1f}" for value in means)]
 
 
 def outcome(problem, policy: str) -> tuple[float, float]:

@@ -38,7 +38,7 @@ _PLACE = "optgap.fitting."
 ESTIMATORS: Mapping[str, ModelEntry] = {
     name: ModelEntry(name, _PLACE + target, summary)
     for name, target, summary in (
-        ("linear-power", "linear_power:LinearPower", "P = P_gs + α·f (CATS, Eq. 3)"),
+        ("linear-power", "linear_power:LinearPower", "P = P_gs + α·f (CATS, Eq. 1)"),
         ("power-law-power", "linear_power:PowerLawPower", "P = P_s + c·(f/f_ref)^k"),
         ("power-law-jct", "jct:PowerLawJct", "e = e_min·(f_max/f)^β (CATS, Eq. 5)"),
         (

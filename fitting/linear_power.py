@@ -1,4 +1,4 @@
-"""Power against the clock: the linear form of CATS (Eq. 1-3) and the power law beside it."""
+"""Power against the clock: the linear form of CATS (Eq. 1) and the power law beside it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from optgap.fitting.profile import Profile
 
 
 class LinearPower(Estimator):
-    """P(f) = P_gs + α·f in W (CATS, Eq. 1 and 3), P_gs and α at least 0.
+    """P(f) = P_gs + α·f in W (CATS, Eq. 1), P_gs and α at least 0.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ class LinearPower(Estimator):
     """
 
     name: ClassVar[str] = "linear-power"
-    summary: ClassVar[str] = "power of a busy GPU, linear in its clock (CATS, Eq. 3)"
+    summary: ClassVar[str] = "power of a busy GPU, linear in its clock (CATS, Eq. 1)"
     response: ClassVar[str] = "power_w"
     needs: ClassVar[tuple[str, ...]] = ("frequency_mhz",)
     varies: ClassVar[tuple[str, ...]] = ("frequency_mhz",)

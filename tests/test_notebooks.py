@@ -54,11 +54,15 @@ def code_of(notebook: Any) -> list[Any]:
 
 
 def shown(cell: Any) -> list[tuple[str, str]]:
-    """What a cell gives: kinds of data, and text without versions; pictures by their kind alone."""
-    found = []
+    """What a cell gives: kinds of data, and text without versions; pictures by their kind alone.
+
+    What is printed comes in as many pieces as the kernel found time for, and counts as one.
+    """
+    found: list[tuple[str, str]] = []
     for output in cell.outputs:
         if "text" in output:
-            found.append(("text", output.text))
+            before = found.pop()[1] if found and found[-1][0] == "text" else ""
+            found.append(("text", before + output.text))
         data_of = output.get("data", {})
         for kind, data in sorted(data_of.items()):
             if kind == "text/plain" and len(data_of) > 1:

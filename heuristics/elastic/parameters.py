@@ -25,6 +25,21 @@ def _quantum_s() -> Any:
     return parameter(60.0, "length of a time slice", "s", "Gandiva")
 
 
+def _sigma(default: float, of: str) -> Any:
+    what = f"standard deviation of the logarithm of one measured {of} (scaled: of the factor)"
+    return parameter(default, what, source="PowerFlow, Table 2", within=(0.0, 1e9))
+
+
+def _prerun_s() -> Any:
+    what = "run of a new job on one GPU before it may start"
+    return parameter(240.0, what, "s", "PowerFlow", within=(0.0, 1e9))
+
+
+def _profile_s() -> Any:
+    what = "profiling on each GPU count that is new to a job"
+    return parameter(240.0, what, "s", "PowerFlow", within=(0.0, 1e9))
+
+
 def _gap() -> Any:
     return parameter(1e-4, "relative gap at which a decision counts as proven", "share")
 
@@ -57,22 +72,10 @@ class PowerFlowParams:
         source="PowerFlow, Sec. 5.2 and Fig. 9",
         choices=("online", "perfect", "scaled"),
     )
-    sigma_time: float = parameter(
-        0.044,
-        "standard deviation of the logarithm of one measured time (scaled: of the factor)",
-        source="PowerFlow, Table 2",
-    )
-    sigma_energy: float = parameter(
-        0.055,
-        "standard deviation of the logarithm of one measured energy (scaled: of the factor)",
-        source="PowerFlow, Table 2",
-    )
-    prerun_s: float = parameter(
-        240.0, "run of a new job on one GPU before it may start", "s", "PowerFlow"
-    )
-    profile_s: float = parameter(
-        240.0, "profiling on each GPU count that is new to a job", "s", "PowerFlow"
-    )
+    sigma_time: float = _sigma(0.044, "time")
+    sigma_energy: float = _sigma(0.055, "energy")
+    prerun_s: float = _prerun_s()
+    profile_s: float = _profile_s()
     preempt_profile: bool = parameter(False, "profiling may be cut short")
     migration: Making = parameter(
         "least",
@@ -236,3 +239,12 @@ class WorkValueParams:
         1e-3, "relative gap up to which a decision is searched", "share", within=(0.0, 1.0)
     )
     states: int = parameter(3000, "of the search of one decision at most", within=(1, 1_000_000))
+    profiles: str = parameter(
+        "perfect",
+        "exact and free, or fits to what a job has shown, as PowerFlow learns them",
+        choices=("perfect", "online"),
+    )
+    sigma_time: float = _sigma(0.044, "time")
+    sigma_energy: float = _sigma(0.055, "energy")
+    prerun_s: float = _prerun_s()
+    profile_s: float = _profile_s()

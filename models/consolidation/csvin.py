@@ -98,12 +98,9 @@ def from_csv(
     if servers < 1 or gpus_per_server < 1:
         found = NoQuote(f"{servers} servers of {gpus_per_server} GPUs")
         raise InputError("--set", "servers", found, "at least 1 of at least 1")
+    clocks = (f_min_mhz, f_max_mhz, clock_step_mhz)
     line = PowerLine(gpu_static_w, gpu_slope_w_per_mhz)
-    own_clocks = any(x is not None for x in (f_min_mhz, f_max_mhz, clock_step_mhz))
-    low = V100.f_min_mhz if f_min_mhz is None else f_min_mhz
-    high = V100.f_max_mhz if f_max_mhz is None else f_max_mhz
-    kind = kind_of(gpu, gpu_memory_gb, low, high, clock_step_mhz or 0.0, line, beta)
-    kind.validate("--set", "GPU")
+    kind = _gpu(gpu, gpu_memory_gb, clocks, line, beta)
     if not 1 <= kappa < 1e6:
         raise InputError("--set", "kappa", kappa, "a tolerance of at least 1")
     if not 0 <= server_static_w < 1e6:
@@ -131,7 +128,25 @@ def from_csv(
         source=str(tasks),
     )
     fits = read_fits(model)
-    return refit(problem, fits, clocks=not own_clocks, deal=False) if fits else problem
+    if not fits:
+        return problem
+    return refit(problem, fits, clocks=clocks == (None, None, None), deal=False)
+
+
+def _gpu(
+    gpu: str,
+    memory_gb: float,
+    clocks: tuple[float | None, float | None, float | None],
+    line: PowerLine,
+    beta: float,
+) -> GpuKind:
+    """A GPU of the table's problem; lowest and highest clock are the V100's unless given."""
+    low, high, step = clocks
+    low = V100.f_min_mhz if low is None else low
+    high = V100.f_max_mhz if high is None else high
+    kind = kind_of(gpu, memory_gb, low, high, step or 0.0, line, beta)
+    kind.validate("--set", "GPU")
+    return kind
 
 
 def _require_utilisation(tasks: Sequence[Task], needs: str, source: str) -> None:

@@ -61,6 +61,14 @@ class Choices:
             np.array(columns[4], dtype=np.int64),
         )
 
+    @classmethod
+    def joined(cls, parts: Sequence[Choices]) -> Choices:
+        """Those of all the classes of these, in turn."""
+        sizes = [size for part in parts for size in np.diff(part.first).tolist()]
+        names = ("time_s", "gpus", "watts", "count", "clock")
+        columns = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
+        return cls(np.cumsum([0, *sizes]), *columns)
+
     def configurations(self, chosen: Ints) -> tuple[Ints, Ints]:
         """(A,) count and clock indices of a choice, −1 and 0 for jobs that wait."""
         runs = chosen >= 0
@@ -113,7 +121,12 @@ class Snapshot:
 
     @classmethod
     def of_worth(
-        cls, problem: ElasticProblem, sizes: Sequence[int], value: Floats, gpus: Ints, watts: Floats
+        cls,
+        there: tuple[int, float],
+        sizes: Sequence[int],
+        value: Floats,
+        gpus: Ints,
+        watts: Floats,
     ) -> Snapshot:
         """What is worth most together: at most one configuration of each job, all may wait.
 
@@ -122,14 +135,14 @@ class Snapshot:
 
         Parameters
         ----------
+        there: GPUs and W.
         sizes: (A,) how many configurations each job has.
         value, gpus, watts: (Z,) of each configuration, job by job.
         """
         dearest, none = float(value.max()), np.zeros(0, np.int64)
         short = Choices(np.cumsum([0, *sizes]), dearest - value, gpus, watts, none, none)
         everyone, ones = np.arange(len(sizes)), np.ones(len(sizes))
-        limit = problem.power_allowed_w
-        return cls(short, everyone, ones, problem.gpus, limit, dearest)
+        return cls(short, everyone, ones, *there, dearest)
 
     def objective(self, chosen: Ints) -> float:
         """Σ remaining time of a choice (index into the choices, −1 to wait), s."""

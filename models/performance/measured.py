@@ -255,7 +255,7 @@ def _over_clock(name: str, row: Row, names: tuple[str, str]) -> dict[str, Any]:
 
 
 def gv100_power() -> FittedParameters:
-    """``linear-power`` of 15 applications (CATS, Eq. 3)."""
+    """``linear-power`` of 15 applications (CATS, Eq. 1)."""
     groups = [_over_clock(g, row, ("P_gs", "alpha")) for g, row in GV100_POWER.items()]
     return _fit("linear-power", f"gv100_spec15.csv, {NSFCAC}", "application", groups, 0.0286)
 

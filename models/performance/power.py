@@ -18,7 +18,7 @@ IDLE_W = {"H100": 70.0, "V100": 43.0}
 
 
 def linear_power(frequency_mhz: ArrayLike, static_w: float, slope_w_per_mhz: float) -> Floats:
-    """P(f) = P_gs + α·f in W (CATS, Eq. 1 and 3)."""
+    """P(f) = P_gs + α·f in W (CATS, Eq. 1)."""
     return static_w + slope_w_per_mhz * np.asarray(frequency_mhz, dtype=float)
 
 

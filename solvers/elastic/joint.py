@@ -75,7 +75,8 @@ class Tables:
         values = [worth[j] * self.rate[j] for j in jobs]
         sizes = [len(v) for v in values]
         gpus, watts = (np.concatenate([t[j] for j in jobs]) for t in (self.gpus, self.watts))
-        together = Snapshot.of_worth(self.problem, sizes, np.concatenate(values), gpus, watts)
+        there = self.problem.gpus, self.problem.power_allowed_w
+        together = Snapshot.of_worth(there, sizes, np.concatenate(values), gpus, watts)
         solved = solve(together, DEARER)
         assert solved.chosen is not None  # all may wait
         begins = accumulate(sizes, initial=0)

@@ -77,6 +77,13 @@ METHODS = entries(
         goals=AT_ONCE,
     ),
     Entry(
+        "exact-over-time",
+        f"{HERE}.over_time.exact:exact_over_time",
+        "proven optimum where tasks leave and none waits; 15 tasks, or 30 of which 6 at once",
+        kind="exact",
+        goals=("energy", "mean_weighted", "mean_accepted_gpu"),
+    ),
+    Entry(
         "bound-over-time",
         f"{HERE}.over_time.bounding:bound_over_time",
         "prices of tasks, at every moment the best, migrations free; any size, tight",
@@ -113,7 +120,9 @@ FORMULATIONS = entries(
 def auto(problem: PlacementProblem) -> str:
     """The method for a problem of this size."""
     if problem.over_time is not None:
-        return "bound-over-time"
+        from optgap.solvers.placement.over_time.exact import easy
+
+        return "exact-over-time" if easy(problem) else "bound-over-time"
     small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
     return "exact" if small else "patterns"
 

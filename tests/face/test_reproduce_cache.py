@@ -98,6 +98,15 @@ def test_other_seeds_data_or_sources_are_run_anew(folder: Path) -> None:
     assert len(runs) == 5
 
 
+def test_seeds_beyond_those_that_an_item_uses_are_no_reason_to_run_it_anew(folder: Path) -> None:
+    few = replace(ITEM, most_seeds=2)
+    for seeds in ((1, 2), (1, 2, 3), (1, 2, 3, 4)):
+        assert Cache().run(few, Study(seeds, folder / "data")).seeds == (1, 2)
+    assert len(runs) == 1
+    assert Cache().run(few, Study((2, 1), folder / "data")).seeds == (2, 1)
+    assert len(runs) == 2
+
+
 def test_what_was_computed_before_a_change_is_found_again_after_it(folder: Path) -> None:
     data = folder / "data" / "d" / "a.csv"
     made(folder)

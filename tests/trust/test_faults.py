@@ -84,6 +84,7 @@ def problem_of(family: str, method: str) -> tuple[Any, float]:
     makers: list[Callable[[], Any]] = [lambda: optgap.generate(family, **SMALL.get(family, {}))]
     if family == "placement":
         makers.append(two_nodes_problem)
+        makers.append(lambda: optgap.generate(family, "small-time", size=6))
     if family == "consolidation":
         makers.append(over_time)
     for make in makers:

@@ -63,41 +63,43 @@ def milp(
     if solved.status is Status.INFEASIBLE:
         return Outcome(None, solved.status, bound_by=by, info=info, message=together(by))
     if solved.values is None or solved.objective is None:
-        return Outcome(
-            None,
-            solved.status,
-            solved.termination,
-            bound=solved.bound,
-            bound_by=by if solved.bound is not None else None,
-            info=info,
-            message=solved.message,
-        )
+        return proven(None, solved, by, info)
     info["model_objective"] = solved.objective
-    return _outcome(problem, written.solution(solved.values.tolist()), solved, by, info)
+    solution = written.solution(solved.values.tolist())
+    sign = 1.0 if problem.objective.described.sense == "min" else -1.0
+    claimed = sign * claim(Counted(problem), solution)
+    return proven((solution, claimed), solved, by, info, sign, CLOSE)
 
 
-def _outcome(
-    problem: PlacementProblem,
-    solution: PlacementSolution,
+def proven(
+    found: tuple[PlacementSolution, float] | None,
     solved: Solved,
     by: str,
     info: dict[str, float | int | str],
+    sign: float = 1.0,
+    close: float = 0.0,
 ) -> Outcome:
-    claimed = claim(Counted(problem), solution)
+    """What a back end's answer proves of a placement's program.
+
+    Parameters
+    ----------
+    found: the solution behind the answer's values, and `sign` times its objective; None where
+        there is none.
+    solved: the answer; rounding has been taken off its bound.
+    sign: 1 to minimise, -1 to maximise.
+    close: relative distance of objective and bound up to which "optimal" is believed.
+    """
     status, bound = solved.status, solved.bound
+    by_whom = None if bound is None else by
+    if found is None:
+        return Outcome(
+            None, status, solved.termination, bound=bound, bound_by=by_whom, info=info,
+            message=solved.message,
+        )  # fmt: skip
+    solution, cost = found
     if bound is not None:
-        sign = 1.0 if problem.objective.described.sense == "min" else -1.0
-        far = sign * (claimed - bound) > CLOSE * max(1.0, math.fabs(claimed))
-        if status is Status.OPTIMAL and far:
+        if status is Status.OPTIMAL and cost - sign * bound > close * max(1.0, math.fabs(cost)):
             status = Status.FEASIBLE
-        bound = sign * min(sign * bound, sign * claimed)
-    return Outcome(
-        solution,
-        status,
-        Termination.COMPLETED if status is Status.OPTIMAL else solved.termination,
-        claimed,
-        bound,
-        by if bound is not None else None,
-        info,
-        solved.message,
-    )
+        bound = sign * min(sign * bound, cost)
+    ended = Termination.COMPLETED if status is Status.OPTIMAL else solved.termination
+    return Outcome(solution, status, ended, sign * cost, bound, by_whom, info, solved.message)

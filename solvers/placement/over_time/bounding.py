@@ -126,7 +126,7 @@ def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Out
     aggregate, there = Aggregate(problem), Aggregate(problem)
     aggregate.count = np.full_like(aggregate.count, len(problem.tasks))
     lasts = np.bincount(problem.tasks.class_of, problem.lasting_s, len(aggregate.classes))
-    longest = float(problem.lasting_s.max())
+    longest = problem.lasting_s.max()
     aggregate.demand = lasts / longest
     generation = generation_for(aggregate)
     # as good as the whole bound asks for, in which the nodes that there are stand idle

@@ -15,6 +15,26 @@ if TYPE_CHECKING:
     from optgap.explaining import Explanation
 
 
+_Beside = Annotated[
+    str,
+    typer.Option(
+        "--beside",
+        metavar="P,…",
+        help="policies that may know better, all or none",
+        autocompletion=completing.policies("all", "none"),
+    ),
+]
+_Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="a parameter of the preset, or else of the policy",
+        autocompletion=completing.settings,
+    ),
+]
+
+
 def command(
     subject: Annotated[
         str,
@@ -40,29 +60,13 @@ def command(
         ),
     ] = None,
     methods: opt.Methods = "auto",
-    beside: Annotated[
-        str,
-        typer.Option(
-            "--beside",
-            metavar="P,…",
-            help="policies that may know better, all or none",
-            autocompletion=completing.policies("all", "none"),
-        ),
-    ] = "all",
+    beside: _Beside = "all",
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="how many costly decisions to show")
     ] = 10,
     preset: opt.Preset = None,
     size: opt.Size = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="a parameter of the preset, or else of the policy",
-            autocompletion=completing.settings,
-        ),
-    ] = None,
+    settings: _Settings = None,
     plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,

@@ -39,7 +39,7 @@ class Runnable:
     @property
     def arguments(self) -> Mapping[str, Any]:
         """What its function is called with beside the problem, limits and a seed."""
-        return {**self.params, "found": self.found} if self.entry.shares else self.params
+        return self.params if self.found is None else {**self.params, "found": self.found}
 
     def treats(self, problem: Problem) -> bool:
         """Whether the problem's objective is one of the method's."""

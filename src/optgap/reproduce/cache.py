@@ -74,7 +74,7 @@ class Cache:
             {
                 "item": item.name,
                 "target": item.target,
-                "seeds": study.seeds,
+                "seeds": item.of(study).seeds,
                 "sources": hashed(sources_of(item)),
                 "data": self._data(item, study.data),
                 **stack(),

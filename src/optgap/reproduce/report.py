@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -51,10 +51,9 @@ class Tolerance:
         return holds(off <= self.exact, self.near is not None and off <= self.near)
 
     def __str__(self) -> str:
-        space = "" if self.unit == "%" else " "
-        parts = [f"yes within {self.exact:g}{space}{self.unit}"]
+        parts = [f"yes within {self.exact:g} {self.unit}"]
         if self.near is not None:
-            parts.append(f"nearly within {self.near:g}{space}{self.unit}")
+            parts.append(f"nearly within {self.near:g} {self.unit}")
         return ", ".join(parts)
 
 
@@ -88,6 +87,7 @@ class Item:
     needs: files below the data folder that it reads.
     stand_in: what it runs from without them, in words; "" when it cannot.
     reads: what those files are, in words.
+    most_seeds: how many seeds it uses at most, of those asked for; None for all.
     """
 
     name: str
@@ -97,6 +97,11 @@ class Item:
     needs: tuple[str, ...] = ()
     stand_in: str = ""
     reads: str = "the public trace"
+    most_seeds: int | None = None
+
+    def of(self, study: Study) -> Study:
+        """The study with the seeds that it uses."""
+        return replace(study, seeds=study.seeds[: self.most_seeds])
 
     def runs_from(self, data: Path | None) -> str:
         """In words, what it runs from with this data folder, or which file it lacks."""
@@ -127,7 +132,7 @@ class Item:
             raise InputError(self.name, place, found, "the public trace; see --data")
         module, _, name = self.target.partition(":")
         function: Callable[[Item, Study], Report] = getattr(import_module(module), name)
-        return function(self, study)
+        return function(self, self.of(study))
 
 
 @dataclass(frozen=True)

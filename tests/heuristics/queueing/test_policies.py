@@ -119,6 +119,17 @@ def test_sbs_starts_the_batch_of_like_jobs() -> None:
     assert literal[1] == literal[3] == 0
 
 
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_sbs_starts_a_batch_that_takes_every_free_gpu(size: int) -> None:
+    """Not a smaller one, after which the job of the best efficiency would take what is left."""
+    count = size + 1
+    families = [*["like"] * size, "other"]
+    work = [*[3600.0] * size, 7200.0]
+    jobs = Jobs.of([0.0] * count, [3600.0] * count, [1] * count, iterations=work, families=families)
+    problem = QueueingProblem.of(jobs, nodes=1, gpus_per_node=size)
+    assert starts(problem, "sbs") == [*[0.0] * size, 3600.0]
+
+
 def test_a_reservation_ends_the_starvation_that_the_score_allows() -> None:
     small = [(float(60 * k), 1, 600.0) for k in range(600)]
     rows = sorted([*small, (30.0, 8, 28_800.0)])

@@ -117,3 +117,31 @@ def test_tasks_that_do_not_fit_together_are_proven_not_to_and_when() -> None:
         found = bound_over_time(timed, limits=Limits(), seed=0)
         assert found.status is status
         assert ("cannot be placed together at" in found.message) == (queue == "reject")
+
+
+@settings(max_examples=10)
+@given(
+    problem=timed_placement_problems(max_nodes=2, max_tasks=3, max_gpus=2, queues=("reject",)),
+    data=st.data(),
+)
+def test_prices_found_for_all_tasks_bound_a_part_of_them_as_well(
+    problem: PlacementProblem, data: st.DataObject
+) -> None:
+    size = data.draw(st.integers(1, len(problem.tasks)))
+    part = problem.subset(range(size))
+    sign = 1 if problem.objective.described.sense == "min" else -1
+    found: dict[str, object] = {}
+    bound_over_time(problem, limits=Limits(), seed=0, found=found)
+    shared = bound_over_time(part, limits=Limits(), seed=0, found=found)
+    alone = bound_over_time(part, limits=Limits(), seed=0)
+    assert shared.status is alone.status
+    if alone.bound is None or shared.bound is None:
+        return
+    assert sign * shared.bound >= sign * alone.bound - 3e-3 * abs(alone.bound)
+    best = None
+    for solution in schedules(part, [0.0] * size):
+        if not part.check(solution):
+            value = part.evaluate(solution).objective
+            best = value if best is None else sign * min(sign * best, sign * value)
+    if best is not None:
+        assert sign * shared.bound <= sign * best + 1e-9 * abs(best)

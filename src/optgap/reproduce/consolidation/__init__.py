@@ -20,7 +20,7 @@ def _item(
     stand_in: str = SYNTHETIC,
     reads: str = "the public trace",
 ) -> Item:
-    return Item(name, PAPER, title, f"{__name__}.{target}", needs, stand_in, reads)
+    return Item(name, PAPER, title, f"{__name__}.{target}", needs, stand_in, reads, most_seeds=1)
 
 
 ITEMS: tuple[Item, ...] = (

@@ -28,7 +28,7 @@ def fig2(item: Item, study: Study) -> Report:
         note = "independent noise: nothing is correlated, and fewer samples spread r"
         rows.append(Row(f"{samples} independent samples", "46 / 34 / 20 %", words, "", note))
     source = "recorded windows" if data is not None else "independent samples alone"
-    return Report(item, source, tuple(rows), study.seeds[:1])
+    return Report(item, source, tuple(rows), study.seeds)
 
 
 def _shares(series: np.ndarray) -> tuple[float, float, float, float]:

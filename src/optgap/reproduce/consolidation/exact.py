@@ -28,7 +28,7 @@ def table1(item: Item, study: Study) -> Report:
             words += f"; CBC as printed {_timed(printed)}"
         note = "instances, solver settings and machine of the paper are not stated"
         rows.append(Row(f"{size} tasks", f"{paper:g} s", words, "", note if size == 2 else ""))
-    return Report(item, item.stand_in, tuple(rows), study.seeds[:1])
+    return Report(item, item.stand_in, tuple(rows), study.seeds)
 
 
 def _timed(result: Result) -> str:
@@ -76,7 +76,7 @@ def testbed(item: Item, study: Study) -> Report:
         claim = f"stage 1 at once, capacity {capacity}"
         rows.append(Row(claim, f"{paper} W", words, agrees, why, str(WATTS)))
     rows += _as_gpus()
-    return Report(item, "Tables 3 and 4; series synthetic", tuple(rows), study.seeds[:1])
+    return Report(item, "Tables 3 and 4; series synthetic", tuple(rows), study.seeds)
 
 
 def _as_gpus() -> list[Row]:
@@ -117,4 +117,4 @@ def fig7b(item: Item, study: Study) -> Report:
     bars = Curve("", (), [value / found["cats"] for value in found.values()])
     panel = chart("The testbed's 14 tasks", "", "mean JCT over CATS's", [bars], names=tuple(found))
     source = "Tables 3 and 4; series synthetic"
-    return CurvesReport(item, source, tuple(rows), study.seeds[:1], (panel,))
+    return CurvesReport(item, source, tuple(rows), study.seeds, (panel,))

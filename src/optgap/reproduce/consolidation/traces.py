@@ -61,7 +61,7 @@ def _figure(item: Item, study: Study, trace: str, stated: dict[str, dict[str, fl
         above = 100 * (float(runs[policy].metrics["energy_j"]) / least - 1)
         words = f"{_absolute(runs[policy])}, energy {above:.0f} % above the bound"
         rows.append(Row(f"{policy}, absolute", "", words))
-    return Report(item, SYNTHETIC, tuple(rows), study.seeds[:1])
+    return Report(item, SYNTHETIC, tuple(rows), study.seeds)
 
 
 def _absolute(result: Result) -> str:
@@ -81,7 +81,7 @@ def causes(item: Item, study: Study) -> Report:
         for what, policy in CAUSES.items():
             paper = STATED.get(what, "") if trace == "PAI" else ""
             rows.append(Row(f"{trace}: {what}", paper, _absolute(runs[policy])))
-    return Report(item, SYNTHETIC, tuple(rows), study.seeds[:1])
+    return Report(item, SYNTHETIC, tuple(rows), study.seeds)
 
 
 def fig8(item: Item, study: Study) -> Report:

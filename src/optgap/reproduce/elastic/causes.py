@@ -10,35 +10,92 @@ import numpy as np
 
 from optgap.models.elastic import ElasticProblem, Overhead
 from optgap.reproduce.elastic import SYNTHETIC
-from optgap.reproduce.elastic.day import best_ratio
-from optgap.reproduce.elastic.runs import frontier, synthetic_day
-from optgap.reproduce.elastic.sensitivity import INTERVAL, INTERVALS_S, compared, gain, small
+from optgap.reproduce.elastic.day import RATIOS, best_ratio, where_longer
+from optgap.reproduce.elastic.runs import NAMES, frontier, synthetic_day
+from optgap.reproduce.elastic.sensitivity import (
+    INTERVAL,
+    INTERVALS_S,
+    compared,
+    factors,
+    gain,
+    small,
+)
 from optgap.reproduce.report import Item, Report, Row, Study
 
 FREE = Overhead(0, 0, 0)
 NO_PRERUN = {"prerun_s": 0.0, "profile_s": 0.0}
 
 
+TEN_TIMES = {"threshold_1": 32_500.0, "threshold_2": 72_000.0}
+"""Of Tiresias's queues, GPU-s."""
+MODES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("profiles=online", {}),
+    ("profiles=online, measuring free", NO_PRERUN),
+    ("profiles=perfect", {"profiles": "perfect"}),
+    ("profiles=scaled", {"profiles": "scaled"}),
+)
+"""What PowerFlow believes of its jobs; the first is its default."""
+
+
 def causes(item: Item, study: Study) -> Report:
     """Ratios of mean JCTs as in Fig. 7 and 10, with and without what might be the reason."""
-    return Report(item, SYNTHETIC, (*_day(study), *_load(study)), study.seeds[:1])
+    rows = (*_beliefs(study), *_day(study), *_factors(study), *_load(study))
+    return Report(item, SYNTHETIC, rows, study.seeds)
+
+
+def _beliefs(study: Study) -> list[Row]:
+    """Fig. 7's ratios for each kind of profiles."""
+    problem = synthetic_day(study.seeds[0])
+    claim = ", ".join(NAMES[name] for name in RATIOS)
+    paper = ", ".join(f"{value:.2f}" for value in RATIOS.values()) + " x"
+    rows = []
+    for title, params in MODES:
+        ours = frontier(study, problem, "powerflow", **params)
+        found = {name: best_ratio(frontier(study, problem, name), ours) for name in RATIOS}
+        behind = [name for name, (_, least) in found.items() if least < 1]
+        note = "; ".join(
+            f"{NAMES[name]} is the shorter {where_longer(frontier(study, problem, name), ours)}"
+            for name in behind
+        )
+        shown = ", ".join(f"{most:.2f}" for most, _ in found.values()) + " x"
+        rows.append(
+            Row(f"Fig. 7, {title}: {claim} over PowerFlow, at most", paper, shown, "", note)
+        )
+    return rows
 
 
 def _day(study: Study) -> list[Row]:
     problem = synthetic_day(study.seeds[0])
     free = replace(problem, overhead=FREE, name=f"{problem.name}, restarts free")
-    tried: tuple[tuple[str, str, str, ElasticProblem, dict[str, Any]], ...] = (
-        ("gandiva", "Gandiva", "3.39 x", problem, {}),
-        ("gandiva", "Gandiva, restarts free for both", "3.39 x", free, {}),
-        ("afs", "AFS", "1.57 x", problem, {}),
-        ("afs", "AFS without lengths", "1.57 x", problem, {"lengths": False}),
+    tried: tuple[tuple[str, str, ElasticProblem, dict[str, Any]], ...] = (
+        ("gandiva", "", problem, {}),
+        ("gandiva", ", restarts free for both", free, {}),
+        ("tiresias", "", problem, {}),
+        ("tiresias", ", restarts free for both", free, {}),
+        ("tiresias", " by Gittins index", problem, {"discipline": "gittins"}),
+        ("tiresias", " with queues ten times as long", problem, TEN_TIMES),
+        ("afs", "", problem, {}),
+        ("afs", " without lengths", problem, {"lengths": False}),
     )
     rows = []
-    for name, title, paper, where, params in tried:
+    for name, title, where, params in tried:
         ours = frontier(study, where, "powerflow")
         most, _ = best_ratio(frontier(study, where, name, **params), ours)
-        claim = f"Fig. 7, {title}: mean JCT over PowerFlow's at equal energy, at most"
-        rows.append(Row(claim, paper, f"{most:.2f} x"))
+        claim = f"Fig. 7, {NAMES[name]}{title}: mean JCT over PowerFlow's at equal energy, at most"
+        rows.append(Row(claim, f"{RATIOS[name]:.2f} x", f"{most:.2f} x"))
+    return rows
+
+
+def _factors(study: Study) -> list[Row]:
+    """Fig. 10 for each kind of profiles: shortest and longest baseline over PowerFlow."""
+    rows = []
+    for title, _, values, make, claim in factors(study.seeds[0]):
+        for mode, params in MODES:
+            shown = []
+            for v in values:
+                found = compared(study, make(v), f"{title} {v}", **params)
+                shown.append(f"{v}: {gain(found, min):.2f} to {gain(found):.2f}")
+            rows.append(Row(f"Fig. 10, {title}, {mode}", claim, ", ".join(shown)))
     return rows
 
 
@@ -60,7 +117,7 @@ def _load(study: Study) -> list[Row]:
 
     tried: tuple[tuple[str, Callable[[ElasticProblem], ElasticProblem], dict[str, Any]], ...] = (
         ("as it is", same, {}),
-        ("no pre-run and no profiling", same, NO_PRERUN),
+        ("no pre-run and windows of no length", same, NO_PRERUN),
         ("without the longest job", without_longest, {}),
         ("neither", without_longest, NO_PRERUN),
     )

@@ -64,4 +64,4 @@ def table2(item: Item, study: Study) -> Report:
                 "no verdict: the noise that is put in comes out")
         )  # fmt: skip
     source = f"synthetic measurements with {100 * NOISE:.0f} % noise"
-    return Report(item, source, tuple(rows), (study.seeds[0],))
+    return Report(item, source, tuple(rows), study.seeds)

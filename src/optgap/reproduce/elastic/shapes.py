@@ -65,7 +65,7 @@ def _fitted(item: Item, study: Study, estimator: str, column: str, clocks: Seque
                 own = Curve(f"{PAPER_NAMES[name]}{suffix}", x[at].tolist(), y.tolist(), kind)  # type: ignore[arg-type]
                 curves[view].append(own)
     panels = [_panel(view, label, curves[view]) for view in views]
-    return CurvesReport(item, SOURCE, tuple(rows), (study.seeds[0],), tuple(panels))
+    return CurvesReport(item, SOURCE, tuple(rows), study.seeds, tuple(panels))
 
 
 def _shown(profile: Profile, view: str) -> tuple[np.ndarray, np.ndarray]:

@@ -64,4 +64,10 @@ ITEMS: tuple[Item, ...] = (
     _item("pwr-fig8", "Fig. 8, GRAR, GPU-sharing", "grar:fig8", "gpushare40", "gpushare100"),
     _item("pwr-fig9", "Fig. 9, GRAR, multi-GPU", "grar:fig9", "multigpu20", "multigpu50"),
     _item("pwr-fig10", "Fig. 10, GRAR, constrained GPU", "grar:fig10", "gpuspec10", "gpuspec33"),
+    _item(
+        "pwr-causes",
+        "What might decide Fig. 5 at 50 % and DotProd in Fig. 7 (not in the paper)",
+        "causes:causes",
+        *("default", "multigpu50"),
+    ),
 )

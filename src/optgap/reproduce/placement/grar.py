@@ -74,7 +74,11 @@ def gap_row(
     further = [NAMES[p] for p, value in zip(lower, gaps, strict=True) if value > gap + RATIO]
     names = ", ".join(NAMES[policy] for policy in lower)
     verdict = holds(off <= slack, off <= RATIO)
-    why = f"{' and '.join(further)} further away: unexplained" if further else ""
+    why = (
+        f"{' and '.join(further)} further away: unexplained; pwr-causes has what was tried"
+        if further
+        else ""
+    )
     return statement(claim, paper, f"{span(gaps, 3)} ({names})", verdict, study, why)
 
 

@@ -111,10 +111,7 @@ def fig4(item: Item, study: Study) -> Report:
     return Report(item, FILES, rows, study.seeds, (panel,))
 
 
-UNEXPLAINED = (
-    "unexplained. The spread over seeds does not cover it, nor does drawing tasks "
-    "with replacement, and the paper gives only the plot"
-)
+UNEXPLAINED = "unexplained; pwr-causes has what was tried"
 
 
 def fig5(item: Item, study: Study) -> Report:

@@ -26,8 +26,6 @@ PATIENCES: tuple[Patience, ...] = ("inf", "const")
 WHAT = {"used": "used %", "wait": "wait s", "variance": "variance min²", "starved": "starved"}
 """Columns that a load can set; 25.8 jobs per hour are beyond any (``hps-impossible``)."""
 ALL = Tolerance(10, 25)
-SEEDS = 3
-"""At most, of those asked for: there are many settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,29 +88,29 @@ def loads(item: Item, study: Study) -> Report:
     )
     source = f"{SOURCE}, {JOBS} jobs"
     panels = tuple(_over_load(found, key) for key in WHAT)
-    return CurvesReport(item, source, tuple(rows), study.seeds[:SEEDS], panels, columns=2)
+    return CurvesReport(item, source, tuple(rows), study.seeds, panels, columns=2)
 
 
 def _over_load(found: dict[Setting, dict[tuple[str, str], float]], key: str) -> Chart:
     """A column over the load, Poisson arrivals and nobody leaving, beside the paper's numbers."""
     plain = [Setting("Poisson", "none", "inf", load) for load in LOADS]
-    curves = [
-        Curve(NAMES[policy], LOADS, [found[setting][policy, key] for setting in plain])
-        for policy in DYNAMIC
-    ]
     ends = (LOADS[0], LOADS[-1])
-    curves += [
-        Curve(f"{NAMES[policy]}, the paper's", ends, [PAPER[policy][key]] * 2, "line")
-        for policy in DYNAMIC
-    ]
+    curves = []
+    for policy in DYNAMIC:
+        own = [found[setting][policy, key] for setting in plain]
+        curves.append(Curve(NAMES[policy], LOADS, own))
+        curves.append(
+            Curve(f"{NAMES[policy]}, the paper's", ends, [PAPER[policy][key]] * 2, "line")
+        )
     log: Literal["", "y"] = "" if key == "used" else "y"
-    return chart("Poisson, nobody leaves", "load", COLUMNS[key].title, curves, log=log)
+    title = "Poisson, nobody leaves; level: the paper's"
+    return chart(title, "load", COLUMNS[key].title, curves, log=log, paired=True)
 
 
 def _means(study: Study, setting: Setting) -> dict[tuple[str, str], float]:
     study.proceed(str(setting))
     values: dict[tuple[str, str], list[float]] = {(p, k): [] for p in DYNAMIC for k in WHAT}
-    for seed in study.seeds[:SEEDS]:
+    for seed in study.seeds:
         problem = setting.stream(seed)
         for policy in DYNAMIC:
             metrics = run(problem, policy).metrics
