@@ -256,23 +256,38 @@ def full(book: Book, n: int) -> bool:
 
 
 @inner
-def cheapest(case: Case, book: Book, k: int, like: IntArray) -> tuple[float, int, int]:
+def empty_for(case: Case, book: Book, k: int, n: int) -> bool:
+    """Whether nothing runs on node `n` while task `k` would."""
+    row = row_at(book, n, case.start_s[k])
+    last = book.first[n] + book.rows[n] - 1
+    if book.tasks[row] > 0:
+        return False
+    return bool(row == last or book.time_s[row + 1] >= case.freed_s[k])
+
+
+@inner
+def cheapest(
+    case: Case, book: Book, k: int, like: IntArray, hurried: bool
+) -> tuple[float, int, int]:
     """Where task `k` adds least: how much, which node and which GPUs; the first of equals.
 
     Parameters
     ----------
     like: (N,) which nodes are alike when empty: one of those is enough.
+    hurried: take the first node with room.
     """
     best, node, mask = math.inf, -1, 0
     seen = -1
     for n in range(len(book.rows)):
-        if book.rows[n] == 1:
+        if empty_for(case, book, k, n):
             if like[n] == seen:
                 continue
             seen = like[n]
         joules, gpus = added_j(case, book, k, n, best)
         if joules < best:
             best, node, mask = joules, n, gpus
+            if hurried:
+                break
     return best, node, mask
 
 
@@ -305,7 +320,14 @@ def earliest_s(case: Case, book: Book, k: int) -> float:
 
 @compiled
 def place_all(
-    case: Case, book: Book, order: IntArray, begin: int, end: int, like: IntArray, waits: bool
+    case: Case,
+    book: Book,
+    order: IntArray,
+    begin: int,
+    end: int,
+    like: IntArray,
+    waits: bool,
+    hurried: bool,
 ) -> int:
     """Put tasks, `order` from `begin` to `end`, where each adds least; where to go on.
 
@@ -314,12 +336,12 @@ def place_all(
     """
     for i in range(begin, end):
         k = order[i]
-        _, n, mask = cheapest(case, book, k, like)
+        _, n, mask = cheapest(case, book, k, like, hurried)
         if n < 0 and waits:
             then = earliest_s(case, book, k)
             if then < math.inf:
                 start_at(case, k, then)
-                _, n, mask = cheapest(case, book, k, like)
+                _, n, mask = cheapest(case, book, k, like, hurried)
         if n < 0:
             continue
         if full(book, n):

@@ -1,9 +1,9 @@
 """A schedule of little energy for somebody who knows when tasks will leave; none is ever moved.
 
-Tasks are put, in some order, where each adds least over its whole life; then annealing (Metropolis)
-puts single tasks on other nodes and lets pairs change nodes. Every task starts when it is
-submitted, or where there is a queue as soon as the first pass finds room for it: later moves leave
-starts as they are.
+Tasks are put, in some order, where each adds least over its whole life; then what some nodes run at
+some moment is taken off and put back, again and again (`search_kernels`). Every task starts when it
+is submitted, or where there is a queue as soon as the first pass finds room for it: later moves
+leave starts as they are.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from optgap.models.compiled import UP_TO, interpreted
+from optgap.models.compiled import interpreted
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
-from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.kernels import accepts, model_names, node_table
 from optgap.models.placement.timeline import rest_values
 from optgap.models.result import Outcome, Status, Termination
@@ -26,15 +26,17 @@ from optgap.models.times import freed_s
 from optgap.solvers.placement.over_time.book_kernels import Book, Case, place_all
 from optgap.solvers.placement.over_time.bounding import bound_over_time
 from optgap.solvers.placement.over_time.parameters import HindsightParams
-from optgap.solvers.placement.over_time.search_kernels import DRAWS, Moves, anneal
+from optgap.solvers.placement.over_time.search_kernels import Moves, anneal
 
-AT_ONCE = 2000
-"""Moves between two looks at the limits."""
+AT_ONCE = 500
+"""Moves between two looks at the limits, with 35 nodes; fewer with more."""
 PLACED_AT_ONCE = 100
 """Tasks between two."""
-FEW = 3000
-"""Moves that Python makes, where the compiler would take longer."""
-PER_TASK = 3000
+FEW = 1000
+"""Moves, and the least; with few tasks Python makes them sooner than the compiler is through."""
+FEW_CELLS = 200
+"""Nodes times tasks up to which it does."""
+PER_TASK = 5
 """Moves for each task, where nothing else is said."""
 
 
@@ -62,12 +64,13 @@ class Search:
         return int((self.node < 0).sum())
 
     def construct(self, order: IntArray) -> None:
-        """Put the tasks, in this order, where each adds least."""
+        """Put the tasks, in this order, where each adds least; once it is time, where it fits."""
         assert self.problem.over_time is not None
         done, waits = 0, self.problem.over_time.waits
-        while done < len(order) and self.limits.stop is None:
+        while done < len(order):
             end = min(len(order), done + PLACED_AT_ONCE)
-            at = place_all(self.case, self.book, order, done, end, self.like, waits)
+            late = self.limits.stop is not None
+            at = place_all(self.case, self.book, order, done, end, self.like, waits, late)
             if at < end:
                 self.book = roomier(self.book)
             done = at
@@ -85,8 +88,7 @@ class Search:
         while done < moves and self.limits.stop is None:
             step = min(AT_ONCE, moves - done)
             heat = [hot_j * (cold_j / hot_j) ** (at / moves) for at in (done, done + step)]
-            draws = self.rng.random((step, DRAWS))
-            changed, found = anneal(self.case, self.book, choice, draws, *heat)
+            changed, found = anneal(self.case, self.book, choice, step, *heat, self.rng)
             self.joules += changed
             missing -= found
             done += step
@@ -184,24 +186,30 @@ def roomier(book: Book) -> Book:
 
 
 def moves_for(problem: PlacementProblem, case: Case, params: HindsightParams) -> Moves:
-    """What annealing chooses from: the longer a task runs, the more often it is asked."""
-    order = np.argsort(case.start_s, kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return Moves(params.exchanges, params.joins, order, rank, np.cumsum(case.lasting_s))
+    """What annealing chooses from."""
+    whole, nodes = np.zeros(params.tasks, dtype=np.int64), len(problem.cluster)
+    return Moves(
+        params.nodes,
+        max(params.blinks, 1 - params.looks / nodes),
+        np.cumsum(case.lasting_s),
+        np.array(problem.cluster.type_of),
+        whole,
+        whole.copy(),
+        whole.copy(),
+        np.zeros(params.tasks),
+        np.zeros(nodes, dtype=np.bool_),
+    )
 
 
 def constructed(problem: PlacementProblem, limits: Limits, seed: int) -> Search:
-    """The better of two first passes: by submission, and where nothing waits the longest first."""
+    """The longest tasks first; in order of submission, where that leaves some without a place."""
     search = Search(problem, limits, seed)
-    search.construct(np.arange(len(problem.tasks)))
-    if problem.over_time is not None and problem.over_time.waits:
+    search.construct(np.argsort(-problem.lasting_s, kind="stable"))
+    if search.missing == 0:
         return search
     other = Search(problem, limits, seed)
-    other.construct(np.argsort(-problem.lasting_s, kind="stable"))
-    if (other.missing, other.best_j) < (search.missing, search.best_j):
-        return other
-    return search
+    other.construct(np.arange(len(problem.tasks)))
+    return min(search, other, key=lambda one: (one.missing, one.best_j))
 
 
 def hindsight(
@@ -224,14 +232,14 @@ def hindsight(
     InputError: for a parameter out of range.
     """
     params = chosen(HindsightParams, given, "hindsight")
-    part = limits.within(params.proof * limits.remaining)
+    timed = math.isfinite(limits.remaining)
+    part = limits.within(params.proof * limits.remaining) if timed else limits
     bound = bound_over_time(problem, limits=part, seed=seed, found=found)
     if bound.status is Status.INFEASIBLE:
         return bound
     count = len(problem.tasks)
-    few = 100 * count <= FEW
-    moves = params.moves or (100 if few else PER_TASK) * count
-    with interpreted(few and moves <= FEW and count * len(problem.cluster) <= UP_TO.placement_cells):
+    moves = params.moves or max(FEW, PER_TASK * count)
+    with interpreted(moves <= FEW and count * len(problem.cluster) <= FEW_CELLS):
         search = constructed(problem, limits, seed)
         first = search.objective
         mean = max(search.best_j, 1.0) / count
@@ -247,6 +255,7 @@ def hindsight(
         Status.FEASIBLE,
         stop,
         bound=bound.bound,
+        claimed=search.objective,
         bound_by=bound.bound_by,
         info=info,
         message="moves no task; the bound beside it lets tasks move for nothing",

@@ -33,6 +33,7 @@ SPEC = FamilySpec(
     view="optgap.views.placement:draw",
     doubts="optgap.models.placement.doubts:doubts",
     per_event="greedy-exact",
+    relaxed=("migration", "optgap.models.placement.pieces:movable"),
     regrets="optgap.heuristics.placement.regret:regrets",
     refit="optgap.models.placement.fits:refit",
 )
