@@ -87,8 +87,8 @@ class Search:
         done, missing = 0, self.missing
         while done < moves and self.limits.stop is None:
             step = min(AT_ONCE, moves - done)
-            heat = [hot_j * (cold_j / hot_j) ** (at / moves) for at in (done, done + step)]
-            changed, found = anneal(self.case, self.book, choice, step, *heat, self.rng)
+            hot, cold = (hot_j * (cold_j / hot_j) ** (at / moves) for at in (done, done + step))
+            changed, found = anneal(self.case, self.book, choice, step, hot, cold, self.rng)
             self.joules += changed
             missing -= found
             done += step
@@ -153,14 +153,17 @@ def empty_book(problem: PlacementProblem, case: Case) -> Book:
     room = 1 + 2 * min(tasks, 4 + 3 * tasks // nodes)
     first = room * np.arange(nodes + 1)
     size = int(first[-1])
+    whole, real = np.zeros(size, dtype=np.int64), np.zeros(size)
     book = Book(
         first,
         np.ones(nodes, dtype=np.int64),
-        np.full(size, -np.inf),
-        np.full(size, -1, dtype=np.int64),
-        *(np.zeros(size, dtype=np.int64) for _ in range(3)),
+        real - np.inf,
+        whole - 1,
+        whole.copy(),
+        whole.copy(),
+        whole.copy(),
         np.zeros((size, len(case.room)), dtype=np.int64),
-        np.zeros(size),
+        real,
         np.full(tasks, -1, dtype=np.int64),
         np.zeros(tasks, dtype=np.int64),
     )
@@ -182,7 +185,7 @@ def roomier(book: Book) -> Book:
         return made
 
     columns = [moved(column) for column in book[2:9]]
-    return Book(first, book.rows, *columns, book.node, book.mask)
+    return Book._make([first, book.rows, *columns, book.node, book.mask])
 
 
 def moves_for(problem: PlacementProblem, case: Case, params: HindsightParams) -> Moves:
