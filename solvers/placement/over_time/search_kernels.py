@@ -71,9 +71,22 @@ def drawn(moves: Moves, draw: float) -> int:
 
 @inner
 def take_off(
-    case: Case, book: Book, moves: Moves, n: int, time_s: float, taken: int
+    case: Case,
+    book: Book,
+    moves: Moves,
+    n: int,
+    time_s: float,
+    taken: int,
+    first: int,
+    share: float,
+    rng: np.random.Generator,
 ) -> tuple[int, float]:
-    """Take off what runs on node `n` then; how many are off by now, and what these added, J."""
+    """Take off a share of what runs on node `n` then, with task `first` if that is there.
+
+    Returns
+    -------
+    How many are off by now, and what these added, J.
+    """
     joules = 0.0
     moves.opened[n] = True
     row = row_at(book, n, time_s)
@@ -84,6 +97,8 @@ def take_off(
         row -= 1
         if event % 2 == 0 and case.freed_s[k] > time_s:
             left -= 1
+            if k != first and rng.random() > share:
+                continue
             moves.tasks[taken] = k
             moves.node[taken] = n
             moves.mask[taken] = book.mask[k]
@@ -152,19 +167,20 @@ def renew(
     """
     k = drawn(moves, rng.random())
     taken, before, missing = 0, 0.0, 0
+    share = min(1.0, 2.0 * rng.random())
     time_s = case.start_s[k] + rng.random() * (case.freed_s[k] - case.start_s[k])
     if book.node[k] < 0:
         moves.tasks[0] = k
         moves.node[0] = -1
         taken, missing = 1, 1
     else:
-        taken, before = take_off(case, book, moves, book.node[k], time_s, 0)
+        taken, before = take_off(case, book, moves, book.node[k], time_s, 0, k, share, rng)
     others = int(moves.nodes * rng.random())
     for _ in range(4 * others):
         n = int(rng.random() * len(book.rows))
         if others > 0 and book.tasks[row_at(book, n, time_s)] > 0:
             others -= 1
-            taken, joules = take_off(case, book, moves, n, time_s, taken)
+            taken, joules = take_off(case, book, moves, n, time_s, taken, k, share, rng)
             before += joules
     put_in_order(case, moves, taken, rng)
     after, put = 0.0, 0
