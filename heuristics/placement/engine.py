@@ -232,6 +232,12 @@ def set_up_flow(problem: PlacementProblem, run: Run) -> Flow:
         np.zeros(nodes, dtype=np.int64),
         np.full(nodes, rules.begin_s),
         run.state.copy(),
+        rules.sleep_after_s,
+        rules.wake_s,
+        rules.off_w,
+        rules.end_s,
+        np.full(nodes, -math.inf if rules.sleeps else math.inf),
+        np.full(nodes, -math.inf),
         np.zeros(2),
         np.zeros(3, dtype=np.int64),
     )
@@ -290,6 +296,10 @@ def _claim_over_time(problem: PlacementProblem, flow: Flow) -> float:
     per_watt, per_milli = goal.weights
     horizon, rest = problem.over_time.horizon_s, flow.rest
     watts = math.fsum(rest["power"]) * horizon + flow.totals[0]
+    if problem.over_time.sleeps:  # and at the end every node is still on for a while
+        idle = np.minimum(flow.off_s, flow.until_s) - flow.since_s
+        tail = (rest["power"] - flow.off_w) * np.maximum(idle, 0.0)
+        watts = len(rest) * flow.off_w * horizon + flow.totals[0] + math.fsum(tail)
     fragments = math.fsum(rest["fragment"]) * horizon + flow.totals[1]
     return float(problem.per_second * (per_watt * watts + per_milli * fragments))
 

@@ -6,6 +6,7 @@ then those that wait are asked in the order of the queue, then tasks arrive.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from optgap.heuristics.placement.loop import choose_gpus, choose_node, commit, feasible, refresh
@@ -43,6 +44,9 @@ class Flow(NamedTuple):
     changed: (N,) work space: the nodes that tasks leave at one moment.
     since_s: (N,) when each node last changed.
     rest: (N,) `STATE` with nothing on it.
+    sleep_after_s, wake_s, off_w: as in `OverTime`. until_s: when the horizon ends, s.
+    off_s, ready_s: (N,) when each node is switched off that holds nothing, s, and when it has
+        booted.
     totals: (2,) ∫ (P − P₀) dt in J and ∫ (F − F₀) dt in milli-GPU·s.
     counts: tasks that arrived, that run, and that wait.
     """
@@ -65,6 +69,12 @@ class Flow(NamedTuple):
     changed: IntArray
     since_s: FloatArray
     rest: Table
+    sleep_after_s: float
+    wake_s: float
+    off_w: float
+    until_s: float
+    off_s: FloatArray
+    ready_s: FloatArray
     totals: FloatArray
     counts: IntArray
 
@@ -73,7 +83,13 @@ class Flow(NamedTuple):
 def settle(run: Run, flow: Flow, n: int, now: float) -> None:
     """Count what node `n` drew since it last changed."""
     lasted = now - flow.since_s[n]
-    flow.totals[0] += (run.state[n]["power"] - flow.rest[n]["power"]) * lasted
+    least = flow.rest[n]["power"]
+    drawn = lasted
+    if flow.sleep_after_s < math.inf:
+        least = flow.off_w
+        if run.state[n]["tasks"] == 0:
+            drawn = max(0.0, min(now, flow.off_s[n], flow.until_s) - flow.since_s[n])
+    flow.totals[0] += (run.state[n]["power"] - least) * drawn
     flow.totals[1] += (run.state[n]["fragment"] - flow.rest[n]["fragment"]) * lasted
     flow.since_s[n] = now
 
@@ -122,14 +138,17 @@ def pop(flow: Flow) -> int:
 
 @inner
 def begin(run: Run, flow: Flow, k: int, n: int, mask: int, now: float) -> None:
-    """Note that task `k` starts now."""
+    """Note that task `k`, which node `n` has taken, starts now, or as soon as that has booted."""
+    slack = TOLERANCE_S + ROUNDING * abs(now)
+    if run.state[n]["tasks"] == 1 and now - slack > flow.off_s[n]:
+        flow.ready_s[n] = now + flow.wake_s
     bit = run.requests[run.arrivals[k]["request"]]["bit"]
     if bit >= 0:
         flow.kinds[n, bit] += 1
     flow.node[k] = n
     flow.mask[k] = mask
     flow.start_s[k] = now
-    end = now + flow.lasting_s[k]
+    end = max(now, flow.ready_s[n]) + flow.lasting_s[k]
     slack = TOLERANCE_S + ROUNDING * abs(end)
     push(flow, end - min(slack, flow.lasting_s[k] / 2), end, k)
 
@@ -154,6 +173,7 @@ def leave(run: Run, flow: Flow, k: int, now: float) -> None:
     n = flow.node[k]
     settle(run, flow, n, now)
     give_back(run, k, n, flow.mask[k])
+    flow.off_s[n] = now + flow.sleep_after_s
     request = run.requests[run.arrivals[k]["request"]]
     bit = request["bit"]
     if bit >= 0:

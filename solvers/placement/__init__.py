@@ -131,11 +131,13 @@ FORMULATIONS = entries(
 def auto(problem: PlacementProblem) -> str:
     """The method for a problem of this size."""
     if problem.over_time is not None:
-        from optgap.solvers.placement.over_time.exact import easy
+        from optgap.solvers.placement.over_time.exact import unproven
 
-        if easy(problem):
+        if not unproven(problem):
             return "exact-over-time"
-        return "hindsight" if problem.objective.goal == "energy" else "bound-over-time"
+        from optgap.solvers.placement.over_time.hindsight import unfit
+
+        return "bound-over-time" if unfit(problem) else "hindsight"
     small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
     return "exact" if small else "patterns"
 

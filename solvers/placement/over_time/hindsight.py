@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from optgap.models.compiled import interpreted
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import IntArray
@@ -215,6 +216,17 @@ def constructed(problem: PlacementProblem, limits: Limits, seed: int) -> Search:
     return min(search, other, key=lambda one: (one.missing, one.best_j))
 
 
+def unfit(problem: PlacementProblem) -> tuple[str, object, str] | None:
+    """Field, what it is, and what it would have to be, for a problem that this is no method for."""
+    assert problem.over_time is not None
+    if problem.objective.goal != "energy":
+        return "objective.goal", problem.objective.goal, "energy"
+    if problem.over_time.sleeps:
+        expected = "nothing: the search counts no nodes that are switched off"
+        return "over_time.sleep_after_s", problem.over_time.sleep_after_s, expected
+    return None
+
+
 def hindsight(
     problem: PlacementProblem,
     *,
@@ -232,8 +244,12 @@ def hindsight(
 
     Raises
     ------
-    InputError: for a parameter out of range.
+    InputError: for a parameter out of range, and where nodes are switched off.
     """
+    trouble = unfit(problem)
+    if trouble is not None:
+        field, found_there, expected = trouble
+        raise InputError("hindsight", f"field {field}", found_there, expected)
     params = chosen(HindsightParams, given, "hindsight")
     timed = math.isfinite(limits.remaining)
     part = limits.within(params.proof * limits.remaining) if timed else limits
@@ -261,5 +277,7 @@ def hindsight(
         claimed=search.objective,
         bound_by=bound.bound_by,
         info=info,
-        message="moves no task; the bound beside it lets tasks move for nothing",
+        message="; ".join(
+            filter(None, (bound.message, "moves no task; the bound beside it lets tasks move"))
+        ),
     )

@@ -31,6 +31,7 @@ SPEC = FamilySpec(
         ),
     },
     view="optgap.views.placement:draw",
+    bound_curve="optgap.solvers.placement.over_time.curve:bound_curve",
     doubts="optgap.models.placement.doubts:doubts",
     per_event="greedy-exact",
     relaxed=("migration", "optgap.models.placement.pieces:movable"),

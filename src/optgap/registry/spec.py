@@ -31,8 +31,12 @@ class FamilySpec:
     needed: how many of `files` must be given.
     tables_out: what can be written about a solution: functions ``f(problem, solution) -> CSV
         text`` by the option that asks for them, and their columns.
+    drawn: of `tables_out`, those that can be drawn instead: functions ``f(problem, solution) ->
+        matplotlib Figure``.
     view: a function that draws a solution, ``f(problem, solution, by) -> matplotlib Figure``;
         `by` is who made it, for the title.
+    bound_curve: a function ``f(problem, solution, limits=…)`` for what is proven of a solution at
+        every moment of it, which `view` draws as ``curve=``, where problems are over time.
     exact: the exact methods that policies ask at their events, by policy.
     per_event: the policy that solves every event exactly with what is known by then, or, where
         `per_event_exact` is false, as well as it can.
@@ -61,7 +65,9 @@ class FamilySpec:
     files: Mapping[str, str] = field(default_factory=dict)
     needed: int = 0
     tables_out: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    drawn: Mapping[str, str] = field(default_factory=dict)
     view: str = ""
+    bound_curve: str = ""
     exact: Mapping[str, str] = field(default_factory=dict)
     per_event: str = ""
     per_event_exact: bool = True

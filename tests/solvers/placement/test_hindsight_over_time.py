@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from strategies import timed_placement_problems
 
 import optgap
 from optgap.explaining import explain
+from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import OverTime, PlacementProblem, PlacementSolution
 from optgap.models.placement.pieces import movable
@@ -133,6 +135,22 @@ def test_pieces_of_a_life_follow_one_another_and_cost_the_same(problem: Placemen
     same = PlacementSolution.of_arrays(node, mask, np.array(cut.tasks.submit_s))
     assert not cut.check(same)
     assert cut.evaluate(same).objective == pytest.approx(found.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"goal": "mean_fragmentation"}, "objective.goal: found 'mean_fragmentation'"),
+        ({"sleep_after_s": 60.0}, "over_time.sleep_after_s: found 60.0"),
+    ],
+)
+def test_what_it_is_not_for_it_refuses_in_one_line(change: dict[str, Any], named: str) -> None:
+    problem = small_time(seed=0, size=30, **change)
+    with pytest.raises(InputError) as error:
+        hindsight(problem, limits=Limits(), seed=0)
+    assert named in str(error.value)
+    assert "\n" not in str(error.value)
+    assert auto(problem) == "bound-over-time"
 
 
 def test_a_gap_over_time_has_a_part_for_not_migrating() -> None:
