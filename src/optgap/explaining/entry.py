@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from optgap.api import ahead, choose_method, choose_policy, execute, require_time_limit, serves
+from optgap.comparing.certainty import price_of_certainty, require
 from optgap.comparing.comparison import ACCEPTED, ALL
 from optgap.comparing.gaps import Methods, Policies, compare, policy_names
 from optgap.contract import Problem
@@ -29,6 +30,7 @@ def explain(
     *,
     logged: Any = None,
     beside: Policies = "all",
+    certainty: Sequence[float] = (),
     time_limit: float | None = None,
     seed: int = 0,
     limits: Limits | None = None,
@@ -56,6 +58,8 @@ def explain(
         taken for the best known.
     methods: whose bounds and solutions count, as for `compare`.
     beside: further policies, any of which may know a better solution; ``()`` for none.
+    certainty: confidences with which a limit of fitted powers is to be kept (`elastic`): what they
+        cost at the moment at which another kW would save most.
     time_limit: wall-clock seconds for each single run of a method or policy.
     params: the policy's own parameters.
 
@@ -67,6 +71,8 @@ def explain(
     """
     problem = as_problem(problem)
     require_time_limit(time_limit)
+    if certainty:
+        require(problem, certainty)  # before any work
     limits = limits or Limits(progress=progress)
     spec = family(problem.family)
     runnable = _policy(problem, policy, logged, params)
@@ -85,8 +91,15 @@ def explain(
     ideal = _ideal(problem, spec, whole, time_limit, seed, limits) if whole else None
     found = explanation(table, scope, own, known, counted, regrets, spec, ideal)
     told = [f"{own.method} breaks {len(broken)} constraints: it may owe what it gains to them"]
-    worth = [str(imported(spec.worth)(problem, own.solution))] if spec.worth else []
-    return replace(found, notes=(*found.notes, *worth, *(told if broken else ()), *trouble))
+    worth: Any = imported(spec.worth)(problem, own.solution) if spec.worth else None
+    priced = [] if worth is None else [str(worth)]
+    notes = (*found.notes, *priced, *(told if broken else ()), *trouble)
+    certain = None
+    if certainty and not limits.interrupted.is_set():
+        certain = price_of_certainty(
+            problem, worth.dearest_s, schedule=own.solution, confidences=certainty, seed=seed
+        )
+    return replace(found, notes=notes, certainty=certain)
 
 
 def _policy(

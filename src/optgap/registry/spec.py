@@ -31,6 +31,8 @@ class FamilySpec:
     needed: how many of `files` must be given.
     tables_out: what can be written about a solution: functions ``f(problem, solution) -> CSV
         text`` by the option that asks for them, and their columns.
+    drawn: of `tables_out`, those that can be drawn instead: functions ``f(problem, solution) ->
+        matplotlib Figure``.
     view: a function that draws a solution, ``f(problem, solution, by) -> matplotlib Figure``;
         `by` is who made it, for the title.
     bound_curve: a function ``f(problem, solution, limits=…)`` for what is proven of a solution at
@@ -62,6 +64,7 @@ class FamilySpec:
     files: Mapping[str, str] = field(default_factory=dict)
     needed: int = 0
     tables_out: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    drawn: Mapping[str, str] = field(default_factory=dict)
     view: str = ""
     bound_curve: str = ""
     exact: Mapping[str, str] = field(default_factory=dict)
