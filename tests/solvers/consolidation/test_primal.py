@@ -34,15 +34,17 @@ from optgap.solvers.consolidation.instance import instance_of
 from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
-from optgap.solvers.consolidation.primal.counts import gpu_levels, richer_counts
+from optgap.solvers.consolidation.primal.counts import richer_counts
 from optgap.solvers.consolidation.primal.diving import Dive, Diving
-from optgap.solvers.consolidation.primal.exchange_kernels import Tasks, exchange, fill_levels
 from optgap.solvers.consolidation.primal.gang_layout import GangLayout
 from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
+from optgap.solvers.consolidation.primal.gpu_state import Cluster
 from optgap.solvers.consolidation.primal.lns import ServerNeighbourhoods
 from optgap.solvers.consolidation.primal.pairwise_exchange import (
     PairwiseExchange,
+    exchange,
     exchange_cheapest,
+    fill_levels,
 )
 from optgap.solvers.consolidation.primal.server_diving import ServerDiving
 
@@ -98,12 +100,6 @@ def test_richer_counts_are_no_fewer_and_as_dear_as_they_may_be(share: float) -> 
                 assert closed_form_w(instance, levels, more) > most
 
 
-def test_gpus_get_as_many_of_each_level_as_counts_say() -> None:
-    levels = gpu_levels((11, 7, 2), 4)
-    assert [int((levels >= q).sum()) for q in range(-1, 3)] == [12, 11, 7, 2]
-    assert levels[:4].tolist() == [2, 2, 1, 1]
-
-
 def test_counts_from_some_of_the_rows_are_no_more_than_from_all() -> None:
     instance = instance_of(mixed(seed=4, size=40, capacity="slot"))
     tasks = np.arange(instance.tasks)
@@ -129,13 +125,24 @@ def test_exchanged_placements_are_no_cheaper_than_their_counts() -> None:
         assert not PairwiseExchange(other, levels, RNG(0)).applies
 
 
+def cluster(size: IntArray, width: IntArray, limit: int, gpus: int) -> Cluster:
+    """One server of GPUs that draw nothing, with memory as their only capacity."""
+    count, start = len(size), np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    nothing = np.zeros((1, count))
+    return Cluster(
+        start, np.repeat(np.arange(count), width).astype(np.int64), size[None, :].astype(np.int64),
+        nothing, np.array([[limit]]), np.zeros(gpus, np.int64), np.zeros(gpus, np.int64),
+        np.array([0, gpus]), np.zeros(1), nothing, nothing, nothing, False,
+    )  # fmt: skip
+
+
 def test_tasks_are_exchanged_where_no_move_and_no_swap_of_two_helps() -> None:
     """3 + 5 + 12 and 7 + 6 + 5 on GPUs of 19: 3 + 5 for 7 makes 19 of both, no swap of two does."""
     sizes = np.array([3, 5, 12, 7, 6, 5], dtype=np.int64)
     place = np.array([0, 0, 0, 1, 1, 1], dtype=np.int64)
     zeros, cap = np.zeros(6, dtype=np.int64), np.zeros(2, dtype=np.int64)
-    tasks = Tasks(np.arange(7), np.arange(6), sizes, 19, zeros, 0)
-    left = exchange(tasks, cap, place, 50, 0.0, RNG(0))
+    two = cluster(sizes, np.ones(6, dtype=np.int64), 19, 2)
+    left = exchange(zeros, 0, cap, 50, 0.0, two, place, RNG(0))
     assert left == 0.0
     assert [int(sizes[place == g].sum()) for g in (0, 1)] == [19, 19]
 
@@ -152,8 +159,8 @@ def test_room_that_is_scattered_is_driven_together() -> None:
         level += [cap[g], *rng.integers(0, cap[g] + 1, each - 1).tolist()]
     held, of = np.array(sizes, dtype=np.int64), np.array(level, dtype=np.int64)
     place = np.array([rng.choice(np.flatnonzero(cap >= one)) for one in level], dtype=np.int64)
-    tasks = Tasks(np.arange(len(sizes) + 1), np.arange(len(sizes)), held, most, of, 0)
-    left = exchange(tasks, cap, place, 100_000, 0.02, RNG(0))
+    sixty = cluster(held, np.ones_like(held), most, gpus)
+    left = exchange(of, 0, cap, 100_000, 0.02, sixty, place, RNG(0))
     assert left == 0.0
     assert [int(held[place == g].sum()) for g in range(gpus)] == [most] * gpus
     assert np.all(cap[place] >= of)
@@ -165,25 +172,24 @@ def test_exchange_keeps_levels_and_what_is_in_place_and_says_what_is_left(
     data: st.DataObject,
 ) -> None:
     span, gpus, limit = 3, 6, 12
-    cap = np.array([data.draw(st.integers(-1, 2)) for _ in range(gpus)], dtype=np.int64)
+    cap = np.array([data.draw(st.integers(0, 2)) for _ in range(gpus)], dtype=np.int64)
     cap[:span] = 2
     count = data.draw(st.integers(1, 8))
     width = np.array([data.draw(st.integers(1, span)) for _ in range(count)], dtype=np.int64)
     level = np.array([data.draw(st.integers(0, 2)) for _ in range(count)], dtype=np.int64)
     size = np.array([data.draw(st.integers(0, 9)) for _ in range(count)], dtype=np.int64)
-    start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
-    owner = np.repeat(np.arange(count), width).astype(np.int64)
+    six = cluster(size, width, limit, gpus)
+    start, owner = six.start, six.owner
     place = np.zeros(len(owner), dtype=np.int64)
     fixed = data.draw(st.integers(0, count))
-    tasks = Tasks(start, owner, size, limit, level, fixed)
     order = np.array(data.draw(st.permutations(range(count))), dtype=np.int64)
     order = np.concatenate([order[order < fixed], order[order >= fixed]])
-    if not fill_levels(order, tasks, cap, place):
+    if not fill_levels(order, level, fixed, cap, six, place):
         assert width[:fixed].sum() > span  # those that stay have no GPUs of their own
         return
     begun = place.copy()
     assert len(set(begun[: start[fixed]].tolist())) == start[fixed]
-    left = exchange(tasks, cap, place, 200, 0.0, RNG(data.draw(st.integers(0, 9))))
+    left = exchange(level, fixed, cap, 200, 0.0, six, place, RNG(data.draw(st.integers(0, 9))))
     loads = np.array([size[owner[place == g]].sum() for g in range(gpus)])
     assert left == pytest.approx(float((np.maximum(0, loads - limit) / limit).sum()), abs=1e-9)
     assert place[: start[fixed]].tolist() == begun[: start[fixed]].tolist()
