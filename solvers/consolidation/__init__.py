@@ -45,7 +45,7 @@ METHODS = entries(
     ),
     Entry(
         "filling",
-        f"{HERE}.large_scale.filling:filling",
+        f"{HERE}.large_scale:filling",
         "GPUs filled by the best set of tasks, dearest level first; thousands of tasks, bounded",
         kind="offline",
         params={"tries": 60},

@@ -3,7 +3,7 @@
 `exact` runs these phases, each only while a gap is open and there is time:
 
 1. the closed-form bound (`bounds.level_counts`) and a construction (`primal.construction`);
-2. better placements: GPU by GPU (`large_scale.filling`), then by pairwise exchange or annealing;
+2. better placements: GPU by GPU (`large_scale`), then by pairwise exchange or annealing;
 3. where GPUs and servers are identical and tasks have one power line, branch-and-price to the end
    (`branch_and_price.tree`); elsewhere annealing and the bounds of `bounding.column_bounds`;
 4. elsewhere, the compact model on CP-SAT to the end (`formulations.compact`).
@@ -34,7 +34,7 @@ from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.formulations.compact import solve_compact
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance, instance_of
-from optgap.solvers.consolidation.large_scale.filling import fill_gpus
+from optgap.solvers.consolidation.large_scale import fill_gpus
 from optgap.solvers.consolidation.outcome import Bound, closed, outcome
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct

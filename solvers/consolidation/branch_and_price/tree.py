@@ -18,6 +18,7 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     server_limit,
 )
 from optgap.solvers.consolidation.branch_and_price.branching import (
+    Node,
     split_around,
     split_beyond,
     split_count,
@@ -26,7 +27,6 @@ from optgap.solvers.consolidation.branch_and_price.branching import (
 )
 from optgap.solvers.consolidation.branch_and_price.feasibility import CountFeasibility
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
-from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration, Relaxation
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, Params

@@ -30,7 +30,7 @@ from optgap.solvers.consolidation.bounds.level_counts import (
 )
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import QUANTUM_W, Counts, IntArray, Placement
+from optgap.solvers.consolidation.numerics import QUANTUM_W, Counts, Placement
 from optgap.solvers.consolidation.outcome import Bound
 
 
@@ -50,9 +50,10 @@ class Compact:
 
         self.instance = instance
         self.model = cp_model.CpModel()
-        self.gpus = int(np.searchsorted(instance.gpu_server, servers))
+        self.gpus = int(instance.server_start[servers])
         self.servers = servers
-        self.own = [levels] if instance.identical_servers else _by_kind(instance)
+        kinds = [cost_levels(instance, instance.tasks, watts) for watts in instance.watts]
+        self.own = [levels] if instance.identical_servers else kinds
         self.h = [self._levels(g) for g in range(self.gpus)]
         self.x: dict[tuple[int, int], Any] = {}
         self._tasks()
@@ -64,7 +65,7 @@ class Compact:
         self._objective()
 
     def _own(self, g: int) -> CostLevels:
-        return self.own[0 if self.instance.identical_servers else int(self.instance.gpu_kind[g])]
+        return self.own[int(self.instance.gpu_kind[g])]
 
     def _levels(self, g: int) -> list[Any]:
         row = [self.model.new_bool_var("") for _ in self._own(g).quanta]
@@ -73,8 +74,7 @@ class Compact:
         return row
 
     def _server(self, i: int) -> range:
-        lo, hi = np.searchsorted(self.instance.gpu_server, [i, i + 1])
-        return range(int(lo), int(hi))
+        return range(*self.instance.server_start[i : i + 2].tolist())
 
     def _tasks(self) -> None:
         """(7), x ⇒ h, and the server that a task of several GPUs is in."""
@@ -211,20 +211,9 @@ class Compact:
         return answer, best
 
 
-def _by_kind(instance: Instance) -> list[CostLevels]:
-    """CostLevels of each kind of GPU by itself."""
-    found = []
-    for watts in instance.watts:
-        each = np.floor(watts / QUANTUM_W * (1 + 1e-15)).astype(np.int64)
-        quanta = np.unique(each)
-        of: IntArray = np.searchsorted(quanta, each)
-        found.append(CostLevels(tuple(int(x) for x in quanta), of, True))
-    return found
-
-
 def literals(instance: Instance, servers: int, levels: CostLevels) -> int:
     """Approximate number of literals of the model."""
-    gpus = int(np.searchsorted(instance.gpu_server, servers))
+    gpus = int(instance.server_start[servers])
     rows = gpus * len(levels.quanta) * len(instance.max_capacity)
     extra = 0 if instance.cost_is_maximum else gpus * instance.tasks**2
     return gpus * instance.tasks + rows * 4 + extra

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.incumbent import Incumbent
+from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.primal.gpu_state import (
+    MOST_RESIDENTS,
     Cluster,
     Gpus,
-    asleep,
     cluster_of,
     fits,
     gpu_cost,
     insert,
+    occupied,
 )
 
 
@@ -39,10 +43,26 @@ def construct(
         noise = 1.0 if k < 3 else rng.uniform(0.7, 1.0, instance.tasks)
         keys = [(-sizes * noise, -watts), (-tallest * noise, -watts), (-watts, -sizes * noise)]
         wide = -instance.width if k % 2 == 0 else np.zeros(instance.tasks)
-        entries = np.zeros(int(instance.entry_start[-1]), dtype=np.int64)
+        entries = np.full(int(instance.entry_start[-1]), -1, dtype=np.int64)
         order = np.lexsort((*keys[k % 3], wide))
         if _construct(order, cluster, instance.identical_servers, entries):
             incumbent.offer_flat(entries)
+
+
+def complete(instance: Instance, stay: Sequence[tuple[int, ...] | None]) -> IntArray | None:
+    """Residents where they are, newcomers where they add least; None where that is infeasible.
+
+    Parameters
+    ----------
+    stay: the GPUs of each task, or None for a newcomer.
+    """
+    pairs = zip(stay, instance.width.tolist(), strict=True)
+    entries = np.array([g for gpus, v in pairs for g in gpus or [-1] * v], dtype=np.int64)
+    if np.bincount(entries[entries >= 0], minlength=1).max() >= MOST_RESIDENTS - 1:
+        return None
+    newcomers = np.array([ell for ell, gpus in enumerate(stay) if gpus is None], dtype=np.int64)
+    placed = _construct(newcomers, cluster_of(instance), instance.identical_servers, entries)
+    return entries if placed else None
 
 
 @inner
@@ -81,16 +101,21 @@ def _construct(order: IntArray, cluster: Cluster, alike: bool, place: IntArray) 
 
     Parameters
     ----------
-    order: of tasks. alike: all servers are identical, so that one sleeping server stands for all.
-    place: receives the GPU of each entry.
+    order: of the tasks to place. alike: all servers are identical, so that one sleeping server
+        stands for all.
+    place: the GPU of each entry; -1 for those of the tasks to place, which it receives.
 
     Returns
     -------
-    Whether all tasks were placed.
+    Whether all tasks were placed; False as well where those in place already do not fit.
     """
-    gpus, start, server_start = asleep(cluster), cluster.start, cluster.server_start
+    gpus, start, server_start = occupied(place, cluster), cluster.start, cluster.server_start
     count, servers = len(cluster.kind), len(cluster.server_w)
     added, touched = np.zeros(count), 0
+    for g in place:
+        touched = max(touched, cluster.server[g] + 1 if g >= 0 else 0)
+    if gpus.left.min() < 0:
+        return False
     group, chosen = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     for ell in order:
         v = start[ell + 1] - start[ell]

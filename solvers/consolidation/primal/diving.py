@@ -14,11 +14,10 @@ from dataclasses import replace
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.branch_and_price.feasibility import CountFeasibility
+from optgap.solvers.consolidation.branch_and_price.branching import Node
+from optgap.solvers.consolidation.branch_and_price.feasibility import CountFeasibility, Verdict
 from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
-from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.branch_and_price.packing import pack_columns, pack_usage
-from optgap.solvers.consolidation.branch_and_price.set_cover import Verdict
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE, RestrictedMaster
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment

@@ -15,8 +15,8 @@ import numpy as np
 
 from optgap.models.limits import Limits, silent
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, level_counts
+from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
-from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.config import DEFAULT, GangLayoutParams

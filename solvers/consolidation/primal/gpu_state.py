@@ -132,10 +132,11 @@ def insert(g: int, task: int, gpus: Gpus, cluster: Cluster) -> tuple[float, floa
 
 @inner
 def occupied(place: IntArray, cluster: Cluster) -> Gpus:
-    """The GPUs of a flat placement."""
+    """The GPUs of a flat placement; entries of -1 are not placed yet."""
     gpus = asleep(cluster)
     for m in range(len(place)):
-        insert(place[m], cluster.owner[m], gpus, cluster)
+        if place[m] >= 0:
+            insert(place[m], cluster.owner[m], gpus, cluster)
     return gpus
 
 

@@ -12,8 +12,8 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     cost_levels,
     level_counts,
 )
+from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
-from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
 from optgap.solvers.consolidation.config import DEFAULT, LnsParams
 from optgap.solvers.consolidation.incumbent import Incumbent

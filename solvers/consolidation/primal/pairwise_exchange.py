@@ -18,8 +18,8 @@ import numpy as np
 from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w
+from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
-from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.config import DEFAULT, ExchangeParams
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance

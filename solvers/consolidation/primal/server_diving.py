@@ -10,9 +10,8 @@ import math
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.branch_and_price.branching import unassigned
+from optgap.solvers.consolidation.branch_and_price.branching import Node, unassigned
 from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
-from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.branch_and_price.packing import pack_usage
 from optgap.solvers.consolidation.column_generation.generation import Relaxation
 from optgap.solvers.consolidation.column_generation.master import RestrictedMaster

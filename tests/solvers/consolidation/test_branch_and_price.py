@@ -35,8 +35,8 @@ from optgap.solvers.consolidation.branch_and_price.branching import (
     split_servers,
     unassigned,
 )
+from optgap.solvers.consolidation.branch_and_price.feasibility import OPEN, SetCover
 from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
-from optgap.solvers.consolidation.branch_and_price.set_cover import OPEN, SetCover
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
