@@ -130,7 +130,7 @@ FORMULATIONS = entries(
         kind="exact",
         params={"big_m": True},
         goals=POWER,
-    ),
+    )
 )
 
 

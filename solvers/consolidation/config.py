@@ -73,22 +73,19 @@ class PricingParams:
 
 @dataclass(frozen=True)
 class MasterParams:
-    """The restricted master. Penalties are multiples of the dearest GPU and a server's static
-    power.
+    """The restricted master.
 
     Parameters
     ----------
     columns, columns_per_task: beyond the larger of both numbers of columns, half of them are
         removed. Larger keeps more of what may be needed again; each linear program takes longer.
-    penalty: what a GPU beyond the node's counts costs. Above the gap it makes no difference to the
-        value; lower penalties keep the duals smaller.
-    target_penalty: the penalty where only duals near given counts are asked for.
+    penalty: what a GPU beyond the node's counts costs, as a multiple of the dearest GPU and a
+        server's static power. Above the gap it makes no difference to the value.
     """
 
     columns: int = 1500
     columns_per_task: int = 16
     penalty: float = 50.0
-    target_penalty: float = 4.0
 
 
 @dataclass(frozen=True)
@@ -98,14 +95,12 @@ class FeasibilityParams:
     Parameters
     ----------
     seconds: time for one vector of counts, per 100 tasks; it grows with the tree's patience.
-    quick_s: time of the integer program, per 100 tasks, where heuristics are still to be asked.
     columns, large_columns: columns up to which the integer program is tried; the second where the
         tree is large (`TreeParams.enumerate_tasks`). They grow with the tree's patience, too.
     max_columns: columns that are enumerated at most, whatever the patience: a limit on memory.
     """
 
     seconds: float = 8.0
-    quick_s: float = 0.4
     columns: int = 20_000
     large_columns: int = 4000
     max_columns: int = 500_000
@@ -274,7 +269,6 @@ class GangLayoutParams:
         enough.
     dual_s: time per 100 tasks after which its duals are taken as they are.
     residual_s: time per 100 tasks for the tree that places the tasks of one GPU.
-    exchange_share: share of it for pairwise exchange before.
     incumbent_servers: probability that a layout uses as many servers as the incumbent, where the
         counts need fewer: with many capacity rows layouts in fewer servers are often infeasible.
     """
@@ -293,7 +287,6 @@ class GangLayoutParams:
     lp_gap: float = 2e-3
     dual_s: float = 0.3
     residual_s: float = 0.4
-    exchange_share: float = 0.3
     incumbent_servers: float = 0.25
 
 
@@ -353,16 +346,12 @@ class ExactParams:
     fillings: placements that are filled GPU by GPU to begin with.
     search_share: share of the time limit that any one search before a proof may take.
     exchange_s: time of pairwise exchange before the tree, per 100 tasks.
-    far_gap, far_s: with `gang=server`, relative gap above which the first placement is annealed
-        before the tree, and the time for that, per 100 tasks.
     compact_literals: size of the compact model, in literals, beyond which it is not built.
     """
 
     fillings: int = 20
     search_share: float = 0.25
     exchange_s: float = 2.0
-    far_gap: float = 1e-2
-    far_s: float = 0.2
     compact_literals: int = 1_500_000
 
 

@@ -106,7 +106,7 @@ def _filled(
         order.astype(np.int64), np.append(first, len(order)).astype(np.int64),
         instance.width[order][first], levels.of[order][first].astype(np.int64), instance.demand,
         instance.capacity[0], weight, shares, int(instance.server_gpus[0]), len(instance.server_w),
-        np.array(breadth, dtype=np.int64), full, instance.entry_start, place,
+        np.array(breadth, dtype=np.int64), full, instance.entry_start, place
     )  # fmt: skip
     return place if done else None
 
@@ -245,7 +245,7 @@ def _emptiest(server: int, count: int, fleet: Fleet, group: IntArray) -> None:
 def _fill_group(
     group: IntArray, items: IntArray, low: int, high: int, demand: IntArray, weight: FloatArray,
     breadth: IntArray, full: float, fleet: Fleet, start: IntArray, place: IntArray, work: IntArray,
-    picked: IntArray,
+    picked: IntArray
 ) -> int:  # fmt: skip
     """Put the set of `items[low:high]` that fills a group of GPUs best on all of them; its size.
 
@@ -258,7 +258,7 @@ def _fill_group(
             room[r] = min(room[r], fleet.left[g, r])
     size = best_set(
         items, low, high, demand, weight, room, _weighted(room, fleet), forced, breadth, full, work,
-        picked,
+        picked
     )  # fmt: skip
     for k in range(size):
         item = items[picked[k]]
@@ -309,7 +309,7 @@ def fill(
     gpus, classes, end = servers * server_gpus, len(class_width), class_start[1:].copy()
     fleet = Fleet(
         np.zeros((gpus, len(limit)), dtype=np.int64) + limit, np.ones(gpus),
-        np.ones(gpus, dtype=np.bool_), limit, shares, server_gpus,
+        np.ones(gpus, dtype=np.bool_), limit, shares, server_gpus
     )  # fmt: skip
     work = np.zeros((DEEPEST + 1, len(limit)), dtype=np.int64)
     picked, group = np.zeros(DEEPEST, dtype=np.int64), np.zeros(server_gpus, dtype=np.int64)
@@ -332,7 +332,7 @@ def fill(
                         break
                     size = _fill_group(
                         group[:v], items, class_start[c], end[c], demand, weight, breadth, full,
-                        fleet, start, place, work, picked,
+                        fleet, start, place, work, picked
                     )  # fmt: skip
                     if size == 0:
                         break

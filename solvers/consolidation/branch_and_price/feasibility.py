@@ -154,7 +154,6 @@ class CountFeasibility:
         *,
         most_columns: int,
         effort: float = 1.0,
-        quick: bool = False,
         assignment: ServerAssignment | None = None,
     ) -> Verdict:
         """Look for a placement below `cutoff` W with at most these counts.
@@ -165,7 +164,6 @@ class CountFeasibility:
             assignment alone. Without one a task's GPUs may be in any servers.
         most_columns: columns beyond which nothing is decided. effort: factor on that number, and on
             the time of the search.
-        quick: limit the time of the integer program to `FeasibilityParams.quick_s`.
         """
         relaxed, watts = self.relax(counts, cutoff, limits)
         if relaxed.bound > watts:
@@ -180,8 +178,6 @@ class CountFeasibility:
         if not columns:
             return OPEN
         master = self.generation.master
-        if quick:
-            limits = limits.within(effort * self.params.quick_s * master.instance.tasks / 100)
         verdict = SetCover(master, columns, CountBox.up_to(counts), watts, assignment).solve(limits)
         if verdict.infeasible and assignment is None:
             self.proven_infeasible.append(counts)

@@ -12,11 +12,7 @@ import numpy as np
 
 from optgap.models.clock import working_time
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.bounds.level_counts import (
-    CostLevels,
-    closed_form_w,
-    server_limit,
-)
+from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w, server_limit
 from optgap.solvers.consolidation.branch_and_price.branching import (
     Node,
     split_around,
@@ -80,7 +76,7 @@ class Tree:
         self.feasibility = CountFeasibility(self.generation, box.low, params.feasibility)
         self._pruned = math.inf if box.nonempty else floor  # an empty box: nothing to search
         self._current = math.inf  # bound of the node being expanded, which is not in the heap
-        self._asked: set[tuple[Counts, bool]] = set()
+        self._asked: set[Counts] = set()
         self._seen_counts = False
         self.patience = 1.0
         self.nodes = 0
@@ -251,19 +247,17 @@ class Tree:
         counts = tuple(np.round(relaxed.counts).astype(int).tolist())
         shares = self.generation.master.server_shares(relaxed.usage)
         rest = unassigned(self.instance, node.assignment).size
-        infeasible = not self._realise(node, counts, before_proof=True)
-        infeasible = infeasible and self._infeasible(counts, quick=True)
-        if not (infeasible or rest or self._realise(node, counts, before_proof=False)):
-            assigned = node.assignment if node.assignment.any else None
-            infeasible = self._infeasible(counts, quick=assigned is not None, assignment=assigned)
-        if infeasible:
+        known = self._realise(node, counts, before_proof=True)
+        if not known and self._infeasible(node.assignment, counts):
             largest = self.feasibility.dominating(counts) or counts
             self._push_boxes(node, counts, split_beyond(node.box, largest))
             return
+        if not rest:
+            self._realise(node, counts, before_proof=False)
         if self.incumbent.watts <= node.bound * (1 + CLOSE):
             self._prune(node.bound)
         elif self.limits.stop is not None:  # time ran out in between: ask again
-            self._asked -= {(counts, True), (counts, False)}
+            self._asked.discard(counts)
             heapq.heappush(self.heap, node)
         elif rest:
             most = node.box.high[-1]
@@ -283,30 +277,23 @@ class Tree:
                 heuristic.realise(self.state(), node, counts, self.limits)
         return self.state().realised(counts)
 
-    def _infeasible(
-        self, counts: Counts, *, quick: bool, assignment: ServerAssignment | None = None
-    ) -> bool:
-        """Try to prove that counts, and all smaller ones, are infeasible.
+    def _infeasible(self, assignment: ServerAssignment, counts: Counts) -> bool:
+        """Try to prove that counts, and all smaller ones, are infeasible under an assignment.
 
-        The same counts are tried once until the tree is opened again.
-
-        Parameters
-        ----------
-        quick: limit the time of the integer program, as there are heuristics or assignments to try.
-        assignment: ask under this assignment alone, each time.
+        Without one the same counts are tried once until the tree is opened again.
         """
         if self.feasibility.dominating(counts) is not None:
             return True
-        restricted = self.instance.gang or bool(self.instance.preplaced)
-        if assignment is None and (restricted or (counts, quick) in self._asked):
+        asked = not assignment.any and (self.instance.preplaced or counts in self._asked)
+        if asked or unassigned(self.instance, assignment).size:
             return False
-        self._asked.add((counts, quick))
+        self._asked.add(counts)
         own = self.params.feasibility
         limits = self.limits.within(self.patience * own.seconds * self.instance.tasks / 100)
         columns = own.large_columns if self.large else own.columns
         verdict = self.feasibility.decide(
-            counts, self.cutoff, limits, most_columns=columns, effort=self.patience, quick=quick,
-            assignment=assignment,
+            counts, self.cutoff, limits, most_columns=columns, effort=self.patience,
+            assignment=assignment if assignment.any else None
         )  # fmt: skip
         self.incumbent.offer(verdict.placement)
         return verdict.infeasible

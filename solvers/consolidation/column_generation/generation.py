@@ -120,5 +120,5 @@ class ColumnGeneration:
         master = self.master
         return dual_bound(
             duals, self._width, master.prices, master.server_gpus, master.box, priced.gpu_prices,
-            priced.upper,
+            priced.upper
         )  # fmt: skip

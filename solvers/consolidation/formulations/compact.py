@@ -4,9 +4,8 @@ Boolean h_gq says that GPU g has cost level q or more. Beside (7)-(11) and the c
 
     h_gq ⇒ h_g,q−1 ;   x_lg ⇒ h_g,q(l)
     Σ_{l: level ≥ q} a_lr x_lg ≤ limit_r h_gq                     every level, not only the lowest
-    o_li ⇒ the v_l-th GPU of server i costs level q(l) or more    GPUs of a server in order
     Σ_g h_gq ≥ what the tasks of level q and above need
-    equal servers are numbered by the first of their tasks, widest first       (gang = server)
+    h falls with the GPU, and with the server                     where these are identical
 """
 
 from __future__ import annotations
@@ -101,9 +100,6 @@ class Compact:
             self.model.add(sum(own) == v * chosen)
             for literal in own:
                 self.model.add_implication(literal, chosen)
-            if self.instance.identical_servers:
-                nth = self._server(i)[v - 1]
-                self.model.add_implication(chosen, self.h[nth][int(self.own[0].of[ell])])
 
     def _rooms(self) -> None:
         """(8) and the capacity rows, for the tasks of each level and above."""
@@ -129,16 +125,6 @@ class Compact:
                     self.model.add_implication(higher, lower)
         for i in range(1, self.servers):
             self.model.add_implication(self.h[i * width][0], self.h[(i - 1) * width][0])
-        if self.instance.gang:
-            self._number()
-
-    def _number(self) -> None:
-        """Servers by the first of their tasks, the widest and largest first; sleeping ones last."""
-        order = np.lexsort((-self.instance.largest_share, -self.instance.width)).tolist()
-        for k, ell in enumerate(order[: self.servers - 1]):
-            for g in range(self._server(k).stop, self.gpus):
-                if (ell, g) in self.x:
-                    self.model.add(self.x[ell, g] == 0)
 
     def _objective(self) -> None:
         terms: list[Any] = []
@@ -205,7 +191,7 @@ class Compact:
 
         answer = cpsat.run(
             self.model, limits, workers=workers, seed=seed, phase="compact model",
-            scale=lambda quanta: quanta * QUANTUM_W, enough=enough,
+            scale=lambda quanta: quanta * QUANTUM_W, enough=enough
         )  # fmt: skip
         best = min(found, key=self.instance.total) if found else None
         return answer, best

@@ -47,7 +47,7 @@ def anneal(
         fill = watts * float(np.exp(rng.uniform(*np.log(params.fill))))
         _anneal(
             entries, cluster, _usable(incumbent, entries), steps, hot, watts * params.cold, fill,
-            params.gang_moves, params.swaps, target, rng,
+            params.gang_moves, params.swaps, target, rng
         )  # fmt: skip
         incumbent.offer_flat(entries)
         length = int(params.growth * length)
@@ -67,7 +67,7 @@ def _usable(incumbent: Incumbent, entries: IntArray) -> int:
 @inner
 def _room_for_gang(
     task: int, v: int, low: int, high: int, gpus: Gpus, demand: IntArray,
-    draw: np.random.Generator, chosen: IntArray,
+    draw: np.random.Generator, chosen: IntArray
 ) -> bool:  # fmt: skip
     """Draw `v` GPUs with room for a task from a range, into `chosen`; whether there are as many."""
     found = 0
@@ -91,7 +91,7 @@ def _accepts(change: float, heat: float, draw: np.random.Generator) -> bool:
 @inner
 def _move_gang(
     task: int, place: IntArray, usable: int, gpus: Gpus, cluster: Cluster, chosen: IntArray,
-    fill: float, heat: float, draw: np.random.Generator,
+    fill: float, heat: float, draw: np.random.Generator
 ) -> float:  # fmt: skip
     """Move all shares of a task to another server if accepted; by how much the power changes."""
     i, first = int(draw.integers(0, len(cluster.server_w))), cluster.start[task]
@@ -117,7 +117,7 @@ def _move_gang(
 @inner
 def _partner(
     ell: int, a: int, b: int, place: IntArray, gpus: Gpus, cluster: Cluster,
-    draw: np.random.Generator,
+    draw: np.random.Generator
 ) -> int:  # fmt: skip
     """Draw a task on GPU b that may be swapped with `ell` on GPU a; -1 where it may not."""
     if gpus.many[b] == 0:
@@ -133,7 +133,7 @@ def _partner(
 @inner
 def _move_share(
     entry: int, b: int, swap: bool, place: IntArray, gpus: Gpus, cluster: Cluster, fill: float,
-    heat: float, draw: np.random.Generator,
+    heat: float, draw: np.random.Generator
 ) -> float:  # fmt: skip
     """Move a share to GPU b, or swap it with one there, if accepted; the change of power."""
     ell, a = int(cluster.owner[entry]), int(place[entry])

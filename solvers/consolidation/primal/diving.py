@@ -133,16 +133,10 @@ class Dive:
         own = self.params.diving
         decision = CountFeasibility(self.generation, (0,) * len(counts), self.params.feasibility)
         limits = self.limits.within(own.residual_s)
-        return decision.decide(
-            counts, math.inf, limits, most_columns=own.residual_columns, quick=True
-        )
+        return decision.decide(counts, math.inf, limits, most_columns=own.residual_columns)
 
     def usage(
-        self,
-        box: CountBox,
-        most: float,
-        until: int = 0,
-        assignment: ServerAssignment | None = None,
+        self, box: CountBox, most: float, until: int = 0, assignment: ServerAssignment | None = None
     ) -> IntArray | None:
         """An integer λ of at most `most` W, by fixing columns; None where that cannot be kept.
 

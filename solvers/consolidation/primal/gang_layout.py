@@ -19,11 +19,11 @@ from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
+from optgap.solvers.consolidation.column_generation.space import CountBox
 from optgap.solvers.consolidation.config import DEFAULT, GangLayoutParams
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import (
-    INTEGRALITY,
     QUANTUM_W,
     Column,
     Counts,
@@ -33,10 +33,6 @@ from optgap.solvers.consolidation.numerics import (
 )
 from optgap.solvers.consolidation.primal.counts import TargetPower
 from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
-from optgap.solvers.consolidation.primal.pairwise_exchange import (
-    PairwiseExchange,
-    exchange_cheapest,
-)
 
 Heuristics = Callable[[Instance, CostLevels], Sequence[PrimalHeuristic]]
 
@@ -182,21 +178,8 @@ class GangLayout:
         tree = Tree(residual.instance, levels, counts, found, heuristics, seed)
         narrow = np.arange(residual.instance.preplaced, residual.instance.tasks)
         self._learn(tree.generation, wanted, narrow, limits)
-        if tree.open and limits.stop is None:
-            tree.generation.master.set_box(tree.root.box)
-            relaxed = tree.generation.solve(
-                limits, stop_bound=tree.cutoff, gap=self.params.lp_gap, quick=True
-            )
-            if relaxed.bound >= tree.cutoff:
-                return
-            near = tuple(np.ceil(relaxed.counts[:-1] - INTEGRALITY).astype(int).tolist())
-            exchanger = PairwiseExchange(residual.instance, levels, np.random.default_rng(0))
-            seconds = self.params.residual_s * self.instance.tasks / 100
-            own = limits.each(min(seconds, limits.remaining), silent)
-            if exchanger.applies:
-                share = own.within(self.params.exchange_share * own.remaining)
-                exchange_cheapest(exchanger, near, found, share)
-            tree.run(own)
+        seconds = self.params.residual_s * self.instance.tasks / 100
+        tree.run(limits.each(min(seconds, limits.remaining), silent))
         if found.placement is not None:
             incumbent.offer(residual.whole(found.placement))
 
@@ -210,7 +193,7 @@ class GangLayout:
             instance.width[wide], prices.group[wide], prices.share, prices.others,
             np.array(wanted[:-1], dtype=np.int64)[prices.heads], prices.steps,
             params.shortage_weight, params.overload_weight, params.overload_offset,
-            self.server_gpus, servers, first, self.moves, params.hot_w, params.cold_w, self.rng,
+            self.server_gpus, servers, first, self.moves, params.hot_w, params.cold_w, self.rng
         )  # fmt: skip
         return first
 
@@ -289,8 +272,10 @@ class GangLayout:
         ----------
         narrow: the program's tasks of one GPU, in the order of `prices.narrow`.
         """
-        target = self.params.target_share * np.array(wanted[:-1], dtype=np.float64)
-        generation.master.set_target(target, wanted[-1])
+        low = (int(self.params.target_share * count) for count in wanted[:-1])
+        high = (self.instance.gpus,) * len(wanted[:-1])
+        servers = len(self.instance.server_w)
+        generation.master.set_box(CountBox((*low, wanted[-1]), (*high, servers)))
         own = limits.within(self.params.dual_s * self.instance.tasks / 100)
         relaxed = generation.solve(own, gap=self.params.lp_gap, quick=True)
         if relaxed.duals is not None:

@@ -68,7 +68,7 @@ def cluster_of(instance: Instance) -> Cluster:
     return Cluster(
         instance.entry_start, instance.entry_task, instance.demand, share @ instance.demand,
         instance.capacity, instance.gpu_kind, instance.gpu_server, instance.server_start,
-        instance.server_w, instance.clock_mhz, instance.static_w, instance.slope, instance.gang,
+        instance.server_w, instance.clock_mhz, instance.static_w, instance.slope, instance.gang
     )  # fmt: skip
 
 
@@ -79,7 +79,7 @@ def asleep(cluster: Cluster) -> Gpus:
     return Gpus(
         cluster.capacity[cluster.kind], np.zeros(count),
         np.zeros((count, MOST_RESIDENTS), dtype=np.int64), np.zeros(count, dtype=np.int64),
-        np.zeros(count), np.zeros(servers, dtype=np.int64),
+        np.zeros(count), np.zeros(servers, dtype=np.int64)
     )  # fmt: skip
 
 

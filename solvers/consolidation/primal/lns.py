@@ -7,11 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from optgap.models.limits import Limits, silent
-from optgap.solvers.consolidation.bounds.level_counts import (
-    CostLevels,
-    cost_levels,
-    level_counts,
-)
+from optgap.solvers.consolidation.bounds.level_counts import CostLevels, cost_levels, level_counts
 from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
 from optgap.solvers.consolidation.branch_and_price.tree import Tree

@@ -122,7 +122,7 @@ def exchange_cheapest(
 @compiled
 def fill_levels(
     order: IntArray, level: IntArray, preplaced: int, cap: IntArray, cluster: Cluster,
-    place: IntArray,
+    place: IntArray
 ) -> bool:  # fmt: skip
     """Place each task where it overloads least; False where levels leave it no GPU.
 
@@ -160,7 +160,7 @@ def fill_levels(
 @inner
 def _choices(
     gpu: int, to: int, level: IntArray, preplaced: int, cap: IntArray, gpus: Gpus,
-    cluster: Cluster, place: IntArray, draw: np.random.Generator, chosen: IntArray, sums: IntArray,
+    cluster: Cluster, place: IntArray, draw: np.random.Generator, chosen: IntArray, sums: IntArray
 ) -> int:  # fmt: skip
     """Choose tasks of a GPU that may be on the other, at random where there are many; how many.
 
@@ -240,7 +240,7 @@ def _best_exchange(
 @compiled
 def exchange(
     level: IntArray, preplaced: int, cap: IntArray, pairs: int, noise: float, cluster: Cluster,
-    place: IntArray, draw: np.random.Generator,
+    place: IntArray, draw: np.random.Generator
 ) -> float:  # fmt: skip
     """Exchange tasks until no GPU is overloaded; the overload left, in GPUs. `place` is changed.
 
@@ -272,7 +272,7 @@ def exchange(
             worse = int(noise * limit) if turn == count - 1 else 0
             give, take = _best_exchange(
                 limit - left[a], limit - left[b], limit, cap[a] - cap[b], out[: 1 << many],
-                back[: 1 << more], worse,
+                back[: 1 << more], worse
             )  # fmt: skip
             if give or take:
                 for i in range(many):

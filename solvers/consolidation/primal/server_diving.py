@@ -53,7 +53,7 @@ class ServerDiving:
 
     def _place(
         self, state: SearchState, box: CountBox, assignment: ServerAssignment, most: float,
-        limits: Limits,
+        limits: Limits
     ) -> None:  # fmt: skip
         """Dive on columns under an assignment, for a placement of at most `most` W."""
         dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.params)
@@ -63,7 +63,7 @@ class ServerDiving:
 
     def _assign(
         self, state: SearchState, box: CountBox, assignment: ServerAssignment, most: float,
-        limits: Limits,
+        limits: Limits
     ) -> ServerAssignment | None:  # fmt: skip
         """Assign all tasks of several GPUs so that the linear program's value is at most `most` W.
 
