@@ -49,8 +49,6 @@ class PricingParams:
         heuristic, and where it is to prove a bound.
     new, new_share: columns added to the restricted master at a time: the larger of a number and a
         share of the tasks.
-    new_preplaced, new_each_preplaced: the same number where tasks are preplaced, in all and for
-        each of them: such programs are solved once, and more columns save rounds.
     all_nodes, all_nodes_per_s: most nodes of an enumeration of all columns, in all and for each
         second that is left. Where that is too few, the counts stay undecided.
     """
@@ -65,8 +63,6 @@ class PricingParams:
     max_nodes: int = 200_000
     new: int = 50
     new_share: float = 0.25
-    new_preplaced: int = 150
-    new_each_preplaced: int = 30
     all_nodes: int = 5_000_000
     all_nodes_per_s: float = 1e6
 
@@ -268,7 +264,6 @@ class GangLayoutParams:
     lp_gap: relative gap between value and bound at which such a linear program is solved well
         enough.
     dual_s: time per 100 tasks after which its duals are taken as they are.
-    residual_s: time per 100 tasks for the tree that places the tasks of one GPU.
     incumbent_servers: probability that a layout uses as many servers as the incumbent, where the
         counts need fewer: with many capacity rows layouts in fewer servers are often infeasible.
     """
@@ -286,7 +281,6 @@ class GangLayoutParams:
     target_share: float = 0.98
     lp_gap: float = 2e-3
     dual_s: float = 0.3
-    residual_s: float = 0.4
     incumbent_servers: float = 0.25
 
 

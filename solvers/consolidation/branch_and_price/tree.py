@@ -96,14 +96,12 @@ class Tree:
     def many_levels(self) -> bool:
         """Whether there are so many levels that counts are hardly ever integer."""
         most = self.params.tree.integer_levels
-        return len(self.levels.quanta) > most and not self.instance.preplaced
+        return len(self.levels.quanta) > most
 
     @property
     def large(self) -> bool:
         """Whether there are too many tasks to enumerate columns for most counts."""
-        return (
-            self.instance.tasks > self.params.tree.enumerate_tasks and not self.instance.preplaced
-        )
+        return self.instance.tasks > self.params.tree.enumerate_tasks
 
     @property
     def cutoff(self) -> float:
@@ -284,7 +282,7 @@ class Tree:
         """
         if self.feasibility.dominating(counts) is not None:
             return True
-        asked = not assignment.any and (self.instance.preplaced or counts in self._asked)
+        asked = not assignment.any and counts in self._asked
         if asked or unassigned(self.instance, assignment).size:
             return False
         self._asked.add(counts)

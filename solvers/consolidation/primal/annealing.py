@@ -205,4 +205,4 @@ def _anneal(
             best = now
             kept[:] = place
     place[:] = kept
-    return best
+    return float(best)

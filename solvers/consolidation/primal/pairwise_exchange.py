@@ -55,15 +55,13 @@ class PairwiseExchange:
     ) -> None:
         self.instance, self.levels, self.rng, self.params = instance, levels, rng, params
         self.cluster = cluster_of(instance)
-        free = np.arange(instance.tasks) >= instance.preplaced
-        self.order: IntArray = np.lexsort((-instance.demand[0], -instance.width, -levels.of, free))
+        self.order: IntArray = np.lexsort((-instance.demand[0], -instance.width, -levels.of))
         self.target = TargetPower()
 
     @property
     def applies(self) -> bool:
         """Whether memory is the only capacity, and a task's GPUs may be in any servers."""
-        rows = len(self.instance.demand) - bool(self.instance.preplaced)
-        return rows == 1 and not self.instance.gang
+        return len(self.instance.demand) == 1 and not self.instance.gang
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
         """One attempt at the counts."""
@@ -83,12 +81,10 @@ class PairwiseExchange:
         params, instance, level = self.params, self.instance, self.levels.of
         cap = (np.arange(counts[0])[:, None] < np.array(counts)).sum(axis=1) - 1  # level of a GPU
         place: IntArray = np.zeros(int(instance.entry_start[-1]), dtype=np.int64)
-        if not fill_levels(self.order, level, instance.preplaced, cap, self.cluster, place):
+        if not fill_levels(self.order, level, cap, self.cluster, place):
             return False
         for pairs in (min(params.max_pairs, params.pairs * len(cap)), params.max_pairs):
-            left = exchange(
-                level, instance.preplaced, cap, pairs, params.noise, self.cluster, place, self.rng
-            )
+            left = exchange(level, cap, pairs, params.noise, self.cluster, place, self.rng)
             if left == 0.0:
                 incumbent.offer_flat(place)
                 return True
@@ -121,16 +117,14 @@ def exchange_cheapest(
 
 @compiled
 def fill_levels(
-    order: IntArray, level: IntArray, preplaced: int, cap: IntArray, cluster: Cluster,
+    order: IntArray, level: IntArray, cap: IntArray, cluster: Cluster,
     place: IntArray
 ) -> bool:  # fmt: skip
     """Place each task where it overloads least; False where levels leave it no GPU.
 
-    Preplaced tasks get GPUs of their own.
-
     Parameters
     ----------
-    order: of tasks, preplaced ones first. level: (L,) of each task.
+    order: of tasks. level: (L,) of each task.
     cap: (G,) the highest level of a task on each of the first GPUs; the others sleep.
     place: receives the GPU of each entry.
     """
@@ -141,9 +135,8 @@ def fill_levels(
         for m in range(cluster.start[ell], cluster.start[ell + 1]):
             pick, least = -1, np.inf
             for g in range(len(cap)):
-                own = ell < preplaced and gpus.many[g] > 0
                 full = gpus.many[g] >= MOST_RESIDENTS - 1
-                if own or full or cap[g] < level[ell] or holds(place, ell, g, cluster):
+                if full or cap[g] < level[ell] or holds(place, ell, g, cluster):
                     continue
                 over = max(0, size - gpus.left[g, 0]) / max(1, limit)
                 filled = 1 - gpus.left[g, 0] / max(1, limit)
@@ -159,7 +152,7 @@ def fill_levels(
 
 @inner
 def _choices(
-    gpu: int, to: int, level: IntArray, preplaced: int, cap: IntArray, gpus: Gpus,
+    gpu: int, to: int, level: IntArray, cap: IntArray, gpus: Gpus,
     cluster: Cluster, place: IntArray, draw: np.random.Generator, chosen: IntArray, sums: IntArray
 ) -> int:  # fmt: skip
     """Choose tasks of a GPU that may be on the other, at random where there are many; how many.
@@ -171,10 +164,10 @@ def _choices(
     count, seen = 0, 0
     room = gpus.many[to] + MOST_EACH < MOST_RESIDENTS
     for ell in gpus.held[gpu, : gpus.many[gpu]]:
-        may = room and ell >= preplaced and level[ell] <= cap[to]
+        may = room and level[ell] <= cap[to]
         if may and not holds(place, ell, to, cluster):
             seen += 1
-            pick = count if count < MOST_EACH else draw.integers(0, seen)
+            pick = count if count < MOST_EACH else int(draw.integers(0, seen))
             if pick < MOST_EACH:
                 chosen[pick] = ell
                 count = max(count, pick + 1)
@@ -239,7 +232,7 @@ def _best_exchange(
 
 @compiled
 def exchange(
-    level: IntArray, preplaced: int, cap: IntArray, pairs: int, noise: float, cluster: Cluster,
+    level: IntArray, cap: IntArray, pairs: int, noise: float, cluster: Cluster,
     place: IntArray, draw: np.random.Generator
 ) -> float:  # fmt: skip
     """Exchange tasks until no GPU is overloaded; the overload left, in GPUs. `place` is changed.
@@ -267,8 +260,8 @@ def exchange(
             if b == a:
                 continue
             pairs -= 1
-            many = _choices(a, b, level, preplaced, cap, gpus, cluster, place, draw, mine, out)
-            more = _choices(b, a, level, preplaced, cap, gpus, cluster, place, draw, theirs, back)
+            many = _choices(a, b, level, cap, gpus, cluster, place, draw, mine, out)
+            more = _choices(b, a, level, cap, gpus, cluster, place, draw, theirs, back)
             worse = int(noise * limit) if turn == count - 1 else 0
             give, take = _best_exchange(
                 limit - left[a], limit - left[b], limit, cap[a] - cap[b], out[: 1 << many],
@@ -282,4 +275,4 @@ def exchange(
                     if take >> i & 1:
                         relocate(theirs[i], b, a, place, gpus, cluster)
                 break
-    return -np.minimum(left, 0).sum() / max(1, limit)
+    return float(-np.minimum(left, 0).sum() / max(1, limit))

@@ -30,7 +30,7 @@ def tree_heuristics(
 
     if not instance.gang:
         return anywhere(instance, levels)
-    made = GangLayout(instance, levels, anywhere, seed, params.gang_layout)
+    made = GangLayout(instance, levels, seed, params)
     layout = (made,) if made.applies else ()
     diving = ServerDiving(params)
     servers = ServerNeighbourhoods(
