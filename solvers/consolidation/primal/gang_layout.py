@@ -21,9 +21,12 @@ from optgap.solvers.consolidation.column_generation.space import CountBox
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import QUANTUM_W, Counts, FloatArray, IntArray
-from optgap.solvers.consolidation.primal.counts import TargetPower
+from optgap.solvers.consolidation.primal.counts import TargetPower, richer_counts
 from optgap.solvers.consolidation.primal.diving import Dive
 from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
+from optgap.solvers.consolidation.primal.pairwise_exchange import (
+    PairwiseExchange,
+)
 
 
 class GangLayout:
@@ -41,7 +44,8 @@ class GangLayout:
     def __init__(
         self, instance: Instance, levels: CostLevels, seed: int, params: Params = DEFAULT
     ) -> None:
-        self.instance, self.params, self.own = instance, params, params.gang_layout
+        self.instance, self.levels = instance, levels
+        self.params, self.own = params, params.gang_layout
         self.rng = np.random.default_rng(seed)
         self.wide: IntArray = np.flatnonzero(instance.width > 1)
         narrow = np.flatnonzero(instance.width == 1)
@@ -55,6 +59,7 @@ class GangLayout:
         self.share: FloatArray = 1 / np.maximum(instance.max_capacity, 1)
         self.server_gpus = int(instance.server_gpus[0])
         self.worth: FloatArray | None = None
+        self.exchange = PairwiseExchange(instance, levels, self.rng, params.exchange)
         self.target, self.layouts = TargetPower(), 0
 
     @property
@@ -79,16 +84,39 @@ class GangLayout:
         first = self.anneal(wanted, self.worth)
         if not self.fits(first, wanted[-1]):
             return
+        known, most = state.incumbent.watts, min(self.target.watts(state), state.cutoff)
+        if not self._exchange(state, first, wanted, most, limits):
+            self._dive(state, first, wanted, most, limits)
+        self.target.learn(state.incumbent.watts < known)
+
+    def _exchange(
+        self, state: SearchState, first: IntArray, wanted: Counts, most: float, limits: Limits
+    ) -> bool:
+        """Look for the other tasks' GPUs by pairwise exchange, with counts of at most `most` W."""
+        if not self.exchange.applies:
+            return False
+        start = self.instance.entry_start
+        stay = np.full(int(start[-1]), -1, dtype=np.int64)
+        for ell, begin in zip(self.wide.tolist(), first.tolist(), strict=True):
+            stay[start[ell] : start[ell + 1]] = begin + np.arange(self.instance.width[ell])
+        for _ in range(self.own.exchanges):
+            counts = richer_counts(self.instance, self.levels, wanted[:-1], most, self.rng)
+            if self.exchange.attempt(state.incumbent, counts, limits, stay):
+                return True
+        return False
+
+    def _dive(
+        self, state: SearchState, first: IntArray, wanted: Counts, most: float, limits: Limits
+    ) -> None:
+        """Dive on columns where tasks are in the servers of their runs, for at most `most` W."""
         pairs = zip(self.wide.tolist(), (first // self.server_gpus).tolist(), strict=True)
-        box, known = state.root.box, state.incumbent.watts
-        box = CountBox(box.low, (*box.high[:-1], wanted[-1]))
+        assignment = state.root.assignment.assign(pairs)
+        box = CountBox(state.root.box.low, (*state.root.box.high[:-1], wanted[-1]))
         dive = Dive(state.generation, limits, state.rng, float(self.layouts > 0), self.params)
-        below, assignment = self.target.watts(state), state.root.assignment.assign(pairs)
-        usage = dive.usage(box, min(below, state.cutoff), assignment=assignment)
+        usage = dive.usage(box, most, assignment=assignment)
         self.layouts += 1
         if usage is not None:
             state.incumbent.offer(pack_usage(state.generation.master, usage))
-        self.target.learn(state.incumbent.watts < known)
 
     def anneal(self, wanted: Counts, worth: FloatArray) -> IntArray:
         """(wide,) the first GPU of each run, annealed for these counts of GPUs and servers."""

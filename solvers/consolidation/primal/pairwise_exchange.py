@@ -23,13 +23,12 @@ from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
 from optgap.solvers.consolidation.config import DEFAULT, ExchangeParams
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import CLOSE, Counts, IntArray
+from optgap.solvers.consolidation.numerics import CLOSE, BoolArray, Counts, IntArray
 from optgap.solvers.consolidation.primal.counts import TargetPower, one_fewer, richer_counts
 from optgap.solvers.consolidation.primal.gpu_state import (
     MOST_RESIDENTS,
     Cluster,
     Gpus,
-    asleep,
     cluster_of,
     holds,
     insert,
@@ -60,8 +59,8 @@ class PairwiseExchange:
 
     @property
     def applies(self) -> bool:
-        """Whether memory is the only capacity, and a task's GPUs may be in any servers."""
-        return len(self.instance.demand) == 1 and not self.instance.gang
+        """Whether memory is the only capacity."""
+        return len(self.instance.demand) == 1
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
         """One attempt at the counts."""
@@ -76,21 +75,50 @@ class PairwiseExchange:
         self.attempt(state.incumbent, counts, limits)
         self.target.learn(state.incumbent.watts < known)
 
-    def attempt(self, incumbent: Incumbent, counts: Counts, limits: Limits) -> bool:
-        """Look for a placement with these counts of GPUs by level; whether one was found."""
+    def attempt(
+        self, incumbent: Incumbent, counts: Counts, limits: Limits, stay: IntArray | None = None
+    ) -> bool:
+        """Look for a placement with these counts of GPUs by level; whether one was found.
+
+        Parameters
+        ----------
+        stay: the GPU of each entry that is in place already, -1 for the others.
+        """
         params, instance, level = self.params, self.instance, self.levels.of
-        cap = (np.arange(counts[0])[:, None] < np.array(counts)).sum(axis=1) - 1  # level of a GPU
-        place: IntArray = np.zeros(int(instance.entry_start[-1]), dtype=np.int64)
-        if not fill_levels(self.order, level, cap, self.cluster, place):
+        place: IntArray = np.full(int(instance.entry_start[-1]), -1, dtype=np.int64)
+        place = place if stay is None else stay.copy()
+        may_move = np.ones(instance.tasks, dtype=np.bool_)
+        may_move[instance.entry_task[place >= 0]] = False
+        cap = self._caps(counts, place)
+        if cap is None or not fill_levels(self.order, level, cap, self.cluster, place):
             return False
         for pairs in (min(params.max_pairs, params.pairs * len(cap)), params.max_pairs):
-            left = exchange(level, cap, pairs, params.noise, self.cluster, place, self.rng)
+            left = exchange(
+                level, may_move, cap, pairs, params.noise, self.cluster, place, self.rng
+            )
             if left == 0.0:
                 incumbent.offer_flat(place)
                 return True
             if limits.stop is not None or left >= params.promising * len(cap):
                 break
         return False
+
+    def _caps(self, counts: Counts, place: IntArray) -> IntArray | None:
+        """(G,) the highest level of each GPU, -1 for one that sleeps; None where counts are few.
+
+        GPUs with tasks get the lowest level that these allow, and the others what is left.
+        """
+        level, fixed = self.levels.of[self.instance.entry_task], place >= 0
+        top: IntArray = np.full(max(counts[0], int(place.max()) + 1), -1, dtype=np.int64)
+        np.maximum.at(top, place[fixed], level[fixed])
+        left = ((np.arange(counts[0])[:, None] < np.array(counts)).sum(axis=1) - 1).tolist()
+        cap: IntArray = np.full(len(top), -1, dtype=np.int64)
+        for g in np.argsort(-top, kind="stable").tolist():
+            high = sum(one >= top[g] for one in left)
+            if top[g] >= 0 and not high:
+                return None
+            cap[g] = left.pop(high - 1 if top[g] >= 0 else 0) if left else -1
+        return cap
 
 
 def exchange_cheapest(
@@ -120,17 +148,18 @@ def fill_levels(
     order: IntArray, level: IntArray, cap: IntArray, cluster: Cluster,
     place: IntArray
 ) -> bool:  # fmt: skip
-    """Place each task where it overloads least; False where levels leave it no GPU.
+    """Place each task where it overloads least, but those in place; False where one has no GPU.
 
     Parameters
     ----------
     order: of tasks. level: (L,) of each task.
-    cap: (G,) the highest level of a task on each of the first GPUs; the others sleep.
-    place: receives the GPU of each entry.
+    cap: (G,) the highest level of a task on each of the first GPUs, -1 for one that sleeps.
+    place: receives the GPU of each entry of a task whose entries are -1.
     """
-    gpus, limit = asleep(cluster), cluster.capacity[0, 0]
-    place[:] = -1
+    gpus, limit = occupied(place, cluster), cluster.capacity[0, 0]
     for ell in order:
+        if place[cluster.start[ell]] >= 0:
+            continue
         size = cluster.demand[0, ell]
         for m in range(cluster.start[ell], cluster.start[ell + 1]):
             pick, least = -1, np.inf
@@ -152,7 +181,7 @@ def fill_levels(
 
 @inner
 def _choices(
-    gpu: int, to: int, level: IntArray, cap: IntArray, gpus: Gpus,
+    gpu: int, to: int, level: IntArray, may_move: BoolArray, cap: IntArray, gpus: Gpus,
     cluster: Cluster, place: IntArray, draw: np.random.Generator, chosen: IntArray, sums: IntArray
 ) -> int:  # fmt: skip
     """Choose tasks of a GPU that may be on the other, at random where there are many; how many.
@@ -164,7 +193,7 @@ def _choices(
     count, seen = 0, 0
     room = gpus.many[to] + MOST_EACH < MOST_RESIDENTS
     for ell in gpus.held[gpu, : gpus.many[gpu]]:
-        may = room and level[ell] <= cap[to]
+        may = room and may_move[ell] and level[ell] <= cap[to]
         if may and not holds(place, ell, to, cluster):
             seen += 1
             pick = count if count < MOST_EACH else int(draw.integers(0, seen))
@@ -232,7 +261,7 @@ def _best_exchange(
 
 @compiled
 def exchange(
-    level: IntArray, cap: IntArray, pairs: int, noise: float, cluster: Cluster,
+    level: IntArray, may_move: BoolArray, cap: IntArray, pairs: int, noise: float, cluster: Cluster,
     place: IntArray, draw: np.random.Generator
 ) -> float:  # fmt: skip
     """Exchange tasks until no GPU is overloaded; the overload left, in GPUs. `place` is changed.
@@ -242,15 +271,15 @@ def exchange(
 
     Parameters
     ----------
-    level, cap, place: see `fill_levels`. pairs: most pairs of GPUs to try.
-    noise: by how much the overload may rise, as a share of a GPU.
+    level, cap, place: see `fill_levels`. may_move: (L,) whether a task may be moved.
+    pairs: most pairs of GPUs to try. noise: by how much the overload may rise, as a share of a GPU.
     """
     gpus, limit, count = occupied(place, cluster), cluster.capacity[0, 0], len(cap)
     left, order = gpus.left[:count, 0], np.arange(count)
     mine, theirs = np.zeros(MOST_EACH, dtype=np.int64), np.zeros(MOST_EACH, dtype=np.int64)
     out, back = np.zeros(1 << MOST_EACH, dtype=np.int64), np.zeros(1 << MOST_EACH, dtype=np.int64)
     while pairs > 0 and left.min() < 0:
-        uneven = np.flatnonzero(left)
+        uneven = np.flatnonzero((cap >= 0) & (left != 0))
         a = uneven[draw.integers(0, len(uneven))]
         pairs -= 1  # it may be the only one that is awake
         for turn in range(count):
@@ -260,8 +289,8 @@ def exchange(
             if b == a:
                 continue
             pairs -= 1
-            many = _choices(a, b, level, cap, gpus, cluster, place, draw, mine, out)
-            more = _choices(b, a, level, cap, gpus, cluster, place, draw, theirs, back)
+            many = _choices(a, b, level, may_move, cap, gpus, cluster, place, draw, mine, out)
+            more = _choices(b, a, level, may_move, cap, gpus, cluster, place, draw, theirs, back)
             worse = int(noise * limit) if turn == count - 1 else 0
             give, take = _best_exchange(
                 limit - left[a], limit - left[b], limit, cap[a] - cap[b], out[: 1 << many],
