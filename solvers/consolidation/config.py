@@ -264,6 +264,7 @@ class GangLayoutParams:
     lp_gap: relative gap between value and bound at which such a linear program is solved well
         enough.
     dual_s: time per 100 tasks after which its duals are taken as they are.
+    residual_s: time per 100 tasks for the tree that places the tasks of one GPU.
     exchanges: attempts of pairwise exchange beside one layout, where memory is the only capacity.
     incumbent_servers: probability that a layout uses as many servers as the incumbent, where the
         counts need fewer: with many capacity rows layouts in fewer servers are often infeasible.
@@ -282,6 +283,7 @@ class GangLayoutParams:
     target_share: float = 0.98
     lp_gap: float = 2e-3
     dual_s: float = 0.3
+    residual_s: float = 0.4
     exchanges: int = 20
     incumbent_servers: float = 0.25
 

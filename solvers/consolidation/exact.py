@@ -166,7 +166,7 @@ class Exact:
         fill_gpus(self.incumbent, 0.0, self.limits, self.rng, own.fillings, self.params)
         if self.by_counts and self.incumbent.placement is not None and not self.done:
             exchanger = PairwiseExchange(self.instance, self.levels, self.rng, self.params.exchange)
-            if exchanger.applies and not self.instance.gang:
+            if exchanger.applies:
                 seconds = own.exchange_s * self.instance.tasks / 100
                 exchange_cheapest(
                     exchanger, self.bound.counts, self.incumbent, self._share(seconds)

@@ -9,24 +9,52 @@ all tasks.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
 import numpy as np
 
-from optgap.models.limits import Limits
-from optgap.solvers.consolidation.bounds.level_counts import CostLevels
+from optgap.models.limits import Limits, silent
+from optgap.solvers.consolidation.bounds.level_counts import CostLevels, level_counts
 from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
-from optgap.solvers.consolidation.branch_and_price.packing import pack_usage
+from optgap.solvers.consolidation.branch_and_price.tree import Tree
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.space import CountBox
 from optgap.solvers.consolidation.config import DEFAULT, Params
+from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import QUANTUM_W, Counts, FloatArray, IntArray
+from optgap.solvers.consolidation.numerics import (
+    QUANTUM_W,
+    Column,
+    Counts,
+    FloatArray,
+    IntArray,
+    Placement,
+)
 from optgap.solvers.consolidation.primal.counts import TargetPower, richer_counts
-from optgap.solvers.consolidation.primal.diving import Dive
+from optgap.solvers.consolidation.primal.diving import Diving
 from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
 from optgap.solvers.consolidation.primal.pairwise_exchange import (
     PairwiseExchange,
+    lower_counts,
 )
+
+
+@dataclass(frozen=True)
+class Residual:
+    """The problem that a layout leaves: a GPU's residents are one task, kept apart from the others.
+
+    Parameters
+    ----------
+    instance: tasks that stand for residents, then the tasks of one GPU; one more capacity row.
+    cost_task: (tasks,) the task of the whole problem whose cost level each has.
+    whole: turns a placement of this problem into one of the whole problem.
+    """
+
+    instance: Instance
+    cost_task: IntArray
+    whole: Callable[[Placement], Placement]
 
 
 class GangLayout:
@@ -36,7 +64,8 @@ class GangLayout:
     ----------
     wide, narrow: tasks of several GPUs, and tasks of one GPU by rising level.
     heads: the first level of each group of levels that the annealing does not tell apart.
-    worth: value of room, see `room_worth`; None before its duals are known.
+    prices, gpu_prices: duals of the `narrow` tasks and of a GPU of each group, W, averaged over
+        `learnt` linear programs.
     """
 
     before_proof = True
@@ -58,9 +87,11 @@ class GangLayout:
         self.steps: FloatArray = np.diff(np.concatenate([[0], quanta])) * QUANTUM_W
         self.share: FloatArray = 1 / np.maximum(instance.max_capacity, 1)
         self.server_gpus = int(instance.server_gpus[0])
-        self.worth: FloatArray | None = None
+        self.prices: FloatArray = np.zeros(len(self.narrow))
+        self.gpu_prices: FloatArray = np.cumsum(self.steps)
+        self.learnt = 0
         self.exchange = PairwiseExchange(instance, levels, self.rng, params.exchange)
-        self.target, self.layouts = TargetPower(), 0
+        self.target = TargetPower()
 
     @property
     def applies(self) -> bool:
@@ -78,22 +109,22 @@ class GangLayout:
         awake = state.incumbent.awake_servers
         if wanted[-1] < awake and self.rng.random() < self.own.incumbent_servers:
             wanted = (*wanted[:-1], awake)
-        if self.worth is None:
+        if not self.learnt:
             state.generation.master.set_servers(state.root.assignment)
-            self.worth = self._worth(state.generation, wanted, limits)
-        first = self.anneal(wanted, self.worth)
+            self._learn(state.generation, wanted, self.narrow, limits)
+        first = self.anneal(wanted)
         if not self.fits(first, wanted[-1]):
             return
         known, most = state.incumbent.watts, min(self.target.watts(state), state.cutoff)
         if not self._exchange(state, first, wanted, most, limits):
-            self._dive(state, first, wanted, most, limits)
+            self._solve(state, first, wanted, most, limits)
         self.target.learn(state.incumbent.watts < known)
 
     def _exchange(
         self, state: SearchState, first: IntArray, wanted: Counts, most: float, limits: Limits
     ) -> bool:
         """Look for the other tasks' GPUs by pairwise exchange, with counts of at most `most` W."""
-        if not self.exchange.applies:
+        if not self.exchange.memory_only:
             return False
         start = self.instance.entry_start
         stay = np.full(int(start[-1]), -1, dtype=np.int64)
@@ -102,23 +133,70 @@ class GangLayout:
         for _ in range(self.own.exchanges):
             counts = richer_counts(self.instance, self.levels, wanted[:-1], most, self.rng)
             if self.exchange.attempt(state.incumbent, counts, limits, stay):
+                least = wanted[:-1]
+                lower_counts(self.exchange, counts, least, state.incumbent, limits, stay)
                 return True
         return False
 
-    def _dive(
+    def _solve(
         self, state: SearchState, first: IntArray, wanted: Counts, most: float, limits: Limits
     ) -> None:
-        """Dive on columns where tasks are in the servers of their runs, for at most `most` W."""
-        pairs = zip(self.wide.tolist(), (first // self.server_gpus).tolist(), strict=True)
-        assignment = state.root.assignment.assign(pairs)
-        box = CountBox(state.root.box.low, (*state.root.box.high[:-1], wanted[-1]))
-        dive = Dive(state.generation, limits, state.rng, float(self.layouts > 0), self.params)
-        usage = dive.usage(box, most, assignment=assignment)
-        self.layouts += 1
-        if usage is not None:
-            state.incumbent.offer(pack_usage(state.generation.master, usage))
+        """Solve the residual problem for a placement of less than `most` W."""
+        residual = self.residual(first, wanted[-1])
+        levels = replace(self.levels, of=self.levels.of[residual.cost_task])
+        found = Incumbent(residual.instance)
+        found.watts = most
+        counts, seed = level_counts(residual.instance, levels), int(self.rng.integers(2**31))
+        heuristics = (Diving(self.params),)
+        tree = Tree(residual.instance, levels, counts, found, heuristics, seed, self.params)
+        narrow = np.arange(residual.instance.tasks - len(self.narrow), residual.instance.tasks)
+        self._learn(tree.generation, wanted, narrow, limits)
+        seconds = self.own.residual_s * self.instance.tasks / 100
+        tree.run(limits.each(min(seconds, limits.remaining), silent))
+        if found.placement is not None:
+            state.incumbent.offer(residual.whole(found.placement))
 
-    def anneal(self, wanted: Counts, worth: FloatArray) -> IntArray:
+    def residual(self, first: IntArray, servers: int) -> Residual:
+        """The residual problem of a layout; GPUs with the same residents are one task."""
+        runs = {
+            ell: tuple(range(begin, begin + int(self.instance.width[ell])))
+            for ell, begin in zip(self.wide.tolist(), first.tolist(), strict=True)
+        }
+        on: list[Column] = [
+            tuple(ell for ell, run in runs.items() if g in run)
+            for g in range(self.server_gpus * servers)
+        ]
+        groups: dict[Column, list[int]] = {}
+        for g, inside in enumerate(on):
+            groups.setdefault(inside, []).append(g)
+        empty = groups.pop((), [])
+        top = [max(one, key=lambda ell: int(self.levels.of[ell])) for one in groups]
+        cost_task = np.array(top + self.narrow.tolist())
+        part = self.instance.part(cost_task, servers)
+        for k, one in enumerate(groups):
+            part.width[k] = len(groups[one])
+            part.demand[:, k] = self.instance.demand[:, list(one)].sum(axis=1)
+        apart = (np.arange(len(cost_task)) < len(groups)).astype(np.int64)
+        ones = np.ones(len(part.capacity), dtype=np.int64)
+        part = replace(
+            part, anywhere=True, demand=np.vstack([part.demand, apart]),
+            capacity=np.column_stack([part.capacity, ones])
+        )  # fmt: skip
+        in_use = {g // self.server_gpus for own in groups.values() for g in own}
+        empty.sort(key=lambda g: (g // self.server_gpus not in in_use, g))
+        gpus = [g for own in groups.values() for g in own] + empty
+
+        def whole(found: Placement) -> Placement:
+            """The GPUs that the layout means, in the order in which the residual names them."""
+            order = list(dict.fromkeys(g for own in found for g in own))
+            means = dict(zip(order, gpus, strict=False))
+            narrow = zip(self.narrow.tolist(), found[len(groups) :], strict=True)
+            others = {ell: means[g] for ell, (g,) in narrow}
+            return [runs.get(ell) or (others[ell],) for ell in range(self.instance.tasks)]
+
+        return Residual(part, cost_task, whole)
+
+    def anneal(self, wanted: Counts) -> IntArray:
         """(wide,) the first GPU of each run, annealed for these counts of GPUs and servers."""
         instance, own, wide, servers = self.instance, self.own, self.wide, wanted[-1]
         narrow = self.narrow
@@ -128,7 +206,7 @@ class GangLayout:
         work = 4.0 * float(instance.width[wide].mean()) * len(instance.demand)
         moves = min(own.moves * len(wide), int(own.max_updates / work))
         lay_out(
-            worth, np.ascontiguousarray(instance.demand[:, wide]), instance.max_capacity,
+            self.worth(), np.ascontiguousarray(instance.demand[:, wide]), instance.max_capacity,
             instance.width[wide], self.group[wide], self.share, others,
             np.array(wanted[:-1], dtype=np.int64)[self.heads], self.steps, own.shortage_weight,
             own.overload_weight, own.overload_offset, self.server_gpus, servers, first, moves,
@@ -144,20 +222,31 @@ class GangLayout:
             used[:, begin : begin + int(self.instance.width[ell])] += demand
         return bool(np.all(used <= self.instance.max_capacity[:, None]))
 
-    def _worth(self, generation: ColumnGeneration, wanted: Counts, limits: Limits) -> FloatArray:
-        """The value of room by the duals of a linear program near the counts wanted."""
+    def _learn(
+        self, generation: ColumnGeneration, wanted: Counts, narrow: IntArray, limits: Limits
+    ) -> None:
+        """Average the duals of a linear program near the counts wanted into the prices.
+
+        Parameters
+        ----------
+        narrow: the program's tasks of one GPU, in the order of `self.narrow`.
+        """
         low = (int(self.own.target_share * count) for count in wanted[:-1])
         high = (self.instance.gpus,) * len(wanted[:-1])
         servers = len(self.instance.server_w)
         generation.master.set_box(CountBox((*low, wanted[-1]), (*high, servers)))
         limits = limits.within(self.own.dual_s * self.instance.tasks / 100)
         duals = generation.solve(limits, gap=self.own.lp_gap, quick=True).duals
-        prices, gpu_prices = np.zeros(len(self.narrow)), np.cumsum(self.steps)
         if duals is not None:
-            prices, gpu_prices = duals.tasks[self.narrow], duals.gpu_prices[self.heads]
+            self.learnt += 1
+            self.prices += (duals.tasks[narrow] - self.prices) / self.learnt
+            self.gpu_prices += (duals.gpu_prices[self.heads] - self.gpu_prices) / self.learnt
+
+    def worth(self) -> FloatArray:
+        """The value of room by these prices, see `room_worth`."""
         sizes = self.instance.demand[:, self.narrow] * self.share[:, None]
         two = np.array([sizes[0], sizes[1:].max(axis=0, initial=0.0)])
         alone = len(self.instance.demand) == 1
         cells = np.array([self.own.memory_cells, 0] if alone else [self.own.cells] * 2)
         whole: IntArray = np.rint(two * cells[:, None]).astype(np.int64)
-        return room_worth(whole, prices, self.group[self.narrow], gpu_prices, cells)
+        return room_worth(whole, self.prices, self.group[self.narrow], self.gpu_prices, cells)

@@ -53,14 +53,14 @@ class PairwiseExchange:
         params: ExchangeParams = DEFAULT.exchange,
     ) -> None:
         self.instance, self.levels, self.rng, self.params = instance, levels, rng, params
-        self.cluster = cluster_of(instance)
+        self.cluster, self.memory_only = cluster_of(instance), len(instance.demand) == 1
         self.order: IntArray = np.lexsort((-instance.demand[0], -instance.width, -levels.of))
         self.target = TargetPower()
 
     @property
     def applies(self) -> bool:
-        """Whether memory is the only capacity."""
-        return len(self.instance.demand) == 1
+        """Whether memory is the only capacity, and a task's GPUs may be in any servers."""
+        return self.memory_only and not self.instance.gang
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
         """One attempt at the counts."""
@@ -138,9 +138,21 @@ def exchange_cheapest(
         if found is not None or limits.stop is not None or dear:
             break
         found = trial if exchanger.attempt(incumbent, trial, limits) else None
-    while found is not None and limits.stop is None:
-        fewer = one_fewer(instance, levels, found, counts)
-        found = next((one for one in fewer if exchanger.attempt(incumbent, one, limits)), None)
+    if found is not None:
+        lower_counts(exchanger, found, counts, incumbent, limits)
+
+
+def lower_counts(
+    exchanger: PairwiseExchange, found: Counts, least: Counts, incumbent: Incumbent,
+    limits: Limits, stay: IntArray | None = None
+) -> None:  # fmt: skip
+    """Lower counts that a placement was found with, one GPU at a time, to no less than `least`."""
+    instance, levels = exchanger.instance, exchanger.levels
+    fewer = one_fewer(instance, levels, found, least)
+    while fewer and limits.stop is None:
+        counts = fewer.pop(0)
+        if exchanger.attempt(incumbent, counts, limits, stay):
+            fewer = one_fewer(instance, levels, counts, least)
 
 
 @compiled

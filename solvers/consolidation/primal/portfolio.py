@@ -36,6 +36,4 @@ def tree_heuristics(
     servers = ServerNeighbourhoods(
         lambda part, own: (diving,) if part.gang else anywhere(part, own), seed, params.lns
     )
-    if instance.tasks <= params.tree.gang_tasks:
-        return (*3 * layout, diving, servers)
     return (*4 * layout, servers, *4 * layout, diving)

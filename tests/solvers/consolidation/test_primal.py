@@ -20,6 +20,7 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounds.level_counts import (
     closed_form_w,
     cost_levels,
+    counts_fix_power,
     level_counts,
 )
 from optgap.solvers.consolidation.bounds.martello_toth import gpus_needed
@@ -28,6 +29,7 @@ from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
 from optgap.solvers.consolidation.column_generation.master import FREE
 from optgap.solvers.consolidation.config import DEFAULT
+from optgap.solvers.consolidation.formulations.exhaustive import Enumeration
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import instance_of
 from optgap.solvers.consolidation.numerics import IntArray
@@ -141,7 +143,7 @@ def test_tasks_are_exchanged_where_no_move_and_no_swap_of_two_helps() -> None:
     place = np.array([0, 0, 0, 1, 1, 1], dtype=np.int64)
     zeros, cap = np.zeros(6, dtype=np.int64), np.zeros(2, dtype=np.int64)
     two = cluster(sizes, np.ones(6, dtype=np.int64), 19, 2)
-    left = exchange(zeros, cap, 50, 0.0, two, place, RNG(0))
+    left = exchange(zeros, np.ones(6, np.bool_), cap, 50, 0.0, two, place, RNG(0))
     assert left == 0.0
     assert [int(sizes[place == g].sum()) for g in (0, 1)] == [19, 19]
 
@@ -159,7 +161,7 @@ def test_room_that_is_scattered_is_driven_together() -> None:
     held, of = np.array(sizes, dtype=np.int64), np.array(level, dtype=np.int64)
     place = np.array([rng.choice(np.flatnonzero(cap >= one)) for one in level], dtype=np.int64)
     sixty = cluster(held, np.ones_like(held), most, gpus)
-    left = exchange(of, cap, 100_000, 0.02, sixty, place, RNG(0))
+    left = exchange(of, np.ones_like(of, np.bool_), cap, 100_000, 0.02, sixty, place, RNG(0))
     assert left == 0.0
     assert [int(held[place == g].sum()) for g in range(gpus)] == [most] * gpus
     assert np.all(cap[place] >= of)
@@ -167,11 +169,11 @@ def test_room_that_is_scattered_is_driven_together() -> None:
 
 @settings(max_examples=60)
 @given(data=st.data())
-def test_exchange_keeps_levels_and_says_what_is_left(
+def test_exchange_keeps_levels_and_what_is_in_place_and_says_what_is_left(
     data: st.DataObject,
 ) -> None:
     span, gpus, limit = 3, 6, 12
-    cap = np.array([data.draw(st.integers(0, 2)) for _ in range(gpus)], dtype=np.int64)
+    cap = np.array([data.draw(st.integers(-1, 2)) for _ in range(gpus)], dtype=np.int64)
     cap[:span] = 2
     count = data.draw(st.integers(1, 8))
     width = np.array([data.draw(st.integers(1, span)) for _ in range(count)], dtype=np.int64)
@@ -179,10 +181,15 @@ def test_exchange_keeps_levels_and_says_what_is_left(
     size = np.array([data.draw(st.integers(0, 9)) for _ in range(count)], dtype=np.int64)
     six = cluster(size, width, limit, gpus)
     start, owner = six.start, six.owner
-    place = np.zeros(len(owner), dtype=np.int64)
+    place = np.full(len(owner), -1, dtype=np.int64)
+    fixed = data.draw(st.integers(0, count))
+    for ell in range(fixed):
+        place[start[ell] : start[ell + 1]] = np.arange(width[ell])
+    begun, may_move = place.copy(), np.arange(count) >= fixed
     order = np.array(data.draw(st.permutations(range(count))), dtype=np.int64)
     assert fill_levels(order, level, cap, six, place)
-    left = exchange(level, cap, 200, 0.0, six, place, RNG(data.draw(st.integers(0, 9))))
+    left = exchange(level, may_move, cap, 200, 0.0, six, place, RNG(data.draw(st.integers(0, 9))))
+    assert place[: start[fixed]].tolist() == begun[: start[fixed]].tolist()
     loads = np.array([size[owner[place == g]].sum() for g in range(gpus)])
     assert left == pytest.approx(float((np.maximum(0, loads - limit) / limit).sum()), abs=1e-9)
     for ell in range(count):
@@ -338,6 +345,48 @@ def test_runs_stay_in_servers_and_cost_what_is_said(data: st.DataObject) -> None
     assert best == pytest.approx(exact, abs=1e-6)
 
 
+@settings(max_examples=40)
+@given(problem=consolidation_problems(even=True, lines=False, max_tasks=5), data=st.data())
+def test_what_a_layout_leaves_is_solved_to_its_optimum(
+    problem: ConsolidationProblem, data: st.DataObject
+) -> None:
+    """Against all placements of the others beside the same layout."""
+    instance = instance_of(problem)
+    levels = cost_levels(instance)
+    layout = GangLayout(instance, levels, 0)
+    if not counts_fix_power(instance, levels) or not layout.applies:
+        return
+    servers, seats = data.draw(st.integers(1, len(instance.server_w))), layout.server_gpus
+    widths = instance.width[layout.wide].tolist()
+    first = np.array(
+        [
+            seats * data.draw(st.integers(0, servers - 1)) + data.draw(st.integers(0, seats - v))
+            for v in widths
+        ],
+        dtype=np.int64,
+    )
+    if not layout.fits(first, servers):
+        return
+    residual = layout.residual(first, servers)
+    brute = Enumeration(residual.instance, Limits())
+    brute.run()
+    found = Incumbent(residual.instance)
+    found.watts = float((instance.width * instance.least_watts).sum() + instance.server_w.sum() + 1)
+    own = replace(levels, of=levels.of[residual.cost_task])
+    counts = level_counts(residual.instance, own)
+    tree = Tree(residual.instance, own, counts, found, (Diving(),))
+    bound = tree.run(Limits(20))
+    if brute.best is None:
+        assert found.placement is None
+        return
+    assert found.placement is not None
+    assert min(bound, found.watts) <= brute.best * (1 + 1e-9) + 1e-5
+    assert found.watts == pytest.approx(brute.best, rel=1e-6, abs=1e-5)
+    whole = residual.whole(found.placement)
+    assert problem.check(instance.solution(whole)) == []
+    assert instance.total(whole) == pytest.approx(found.watts)
+
+
 def test_tasks_of_several_gpus_are_laid_over_one_another_where_room_is_short() -> None:
     """Two of 2 GPUs share theirs, and four of one GPU fill two more: one server of four."""
     wide = [Task(f"w{k}", 8.0, 2, 1.2) for k in range(2)]
@@ -349,8 +398,7 @@ def test_tasks_of_several_gpus_are_laid_over_one_another_where_room_is_short() -
     layout = GangLayout(tree.instance, tree.levels, 0)
     tree.incumbent.watts = math.inf
     layout.improve(tree.state(), Limits(5))
-    assert layout.worth is not None
-    first = layout.anneal((4, 1), layout.worth)
+    first = layout.anneal((4, 1))
     assert first[0] == first[1]
     assert layout.fits(first, 1)
     assert tree.incumbent.placement is not None
