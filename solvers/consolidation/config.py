@@ -46,7 +46,7 @@ class PricingParams:
     first_nodes: nodes of the search for each dearest task at first. Where that leaves the bound
         open and gives no new column, there are `nodes_growth` times as many.
     heuristic_nodes, max_nodes: most nodes of one search where the linear program only guides a
-        heuristic, and where it is to prove a bound.
+        heuristic, and where it is to prove a bound; the second grows with the tree's patience.
     new, new_share: columns added to the restricted master at a time: the larger of a number and a
         share of the tasks.
     all_nodes, all_nodes_per_s: most nodes of an enumeration of all columns, in all and for each
@@ -90,13 +90,15 @@ class FeasibilityParams:
 
     Parameters
     ----------
-    seconds: time for one vector of counts, per 100 tasks; it grows with the tree's patience.
+    seconds, assigned_s: time for one vector of counts, and for one under an assignment to servers,
+        of which there are many; per 100 tasks, growing with the tree's patience.
     columns, large_columns: columns up to which the integer program is tried; the second where the
         tree is large (`TreeParams.enumerate_tasks`). They grow with the tree's patience, too.
     max_columns: columns that are enumerated at most, whatever the patience: a limit on memory.
     """
 
     seconds: float = 8.0
+    assigned_s: float = 1.0
     columns: int = 20_000
     large_columns: int = 4000
     max_columns: int = 500_000

@@ -149,6 +149,7 @@ class Tree:
     def reopen(self) -> bool:
         """Open undecided nodes again with higher limits; whether one may be better."""
         self.patience *= self.params.tree.patience_growth
+        self.generation.effort = self.patience
         self._asked.clear()
         self.heap += self.undecided
         heapq.heapify(self.heap)
@@ -207,11 +208,8 @@ class Tree:
         master = self.generation.master
         master.set_box(node.box)
         master.set_servers(node.assignment)
-        stop_value = -math.inf
-        if (
-            node.box.single
-        ):  # its bound is its power already: all that counts is whether it is feasible
-            stop_value = master.watts(node.box.low) + SLACK_W
+        # the bound of one vector is its power already: what counts is whether it is feasible
+        stop_value = master.watts(node.box.low) + SLACK_W if node.box.single else -math.inf
         return self.generation.solve(limits, stop_bound=self.cutoff, stop_value=stop_value)
 
     def _expand(self, node: Node) -> None:
@@ -287,7 +285,8 @@ class Tree:
             return False
         self._asked.add(counts)
         own = self.params.feasibility
-        limits = self.limits.within(self.patience * own.seconds * self.instance.tasks / 100)
+        seconds = self.patience * (own.assigned_s if assignment.any else own.seconds)
+        limits = self.limits.within(seconds * self.instance.tasks / 100)
         columns = own.large_columns if self.large else own.columns
         verdict = self.feasibility.decide(
             counts, self.cutoff, limits, most_columns=columns, effort=self.patience,

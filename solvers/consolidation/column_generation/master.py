@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.backends.growing import AGAIN, quiet_highs, solve_within
+from optgap.solvers.backends.growing import AGAIN, is_optimal, quiet_highs, solve_within
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
@@ -190,11 +190,14 @@ class RestrictedMaster:
         self._highs.changeColBounds(self._first + index, float(least), limit)
 
     def solve(self, limits: Limits) -> LpSolution | None:
-        """Solve the program with the present columns; None where time ran out."""
+        """Solve the program with the present columns; None where it was stopped before its optimum.
+
+        Duals of a run that was stopped would prove a bound as well, but its value is none.
+        """
         self._highs.setOptionValue("simplex_strategy", PRIMAL if self._primal else DUAL)
         self._primal = False
         solution = solve_within(self._highs, limits)
-        if not (solution.value_valid and solution.dual_valid):
+        if not is_optimal(self._highs):
             return None
         found, levels = np.array(solution.col_value), len(self.steps)
         return LpSolution(
