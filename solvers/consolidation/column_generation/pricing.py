@@ -63,7 +63,9 @@ class Pricer:
         sizes = (instance.demand / np.maximum(self.limit[:, None], 1)).sum(axis=0)
         self.order: IntArray = np.lexsort((-sizes, -levels.of))
         self.demand: IntArray = np.ascontiguousarray(instance.demand[:, self.order])
-        self.coarse, self.room = coarse_sizes(self.demand, self.limit, params)
+        table = self.limit > 1  # a row that only keeps tasks apart would make tables coarser
+        table[0] = True
+        self.coarse, self.room = coarse_sizes(self.demand[table], self.limit[table], params)
         self._tables: FloatArray = np.zeros(table_shape(self.coarse, self.room))
         self.tolerance = TOLERANCE * float(levels.steps_w.sum())
         self.most_new = max(params.new, int(params.new_share * instance.tasks))

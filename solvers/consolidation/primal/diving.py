@@ -63,13 +63,6 @@ class Diving:
             state.incumbent.offer(pack_columns(state.generation.master, free))
 
 
-def near_best(state: SearchState) -> CountBox:
-    """The root's box with the best node's lower limits on GPUs and servers."""
-    root, best = state.root.box, state.best[0].box
-    most = best.low[-1] if state.generation.instance.gang else root.high[-1]
-    return CountBox((best.low[0], *root.low[1:-1], best.low[-1]), (*root.high[:-1], most))
-
-
 class Dive:
     """One dive.
 

@@ -18,7 +18,7 @@ from optgap.solvers.consolidation.column_generation.master import RestrictedMast
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.numerics import SLACK_W, Counts, FloatArray, IntArray
-from optgap.solvers.consolidation.primal.diving import Dive, near_best
+from optgap.solvers.consolidation.primal.diving import Dive
 
 
 class ServerDiving:
@@ -40,13 +40,15 @@ class ServerDiving:
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """Assign all tasks at a small loss, then dive on columns."""
-        best, box = state.best[0], near_best(state)
-        start = best if self.dives % 2 else state.root
+        best, root = state.best[0], state.root
+        start = best if self.dives % 2 else root
         limits = limits.within(self.own.dive_s * state.generation.instance.tasks / 100)
-        if self.dives % 4 == 0:  # as many GPUs as the best node's linear program has
-            box = CountBox(box.low, (max(box.low[0], best.rounded[0]), *box.high[1:]))
-        most = best.bound * (1 + self.own.first_loss)
-        assignment = self._assign(state, box, start.assignment, most, limits)
+        gpus, servers = best.box.low[0], best.box.low[-1]
+        # every fourth dive takes as many GPUs as the best node's linear program has
+        most = max(gpus, best.rounded[0]) if self.dives % 4 == 0 else root.box.high[0]
+        box = CountBox((gpus, *root.box.low[1:-1], servers), (most, *root.box.high[1:-1], servers))
+        below = best.bound * (1 + self.own.first_loss)
+        assignment = self._assign(state, box, start.assignment, below, limits)
         self.dives += 1
         if assignment is not None:
             self._place(state, box, assignment, state.cutoff, limits)
