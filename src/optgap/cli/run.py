@@ -73,10 +73,14 @@ def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:
 
 def _write(problem: Any, solution: Any, tables: dict[str, str | None]) -> None:
     from optgap.models.jsonio import write_text
+    from optgap.models.spec import imported
+    from optgap.plotting.figures import is_picture, save_figure
 
     spec = family(problem.family)
     for name, path in tables.items():
-        if path is not None:
+        if path is not None and name in spec.drawn and is_picture(path):
+            save_figure(path, imported(spec.drawn[name])(problem, solution))
+        elif path is not None:
             write_text(path, spec.export(name, problem, solution))
 
 

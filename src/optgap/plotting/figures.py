@@ -107,6 +107,11 @@ def labelled(panels: Iterable[Axes]) -> dict[str, Any]:
 ENDINGS = (".png", ".svg", ".pdf")
 
 
+def is_picture(path: str | os.PathLike[str]) -> bool:
+    """Whether a file's ending is one of `ENDINGS`."""
+    return Path(path).suffix.lower() in ENDINGS
+
+
 def require_ending(path: str | os.PathLike[str] | None) -> None:
     """Refuse a picture that cannot be drawn, before any work goes into it.
 
@@ -114,7 +119,7 @@ def require_ending(path: str | os.PathLike[str] | None) -> None:
     ------
     InputError: for a name with another ending than `ENDINGS`.
     """
-    if path is not None and Path(path).suffix.lower() not in ENDINGS:
+    if path is not None and not is_picture(path):
         expected = "a file that ends in " + ", ".join(ENDINGS[:-1]) + f" or {ENDINGS[-1]}"
         raise InputError("--plot", "", str(path), expected)
 
