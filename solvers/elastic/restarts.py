@@ -181,7 +181,7 @@ def _charges(
 
 @compiled
 def _least(
-    edges: Any, gain: Any, charge: Any, tail: Any, value: Any, start: float, earliest: float
+    edges: Any, gain: Any, charge: Any, tail: Any, value: Any, start: Any, earliest: Any
 ) -> Any:
     """The least completion plus payments of a job, rounded down; by which value and completion.
 
@@ -245,8 +245,8 @@ def _least(
 
 @compiled
 def _bought(
-    edges: Any, gain: Any, charge: Any, which: Any, watts: Any, counts: Any, start: float,
-    end: float, gpu_s: Any, joules: Any,
+    edges: Any, gain: Any, charge: Any, which: Any, watts: Any, counts: Any, start: Any,
+    end: Any, gpu_s: Any, joules: Any,
 ) -> Any:  # fmt: skip
     """Add what the best way to this completion buys, by piece; restarts as if they ran."""
     many, pieces = gain.shape
