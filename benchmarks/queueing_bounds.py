@@ -27,7 +27,7 @@ from optgap.models.result import Outcome
 from optgap.solvers.queueing import METHODS
 
 GOALS: tuple[Goal, ...] = ("mean_wait", "mean_jct", "makespan")
-BOUNDS = ("time-indexed", "bound-relaxed", "bound-prices", "bound-area")
+BOUNDS = ("time-indexed", "bound-prices", "bound-area")
 SEEDS = 20
 LIMIT_S = 60.0
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats, Loss
@@ -68,8 +69,15 @@ class Contention(Estimator):
         excess = np.where(above, over, 0.0)
         return -q * excess, np.stack([-excess, np.where(above, q / knee, 0.0)], axis=1)
 
+    def told_apart(self, table: Profile) -> NDArray[np.bool_]:
+        above = table.numbers("util_sum_percent") > self.params_["knee"]
+        return np.asarray(above)
+
     def remarks(self, table: Profile) -> list[str]:
         many = int(np.sum(table.numbers("util_sum_percent") > 100))
         if many < 10:
             return [f"only {many} rows above 100 % summed utilisation; measure busier pairs"]
-        return []
+        above = int(self.told_apart(table).sum())
+        if above == len(table):
+            return []
+        return [f"draws are at speed 1 below the knee; intervals are judged on {above:,} rows"]

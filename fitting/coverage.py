@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from optgap.fitting.estimator import Estimator
 from optgap.fitting.groups import GroupedFit, HeldOut
 from optgap.fitting.optimise import Floats
-from optgap.fitting.predictive import WITHOUT_RESIDUAL, Predictive, between, members_of
+from optgap.fitting.predictive import Predictive, between, members_of
 from optgap.fitting.profile import Profile
 from optgap.fitting.uncertainty import NESTED, drawn_interval
 
@@ -22,7 +22,11 @@ LEAST_ROWS = 10
 LEAST_OTHERS = 3
 """Applications that the interval of another one is drawn from, where it is judged."""
 SCALES = (0.5, 5.0)
-OVER = "application"
+ROUNDS, SETTLED = 4, 0.05
+"""Of the search for the scale of intervals between applications, and its relative tolerance."""
+OVER, KIN = "application", "workload"
+"""What draws are between; and what several of them may be of, as one network under several power
+limits, which are held out together."""
 
 
 @dataclass(frozen=True)
@@ -66,39 +70,53 @@ class Coverage:
 
 def places(fits: Mapping[str, tuple[Estimator, Profile]], held: Mapping[str, Profile],
            seed: int) -> dict[str, Floats]:  # fmt: skip
-    """Where held-out rows lie in the intervals of fits to others: 1 and −1 are their ends."""
+    """Where held-out rows lie in the intervals of fits to others: 1 and −1 are their ends.
+
+    NaN where no parameter has a say in what is predicted.
+    """
     found = {}
     rng = np.random.default_rng(seed)
     members = members_of(fits)
     for name, table in held.items():
         fit = fits[name][0]
-        fit.predictive_ = Predictive((members[name],))  # type: ignore[attr-defined]
+        fit.predictive_ = Predictive(members[name])  # type: ignore[attr-defined]
         _nested(fit, fits[name][1])
         low, high = drawn_interval(fit, DRAWS, rng, table, LEVEL)
-        middle = np.log(fit.predict(table))
-        off = np.log(table.numbers(fit.response)) - middle
-        width = np.where(off > 0, np.log(high) - middle, middle - np.log(low))
-        found[name] = np.divide(off, width, out=np.full(len(off), np.inf), where=width > 1e-12)
+        # `device-power` predicts full power, which may lie above all that was measured
+        middle = np.clip(np.log(fit.predict(table)), np.log(low), np.log(high))
+        place = _place(table.numbers(fit.response), middle, low, high)
+        found[name] = np.where(fit.told_apart(table), place, np.nan)
     return found
+
+
+def _place(measured: Floats, middle: Floats, low: Floats, high: Floats) -> Floats:
+    """How far from the middle, whose logarithm is given: 1 and −1 are the ends."""
+    off = np.log(measured) - middle
+    width = np.where(off > 0, np.log(high) - middle, middle - np.log(low))
+    found = np.divide(off, width, out=np.full(len(off), np.inf), where=width > 1e-12)
+    return np.asarray(found)
 
 
 def _nested(fit: Estimator, table: Profile) -> None:
     """What the iteration time inside an energy model is drawn from."""
     time = fit.facts_.get(NESTED)
     if isinstance(time, Estimator):
-        member = members_of({"": (time, time.prepare(table))})[""]
-        time.predictive_ = Predictive((member,))  # type: ignore[attr-defined]
+        members = members_of({"": (time, time.prepare(table))})[""]
+        time.predictive_ = Predictive(members)  # type: ignore[attr-defined]
 
 
-def judged(held: HeldOut | None, seed: int) -> tuple[float, Coverage]:
+def judged(held: HeldOut | None, seed: int, scaled: bool = True) -> tuple[float, Coverage]:
     """The scale that makes intervals hold on held-out rows, and how many they cover with it.
 
-    Each fifth of the rows is judged with the scale of the others.
+    Each fifth of the rows is judged with the scale of the others; all without one if not `scaled`.
     """
     found = np.zeros(0) if held is None else np.abs(held.places)
+    found = found[~np.isnan(found)]
     known = found[np.isfinite(found)]
     if not len(found):
         return 1.0, Coverage()
+    if not scaled:
+        return 1.0, Coverage(float((found <= 1).mean()), len(found))
     part = np.random.default_rng(seed).integers(5, size=len(found))
     inside = [found[part == k] <= _scale(found[part != k]) for k in range(5)]
     return _scale(known), Coverage(float(np.concatenate(inside).mean()), len(found))
@@ -120,15 +138,15 @@ def drawn_from(fit: GroupedFit[Any], table: Profile, held: HeldOut | None, seed:
     parts = {title: (fit.fits[title], table.take(rows))
              for title, rows in table.groups(fit.by) if title in fit.fits}  # fmt: skip
     members = members_of(parts)
-    residual = fit.estimator.name not in WITHOUT_RESIDUAL
-    scale, coverage = judged(held, seed)
+    drawn = any(len(own) > 1 for own in members.values())
+    scale, coverage = judged(held, seed, scaled=not drawn)
     inside: list[Floats] = []
     for title, (one, part) in parts.items():
-        several = _of_several(one, part, residual) if fit.by != OVER else {}
+        several = _of_several(one, part) if fit.by != OVER else {}
         if several:
             inside += _left_out(one, several, seed)
         else:
-            one.predictive_ = Predictive((members[title],), None, scale, residual)
+            one.predictive_ = Predictive(members[title], None, scale)
             _nested(one, part)
     if not inside:
         return coverage
@@ -142,31 +160,97 @@ def carried(fit: GroupedFit[Any]) -> list[str]:
     return list(dict.fromkeys(part for one in found for part in one.parts))
 
 
-def _of_several(fit: Estimator, table: Profile, residual: bool = True) -> dict[str, Profile]:
-    """The rows of each application, where there are several and draws are between them."""
-    if OVER not in table or len(set(table[OVER].tolist())) < 2:
+def _of_several(fit: Estimator, table: Profile) -> dict[str, list[Profile]]:
+    """The rows of each application, where there are several and draws are between them.
+
+    Of one that is a part of a workload, the rows of each part.
+    """
+    over = KIN if KIN in table else OVER
+    if OVER not in table or len(set(table[over].tolist())) < 2:
         return {}
     several = between(fit, table, OVER)
-    if len(several) < 2:
+    kin = {name: str(part[KIN][0]) if KIN in table else name for name, (_, part) in several.items()}
+    found: dict[str, list[Profile]] = {}
+    for name, (_, part) in several.items():
+        found.setdefault(kin[name], []).append(part)
+    if len(found) < 2:
         return {}
-    members = tuple(members_of(several, table).values())
-    fit.predictive_ = Predictive(members, OVER, 1.0, residual)  # type: ignore[attr-defined]
+    each = members_of(several, table, kin).values()
+    members = tuple(member for own in each for member in own)
+    fit.predictive_ = Predictive(members, over)  # type: ignore[attr-defined]
     time = fit.facts_.get(NESTED)
     if isinstance(time, Estimator) and not _of_several(time, time.prepare(table)):
         _nested(fit, table)
-    return {name: part for name, (_, part) in several.items()}
+    return found
 
 
-def _left_out(fit: Estimator, several: Mapping[str, Profile], seed: int) -> list[Floats]:
-    """Which rows of each application lie in the interval drawn from the others."""
-    if len(several) <= LEAST_OTHERS or fit.name in WITHOUT_RESIDUAL:
+def _left_out(fit: Estimator, several: Mapping[str, list[Profile]], seed: int) -> list[Floats]:
+    """Which rows of each application lie in the interval drawn from the others.
+
+    Intervals are scaled so that they hold, that of each application as the others say. The fit gets
+    the scale that all say.
+    """
+    judged = {name: _told_apart(fit, tables) for name, tables in several.items()}
+    several = {name: tables for name, tables in judged.items() if tables}
+    if len(several) <= LEAST_OTHERS:
         return []
-    rng, inside = np.random.default_rng(seed), []
-    for name, table in several.items():
-        low, high = drawn_interval(_without(fit, name), DRAWS, rng, table, LEVEL)
-        measured = table.numbers(fit.response)
-        inside.append(((low <= measured) & (measured <= high)).astype(float))
+    inside: list[Floats] = []
+    scale = 1.0
+    for _ in range(ROUNDS):  # intervals are not proportional to the scale: step by step
+        _rescale(fit, scale)
+        found = {
+            name: np.concatenate([_of_middle(*drawn) for drawn in _drawn(fit, name, tables, seed)])
+            for name, tables in several.items()
+        }
+        before, scale = scale, _covering(list(found.values()), scale)
+        if abs(scale / before - 1) < SETTLED:
+            break
+    for name, tables in several.items():
+        _rescale(fit, _covering([p for other, p in found.items() if other != name], before))
+        drawn = [_of_middle(*drawn) for drawn in _drawn(fit, name, tables, seed)]
+        inside.append((np.concatenate(drawn) <= 1).astype(np.float64))
+    _rescale(fit, scale)
     return inside
+
+
+def _told_apart(fit: Estimator, tables: Sequence[Profile]) -> list[Profile]:
+    """The rows whose response hangs on the parameters."""
+    kept = (table.take(np.flatnonzero(fit.told_apart(table))) for table in tables)
+    return [table for table in kept if len(table)]
+
+
+def _drawn(fit: Estimator, name: str, tables: Sequence[Profile],
+           seed: int) -> Iterator[tuple[Floats, Floats, Floats]]:  # fmt: skip
+    """What was measured of an application, and the ends of intervals drawn from the others."""
+    rng, without = np.random.default_rng(seed), _without(fit, name)
+    for table in tables:
+        low, high = drawn_interval(without, DRAWS, rng, table, LEVEL)
+        yield table.numbers(fit.response), low, high
+
+
+def _of_middle(measured: Floats, low: Floats, high: Floats) -> Floats:
+    """How far from an interval's middle, whose ends are 1."""
+    return np.abs(_place(measured, np.log(low * high) / 2, low, high))
+
+
+def _covering(found: Sequence[Floats], scale: float) -> float:
+    """The scale at which 90 % of the points are covered, every application weighing the same.
+
+    Given where they lie in intervals at `scale`.
+    """
+    points = np.concatenate(found)
+    weight = np.concatenate([np.full(len(p), 1 / len(p)) for p in found])
+    order = np.argsort(points)
+    enough = np.cumsum(weight[order]) >= LEVEL * len(found) - 1e-9
+    return float(np.clip(scale * points[order][int(enough.argmax())], *SCALES))
+
+
+def _rescale(fit: Any, scale: float) -> None:
+    """Draws of the fit, and of the time inside it, scaled."""
+    fit.predictive_ = replace(fit.predictive_, scale=scale)
+    time = fit.facts_.get(NESTED)
+    if isinstance(time, Estimator):
+        _rescale(time, scale)
 
 
 def _without(fit: Estimator, name: str) -> Estimator:

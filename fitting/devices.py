@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import t as student
 
 from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.groups import GroupedFit
@@ -21,13 +22,16 @@ IDLE_PERCENT = 1.0
 """Up to this utilisation a row counts as idle."""
 DRAWS = 200
 """Resamples behind a standard error."""
+LEAST_ROWS = 19
+"""Whose quantiles are taken as they are."""
 
 
 class DevicePower(Estimator):
     """P = P_idle of a device at rest, P_full of one that is used at all (PWR, Eq. 1 and 2), in W.
 
     Idle is the median power of idle rows; full the power limit where it was sampled, else the
-    99th percentile of busy rows. Errors are by resampling rows; a limit has none.
+    99th percentile of busy rows. Errors are by resampling rows; a limit has none. Busy rows lie
+    below full power, so that draws are of what they draw instead: quantiles of the rows.
 
     A table needs ``power_w``, and says what is idle by ``idle_w`` (runs cut from raw samples have
     it) or by rows at 0 in ``util_percent``. Groups are by ``gpu_model``; one named CPU is the
@@ -92,6 +96,14 @@ class DevicePower(Estimator):
         at_bound: NDArray[np.bool_] = np.zeros(2, dtype=bool)
         return self._found(profile, facts, params, theta, at_bound, scatter)
 
+    def own_draws(self, table: Profile, count: int) -> Floats:
+        """Quantiles of idle and of busy rows' power, each paired with any of the other's."""
+        busy, power = table.numbers("busy") > 0, table.numbers("power_w")
+        at = (np.arange(count) + 0.5) / count
+        idle, used = (_not_yet_seen(power[rows], at) for rows in (~busy, busy))
+        rest = np.random.default_rng(self.seed).permutation(idle)
+        return np.stack([rest, np.maximum(rest, used)], axis=1)
+
     def remarks(self, table: Profile) -> list[str]:
         busy, power = table.numbers("busy") > 0, table.numbers("power_w")
         mean, full = float(np.mean(power[busy])), self.params_["full_w"]
@@ -102,6 +114,19 @@ class DevicePower(Estimator):
     def _warnings(self, profile: Profile) -> list[str]:
         # that a mean is not reached is Eq. 2's own: `remarks` says by how much
         return [note for note in super()._warnings(profile) if not note.startswith("mean error")]
+
+
+def _not_yet_seen(power: Floats, at: Floats) -> Floats:
+    """Quantiles of one row more: of n rows, 1 in n + 1 lies beyond the last of n.
+
+    Fewer than `LEAST_ROWS` do not reach the ends of a 90 % interval: then of a log-normal.
+    """
+    n = len(power)
+    if n >= LEAST_ROWS or n < 2:
+        return np.quantile(power, at, method="weibull")
+    logs = np.log(np.maximum(power, 1e-300))
+    scale = float(logs.std(ddof=1)) * np.sqrt(1 + 1 / n)
+    return np.asarray(np.exp(logs.mean() + scale * student.ppf(at, n - 1)))
 
 
 def _marked(profile: Profile) -> Profile:

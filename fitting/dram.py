@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 
 from optgap.fitting.estimator import Design, Estimator
-from optgap.fitting.optimise import Floats, Loss
+from optgap.fitting.optimise import Floats, Loss, Spread
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
 from optgap.models.errors import InputError, NoQuote, one_of
@@ -59,15 +59,11 @@ class DramRuntime(Estimator):
         self.form = form
 
     def settle(self, table: Profile) -> Design:
-        """Which counter is used, and the power law that a blend holds beside the rate."""
+        """Which counter is used."""
         counter = "dram_sum"
         if np.any(table.numbers("dram_sum") <= 0):
             counter = _fallback(table)
-        facts: Design = {"counter": counter, "form": self.form, **_measured(table, counter)}
-        if self.form != "blend":
-            return facts
-        c, k = _power_law(_signal(table, counter), table.numbers("time_s"))
-        return {**facts, "c": c, "k": k}
+        return {"counter": counter, "form": self.form, **_measured(table, counter)}
 
     def parameters(self, table: Profile, facts: Design) -> Sequence[Parameter]:
         more = "the run time and the signal on one more GPU count"
@@ -77,39 +73,56 @@ class DramRuntime(Estimator):
         )
         if facts["form"] == "rate":
             return rate
-        if facts["form"] == "blend":
-            c, k = facts["c"], facts["k"]
-            return (
-                *rate,
-                Parameter("c", "s", c, c, "the power law's run time at a signal of 1"),
-                Parameter("k", "", k, k, "how the power law falls with the signal"),
-            )
-        exponent = EXPONENT if facts["form"] == "power" else (1.0, 1.0)
-        return (
+        exponent = (1.0, 1.0) if facts["form"] == "traffic" else EXPONENT
+        law = (
             Parameter("c", "s", 0.0, np.inf, "run time at a signal of 1", more),
             Parameter("k", "", *exponent, "how run time falls with the signal", more),
         )
+        return (*rate, *law) if facts["form"] == "blend" else law
 
     def guess(self, table: Profile, facts: Design) -> Floats:
-        signal = _signal(table, facts["counter"])
-        start = _guess(facts["form"], signal, table.numbers("time_s"))
-        return np.append(start, [facts["c"], facts["k"]]) if facts["form"] == "blend" else start
+        signal, time = _signal(table, facts["counter"]), table.numbers("time_s")
+        if facts["form"] == "blend":
+            return np.concatenate([_guess("rate", signal, time), _power_law(signal, time)])
+        return _guess(facts["form"], signal, time)
 
     def design(self, table: Profile, facts: Design) -> Design:
         return {**facts, "signal": _signal(table, facts["counter"])}
 
     def curve(self, theta: Floats, design: Design) -> tuple[Floats, Floats]:
-        """ln T of the form; of the rate alone in a blend, whose other half `output` adds."""
-        log, jacobian = _curve(design["form"], theta, design["signal"])
-        if design["form"] == "blend":
-            jacobian = np.append(jacobian, np.zeros((len(log), 2)), axis=1)
-        return log, jacobian
-
-    def output(self, log: Floats, design: Design) -> Floats:
+        """ln T of the form; of a blend the mean of its two."""
         if design["form"] != "blend":
-            return np.exp(log)
-        law, _ = _curve("power", np.array([design["c"], design["k"]]), design["signal"])
-        return np.asarray(np.exp((log + law) / 2))
+            return _curve(design["form"], theta, design["signal"])
+        rate, by_rate = _curve("rate", theta[:2], design["signal"])
+        law, by_law = _curve("power", theta[2:], design["signal"])
+        return (rate + law) / 2, np.append(by_rate, by_law, axis=1) / 2
+
+    def _solve(
+        self, profile: Profile, facts: Design, params: tuple[Parameter, ...], starts: Floats
+    ) -> Self:
+        """The forms of a blend each by itself; both errors are those of the same rows."""
+        if facts["form"] != "blend":
+            return super()._solve(profile, facts, params, starts)
+        rate = self.clone()
+        rate._solve(profile, {**facts, "form": "rate"}, params[:2], starts[:, :2])
+        law = _power_law(_signal(profile, facts["counter"]), profile.numbers("time_s"))
+        theta = np.append(rate.theta_, law)
+        at_bound = np.append(rate.at_bound_, [False, law[1] in EXPONENT])
+        log, jacobian = self.curve(theta, self.design(profile, facts))
+        self.start_, self.residuals_ = theta, log - self.target(profile)
+        slope = np.where(at_bound, 0.0, 2 * jacobian)
+        how = np.concatenate([np.linalg.pinv(slope[:, :2]), np.linalg.pinv(slope[:, 2:])])
+        noise = self.residuals_ @ self.residuals_ / max(len(profile) - 2, 1)
+        covariance = noise * (how @ how.T)
+        stderr = np.sqrt(np.diag(covariance))
+        scatter = Spread(covariance, stderr, rate.loose_)
+        return self._found(profile, facts, params, theta, at_bound, scatter)
+
+    def _enough(self, profile: Profile, params: Sequence[Parameter]) -> None:
+        super()._enough(profile, params[:2])  # each form has two, fitted by itself
+
+    def _told(self) -> int:
+        return int(max(np.sum(~self.at_bound_[:2]), np.sum(~self.at_bound_[2:])))
 
     def remarks(self, table: Profile) -> list[str]:
         found = []

@@ -23,11 +23,8 @@ from optgap.models.errors import InputError, NoQuote, one_of
 
 Design = Mapping[str, Any]
 """What a model computes once from a table: columns, reference values."""
-
-
 MOST_LEVELS = 200
 """An input with more distinct values than this is taken to be continuous."""
-
 NOT_NEGATIVE = ("dram_sum", "dram_active", "fp_active", "util_percent", "util_sum_percent")
 """Inputs that may be 0; the others are above."""
 
@@ -114,6 +111,14 @@ class Estimator(ABC):
         For models with priors: what is drawn of their parameters keeps to that row.
         """
         return None
+
+    def own_draws(self, table: Profile, count: int) -> Floats | None:
+        """(count, parameters) draws where covariance and residuals do not serve; None: they do."""
+        return None
+
+    def told_apart(self, table: Profile) -> NDArray[np.bool_]:
+        """The rows whose response hangs on the parameters at all: intervals are judged on these."""
+        return np.ones(len(table), dtype=bool)
 
     def hops(self, theta: Floats, table: Profile, facts: Design) -> Floats:
         """Further starts from a solution, shape (starts, parameters); none by default."""

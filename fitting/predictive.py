@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from optgap.fitting.optimise import Floats
 from optgap.fitting.parameter import Parameter, moved
@@ -29,8 +30,8 @@ LEVEL_SHARE: Mapping[str, float] = {"power-law-jct": 0.5}
 
 A run time's level is measured in a problem and only its slope is fitted: there half is its shape.
 """
-WITHOUT_RESIDUAL = ("device-power",)
-"""Models of which a row is not meant to lie on the curve: Eq. 2 counts full power for any use."""
+RANKS, FEWEST = 60, 10
+"""Draws that stand for what no covariance says: of one fit, and of each of several at least."""
 MOST_HALVINGS = 60
 """Of a step in a direction that the rows hardly tell; then it is not drawn in."""
 PRIOR_DEGREES = 4.0
@@ -39,13 +40,14 @@ PRIOR_DEGREES = 4.0
 
 @dataclass(frozen=True)
 class Member:
-    """One application, or all rows.
+    """One application, or all rows; or one draw of a model that has its own.
 
     Parameters
     ----------
     theta, covariance: of the parameters, residuals counted in.
     degrees: of freedom of the covariance.
     level: median ln of the response that it predicts for the whole table.
+    kin: what it is measured of with others, as a workload under several power limits.
     """
 
     name: str
@@ -53,6 +55,12 @@ class Member:
     covariance: Floats
     degrees: float
     level: float = 0.0
+    kin: str = ""
+
+    @property
+    def whose(self) -> str:
+        """What is held out together, and told apart."""
+        return self.kin or self.name
 
 
 @dataclass(frozen=True)
@@ -63,8 +71,9 @@ class Predictive:
     ----------
     members: the applications resampled; one where all rows are of one.
     over: the column that tells them apart; None for no draw between applications.
-    scale: that makes 90 % intervals of held-out rows cover 90 % of them; 1 where none were.
-    residual: whether residuals are in the members' covariances.
+    scale: that makes 90 % intervals cover 90 % of held-out rows, or of held-out applications'
+        points; 1 where none were.
+    residual: whether residuals are drawn, in the members' covariances or as several of them.
     """
 
     members: tuple[Member, ...]
@@ -76,13 +85,13 @@ class Predictive:
     def parts(self) -> tuple[str, ...]:
         """What is drawn, in words."""
         found = ["parameters"] + ["residual"] * self.residual
-        if len(self.members) > 1:
-            found.append(f"between {len(self.members)} of {self.over}")
+        if self.over is not None:
+            found.append(f"between {len({m.whose for m in self.members})} of {self.over}")
         return tuple(found)
 
-    def without(self, name: str) -> Predictive:
-        """The same as if one application had not been measured."""
-        return replace(self, members=tuple(m for m in self.members if m.name != name))
+    def without(self, whose: str) -> Predictive:
+        """The same as if one application, or all that a workload has, had not been measured."""
+        return replace(self, members=tuple(m for m in self.members if m.whose != whose))
 
     def draws(
         self,
@@ -104,23 +113,33 @@ class Predictive:
             scatter = self.scale * _scatter(member, len(rows), rng)
             found[rows] = moved(member.theta, scatter, parameters)
         found = np.clip(found, lower, upper)
-        if len(self.members) > 1:
-            found *= np.exp(self._level(parameters, count, rng))
+        if self.over is not None:
+            found *= np.exp(self._level(parameters, chosen, rng))
         return np.asarray(np.clip(found, lower, upper))
 
     def _level(
-        self, parameters: Sequence[Parameter], count: int, rng: np.random.Generator
+        self, parameters: Sequence[Parameter], chosen: NDArray[np.int64], rng: np.random.Generator
     ) -> Floats:
-        """ln of the factor on each parameter: √(2/k) of the applications' spread, t-distributed."""
-        k = len(self.members)
-        spread = math.sqrt(2 / k) * float(np.std([m.level for m in self.members], ddof=1))
-        return spread * _student(rng, k - 1, (count, 1)) * levels(parameters)
+        """ln of the factor on each parameter: √(2/k) of the applications' spread, t-distributed.
+
+        And, where intervals are scaled, the member's own distance from the mean of all.
+        """
+        apart: dict[str, list[float]] = {}
+        for member in self.members:
+            apart.setdefault(member.whose, []).append(member.level)
+        means = [float(np.mean(own)) for own in apart.values()]
+        k, own = len(means), np.array([m.level for m in self.members])
+        spread = math.sqrt(2 / k) * float(np.std(means, ddof=1))
+        moves = self.scale * spread * _student(rng, k - 1, (len(chosen), 1))
+        moves += (self.scale - 1) * (own[chosen] - np.mean(means))[:, None]
+        return np.asarray(moves * levels(parameters))
 
     def to_json(self) -> dict[str, Any]:
         """As a saved fit keeps it."""
         members = [
-            {"name": m.name, "theta": m.theta.tolist(), "covariance": m.covariance.tolist(),
-             "degrees": m.degrees, "level": m.level} for m in self.members
+            {"name": m.name, "theta": m.theta.tolist(),
+             "covariance": m.covariance.tolist() if m.covariance.any() else [],
+             "degrees": m.degrees, "level": m.level, "kin": m.kin} for m in self.members
         ]  # fmt: skip
         return {"over": self.over, "scale": self.scale, "residual": self.residual,
                 "members": members}  # fmt: skip
@@ -132,7 +151,7 @@ class Predictive:
         for item in fields.objects("members"):
             theta = np.array(item.numbers("theta", minimum=-math.inf))
             try:
-                covariance = np.array(item.array("covariance"), dtype=float)
+                covariance = np.array(item.array("covariance") or np.zeros((size, size)), float)
             except (TypeError, ValueError):
                 covariance = np.zeros(0)
             if theta.shape != (size,) or covariance.shape != (size, size):
@@ -143,7 +162,8 @@ class Predictive:
                 raise item.fail("covariance", NoQuote("a number that is not finite"), "numbers")
             degrees = item.number("degrees", minimum=1e-6)
             level = item.number("level", minimum=-math.inf)
-            members.append(Member(item.text("name"), theta, covariance, degrees, level))
+            kin = item.text("kin", "")
+            members.append(Member(item.text("name"), theta, covariance, degrees, level, kin))
         if not members:
             raise fields.fail("members", NoQuote("nothing"), "at least one")
         over = None if fields.document.get("over") is None else fields.text("over")
@@ -176,7 +196,7 @@ def levels(parameters: Sequence[Parameter]) -> Floats:
 
 @dataclass(frozen=True)
 class _Residual:
-    """The residuals of a fitted estimator in the logarithm that `curve` gives."""
+    """The residuals of a fitted estimator."""
 
     squares: float
     degrees: int
@@ -186,15 +206,8 @@ class _Residual:
     @classmethod
     def of(cls, estimator: Estimator, table: Profile) -> _Residual:
         design = estimator.design(table, estimator.facts_)
-        log, jacobian = estimator.curve(estimator.theta_, design)
-        # how the response follows the curve: the blend of two forms takes half of one
-        step = 1e-4
-        gain = float(np.median(np.log(estimator.output(log + step, design)
-                                      / estimator.output(log, design)))) / step  # fmt: skip
+        _, jacobian = estimator.curve(estimator.theta_, design)
         residuals = estimator.residuals_
-        if abs(gain - 1) > 1e-3:
-            measured = table.numbers(estimator.response)
-            residuals = np.log(estimator.output(log, design) / measured) / gain
         told = [p.prior is None for p in estimator.parameters_]
         free = int(np.sum((np.diag(estimator.covariance_) > 0) & np.array(told)))
         spread = np.einsum("ij,jk,ik->i", jacobian, estimator.covariance_, jacobian)
@@ -202,29 +215,38 @@ class _Residual:
 
 
 def members_of(
-    fits: Mapping[str, tuple[Estimator, Profile]], whole: Profile | None = None
-) -> dict[str, Member]:
+    fits: Mapping[str, tuple[Estimator, Profile]],
+    whole: Profile | None = None,
+    kin: Mapping[str, str] | None = None,
+) -> dict[str, tuple[Member, ...]]:
     """What each of several fits of one model is drawn from, with the rows it was fitted to.
 
-    `whole` is the table that their levels are compared on. Residual variances
-    are drawn towards that of all together, which also serves a fit with no row to spare.
+    `whole` is the table that their levels are compared on, `kin` what some of them have in common.
+    Residual variances are drawn towards that of all together, which also serves a fit with no row
+    to spare. A model that has draws of its own is drawn from these instead.
     """
     residuals = {name: _Residual.of(fit, rows) for name, (fit, rows) in fits.items()}
     spare = sum(max(r.degrees, 0) for r in residuals.values())
     common = sum(r.squares for r in residuals.values() if r.degrees > 0) / max(spare, 1)
     prior = PRIOR_DEGREES if len(fits) > 1 and spare else 0.0
-    found = {}
+    found: dict[str, tuple[Member, ...]] = {}
     for name, (fit, rows) in fits.items():
+        level = 0.0 if whole is None else float(np.median(np.log(fit.predict(whole))))
+        whose = "" if kin is None else kin.get(name, "")
+        count = RANKS if whole is None else max(RANKS // len(fits), FEWEST)
+        own_draws = fit.own_draws(rows, count)
+        if own_draws is not None:
+            none = np.zeros_like(fit.covariance_)
+            found[name] = tuple(Member(name, t, none, 1.0, level, whose) for t in own_draws)
+            continue
         residual = residuals[name]
         own = max(residual.degrees, 0)
         squares = residual.squares if own else 0.0
         degrees = max(own + prior, 1.0)
         variance = (prior * common + squares) / degrees
         covariance = _tamed(fit, rows, math.sqrt(variance))
-        if fit.name not in WITHOUT_RESIDUAL:
-            covariance = covariance + _of_residual(fit, variance, residual.leverage)
-        level = 0.0 if whole is None else float(np.median(np.log(fit.predict(whole))))
-        found[name] = Member(name, fit.theta_, covariance, degrees, level)
+        covariance = covariance + _of_residual(fit, variance, residual.leverage)
+        found[name] = (Member(name, fit.theta_, covariance, degrees, level, whose),)
     return found
 
 

@@ -11,8 +11,9 @@ from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.optimise import Floats, Loss
 from optgap.fitting.parameter import Parameter
 from optgap.fitting.profile import Profile
+from optgap.fitting.published import alike
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.performance.priors import Prior, time_priors
+from optgap.models.performance.priors import BY_BATCH, TIME, Prior, time_priors
 from optgap.models.performance.throughput import (
     GRAD_NAMES,
     IO_NAMES,
@@ -235,6 +236,22 @@ class PowerFlowThroughput(Estimator):
     def reference(self) -> tuple[Profile, tuple[int, ...]]:
         """The run that priors are shares of; T_iter is as long as all parameters but γ are."""
         return reference_run(self.facts_), tuple(range(len(self.theta_) - 2))
+
+    def own_draws(self, table: Profile, count: int) -> Floats | None:
+        """Of published jobs that are like the rows, where these are of one GPU count and batch."""
+        facts = self.facts_
+        if self.sync != "paper" or self.io != "full" or facts["batch"] or facts["io"]:
+            return None
+        if facts["local"] + facts["node"]:
+            return None
+        priors, names = _priors_of(facts), [p.name for p in self.parameters_]
+        held = {n: priors[n].median / p.median for n, p in TIME.items() if n in priors}
+        unit = {n: held.get(n, 0.0) for n in names}
+        if not facts["clock"]:
+            unit["b_grad_s"] = priors["b_grad_s"].median / BY_BATCH.median
+        noise = float(np.sqrt(np.mean(self.residuals_**2)))
+        design, target = self.design(table, facts), self.target(table)
+        return alike(tuple(names), unit, design, target, noise, count, self.seed)
 
     def remarks(self, table: Profile) -> list[str]:
         facts = self.facts_

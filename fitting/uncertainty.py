@@ -54,13 +54,32 @@ def samples(
         found = [estimator.with_theta(theta) for theta in thetas(estimator, count, rng, which)]
         nested = estimator.facts_.get(NESTED)
         if nested is not None:
-            for one, time in zip(found, samples(nested, count, rng, which=which), strict=True):
-                one.facts_ = {**one.facts_, NESTED: time}
+            times = samples(nested, count, rng, which=which)
+            return [_with_time(one, time) for one, time in zip(found, times, strict=True)]
         return found
     if table is None:
         raise InputError(estimator.name, "table", NoQuote("nothing"), "the rows that were fitted")
     profile = estimator.prepare(table)
     return [_refit(estimator, profile, rng) for _ in range(count)]
+
+
+def _with_time(estimator: E, time: Estimator) -> E:
+    """The draw of an energy model with the draw of its iteration time.
+
+    Where rows leave open what part of an iteration computes, power as measured goes with the time
+    as fitted: coefficients are brought to where both give the same at a measured row.
+    """
+    facts = {**estimator.facts_, NESTED: time}
+    reference = estimator.reference()
+    if reference is not None and any(p.prior is not None for p in time.parameters_):
+        row, scaled = reference
+        both = (estimator.facts_, facts)
+        old, new = (estimator.curve(estimator.theta_, estimator.design(row, f))[0] for f in both)
+        theta = estimator.theta_.copy()
+        theta[list(scaled)] *= np.exp(old[0] - new[0])
+        estimator = estimator.with_theta(theta)
+    estimator.facts_ = facts
+    return estimator
 
 
 def thetas(

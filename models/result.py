@@ -164,14 +164,17 @@ class Result:
         frame: DataFrame = _face("result_frame")(self, table)
         return frame
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
+    def plot(self, path: str | os.PathLike[str] | None = None, *, bound: bool = False) -> Figure:
         """The solution as a figure; written to `path` (.png, .svg or .pdf), too, where it is given.
+
+        With `bound`, placement over time has the least power proven at every moment in it.
 
         Raises
         ------
-        InputError: for a result without a solution, or a place that cannot be written to.
+        InputError: for a result without a solution, a place that cannot be written to, or `bound`
+            where there is no such curve.
         """
-        figure: Figure = _face("plot_result")(self, path)
+        figure: Figure = _face("plot_result")(self, path, bound=bound)
         return figure
 
     def _repr_html_(self) -> str:

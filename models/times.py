@@ -46,6 +46,21 @@ def shown(time_s: float) -> str:
     return f"{time_s:g}" if abs(time_s) < 1e6 else f"{time_s:.10g}"
 
 
+UNITS = ((2 * 86_400.0, 86_400.0, "days"), (2 * 3600.0, 3600.0, "h"), (0.0, 1.0, "s"))
+"""From so many seconds on, time is shown in units of so many, called so."""
+
+
+def unit_of(time_s: float) -> tuple[float, str]:
+    """The unit that times of up to so long are shown in: how many seconds it has, and its name."""
+    return next((unit_s, unit) for least, unit_s, unit in UNITS if time_s >= least)
+
+
+def span(time_s: float) -> str:
+    """How long something lasts, for a person: in s, h or days."""
+    unit_s, unit = unit_of(time_s)
+    return f"{time_s / unit_s:,.4g} {unit}"
+
+
 @runtime_checkable
 class Timed(Protocol):
     """A problem whose jobs come at given times."""

@@ -1,4 +1,4 @@
-"""Mutation testing of the referees and the bounds: `make mutants`, see docs/mutation.md.
+"""Mutation testing of the referees and the bounds: `make mutants`, see docs/trust.md.
 
 cosmic-ray makes the mutants. They are run here and not by its own runner: no file changes (the
 mutated source is what the import system is given), and each run is forked from a process that has

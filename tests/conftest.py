@@ -27,10 +27,12 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
-TURNS = ({"placement", "elastic"}, {"coscheduling"}, {"consolidation", "queueing"})
-"""Families in this order. Two workers begin with an eighth of the tests each, so that one compiles
-for the first two and the other for the last two; coscheduling, in between, has nothing to compile.
-All else is run when nothing is left to compile: workers that begin with it compile the same."""
+TURNS = ({"placement"}, {"coscheduling"}, {"elastic"}, {"consolidation", "queueing"})
+"""Families in this order. Three workers begin with a twelfth of the tests each, so that no two
+compile the same; coscheduling, between the first two, has nothing to compile."""
+
+LONG = ("test_notebooks.py", "test_docs_commands.py", "test_sweep.py")
+"""Run before all else: whoever is given one of these last keeps the others waiting."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -40,7 +42,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         role, *words = os.path.relpath(item.path, ROOT / "tests").split(os.sep)
         words += re.findall(r"\w+", item.name)  # the family may be a parameter
         of = TURNS if role in ("solvers", "heuristics") else ()
-        return next((k for k, families in enumerate(of) if families & {*words}), len(TURNS))
+        rest = len(TURNS) + (item.path.name not in LONG)
+        return next((k for k, families in enumerate(of) if families & {*words}), rest)
 
     items.sort(key=turn)
 

@@ -174,9 +174,15 @@ def timed_placement_problems(
     *,
     goals: Sequence[TimeGoal] = TIME_GOALS,
     queues: Sequence[Queue] = QUEUES,
+    sleeping: bool = False,
+    gangs: bool = False,
     **sizes: int,
 ) -> PlacementProblem:
-    """`placement_problems` whose tasks come and leave: many at one time, some at the horizon."""
+    """`placement_problems` whose tasks come and leave: many at one time, some at the horizon.
+
+    With `sleeping`, nodes that hold nothing are switched off, after a while or at once; with
+    `gangs`, some tasks take two nodes or three.
+    """
     still = draw(placement_problems(**sizes))
     count = len(still.tasks)
     begin = draw(st.sampled_from((0.0, 1.7e9)))
@@ -186,15 +192,27 @@ def timed_placement_problems(
     horizon = draw(st.sampled_from((math.nan, 4.5, 8.0)))
     if math.inf in duration and math.isnan(horizon):
         horizon = 6.0
+    sleep = {}
+    if sleeping:
+        least = min(still.power.idle_w(node) for node in still.cluster.types)
+        off_w = draw(st.sampled_from((0.0, 0.25, 1.0))) * least
+        waits = [draw(st.sampled_from((0.0, 0.5, 1.5))) for _ in range(2)]
+        sleep = {"sleep_after_s": waits[0], "wake_s": waits[1], "off_w": off_w}
     times = {"submit_s": begin + np.array(submit), "duration_s": np.array(duration, dtype=float)}
+    tasks = replace(still.tasks, **times)
+    if gangs:
+        nodes = draw(st.lists(st.sampled_from((1, 1, 2, 3)), min_size=count, max_size=count))
+        submit = np.array(submit)
+        order = np.argsort(submit, kind="stable")  # rows of a task have to stand together
+        tasks = tasks.take(order.tolist()).on_nodes(np.array(nodes)[order])
     return PlacementProblem.of(
         still.cluster,
-        replace(still.tasks, **times),
+        tasks,
         still.workload,
         still.ranks,
         still.power,
         replace(still.objective, goal=draw(st.sampled_from(list(goals)))),
         "random",
         "synthetic",
-        over_time=OverTime(draw(st.sampled_from(list(queues))), begin, horizon),
+        over_time=OverTime(draw(st.sampled_from(list(queues))), begin, horizon, **sleep),
     )

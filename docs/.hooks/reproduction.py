@@ -35,44 +35,43 @@ PAPERS: dict[str, tuple[str, str, str, str]] = {
 """Short name, page, figures and tables that show results; the others are designs or inputs."""
 
 WHY: dict[str, str] = {
-    "pwr-table2": "the paper's 310 nodes without GPU are none of its 1,213 (`pwr-table2`)",
-    "pwr-traces": "the paper's shares are those of all GPU demand (`pwr-traces`)",
+    "pwr-table2": "its 310 nodes without GPU are none of its 1,213 (`pwr-table2`)",
+    "pwr-traces": "the shares are those of all GPU demand (`pwr-traces`)",
     "pwr-fig3": "from 93 % on DotProd places least (`pwr-fig7`)",
-    "pwr-fig5": "50 %: unexplained; `pwr-causes` has what was tried",
-    "pwr-fig7": "DotProd: unexplained; `pwr-causes` has what was tried",
-    "cats-table1": "times: instances and machine are not stated",
-    "cats-table2": "times of another machine",
+    "pwr-fig5": "50 %: unexplained (`pwr-causes`)",
+    "pwr-fig7": "DotProd: unexplained (`pwr-causes`)",
+    "cats-table1": "instances and machine are not stated",
+    "cats-table2": "another machine",
     "cats-fig1": "unexplained; other applications, clocks from 500 MHz up",
     "cats-fig3": "tasks are made after the paper's sentence",
-    "cats-table4": "run times and window are not stated; the paper's two numbers fit 2.08 "
-    "GPUs each (`cats-table4`)",
+    "cats-table4": "run times and window are not stated (`cats-table4`)",
     "cats-fig7b": "instants above 100 % (`cats-fig7b`)",
     "cats-fig2": "windows of 14 minutes; the paper's 80 % is r ≤ 0.3 (`cats-fig2`)",
-    "cats-fig8": "whether thresholds hold decides (`cats-causes`); the rest unexplained",
-    "cats-fig9": "whether thresholds hold decides (`cats-causes`); the rest unexplained",
-    "cats-fig10": "whether thresholds hold decides (`cats-causes`); the rest unexplained",
-    "ecosched-fig5": "the figure has no number",
+    "cats-fig8": "whether thresholds hold (`cats-causes`); the rest unexplained",
+    "cats-fig9": "as for Fig. 8 (`cats-causes`)",
+    "cats-fig10": "as for Fig. 8 (`cats-causes`)",
+    "ecosched-fig5": "no number",
     "ecosched-table2": "pot3d and vgg16 on V100: unexplained",
     "ecosched-fig6": "the Oracle was not optimal (`ecosched-oracle`); Marble's log has gpt2 at "
     "69 s, alone 17 s (`ecosched-fig6`)",
     "ecosched-fig7": "co-running, in the authors' log (`ecosched-fig9`)",
     "ecosched-fig9": "miniweather on V100: unexplained",
     "powerflow-motivation": "unexplained; GPT-2's profile over clocks is not public",
-    "powerflow-fig2": "the figure has no number",
-    "powerflow-fig3": "the figure has no number",
-    "powerflow-fig4": "the figure has no number",
-    "powerflow-fig5": "the figure has no number",
+    "powerflow-fig2": "no number",
+    "powerflow-fig3": "no number",
+    "powerflow-fig4": "no number",
+    "powerflow-fig5": "no number",
     "powerflow-table2": "ours are the noise that was put in",
-    "powerflow-fig7": "Tiresias, with Zeus and without: unexplained; `powerflow-causes` has "
-    "what was tried. Clocks below 1,020 MHz: unexplained",
-    "powerflow-fig9": "pre-runs and windows: measuring free it holds (`powerflow-fig9`)",
-    "powerflow-fig8": "AFS alone takes more in the first hours (`powerflow-fig8`): unexplained",
-    "powerflow-fig10": "where AFS is the shorter, pre-runs and windows for the most part "
-    "(`powerflow-causes`); the trends against schedulers that are not elastic are unexplained",
-    "hps-impossible": "they contradict the paper's own workload or one another (`hps-impossible`)",
+    "powerflow-fig7": "Tiresias: unexplained (`powerflow-causes`). Clocks below 1,020 MHz: "
+    "unexplained",
+    "powerflow-fig9": "pre-runs and windows (`powerflow-fig9`)",
+    "powerflow-fig8": "AFS alone takes more in the first hours: unexplained",
+    "powerflow-fig10": "against AFS pre-runs and windows (`powerflow-causes`); trends against "
+    "the others unexplained",
+    "hps-impossible": "they contradict the workload or one another (`hps-impossible`)",
     "hps-table2": "no load, arrival process or patience gives all columns (`hps-loads`)",
     "hps-static": "as for Table II (`hps-loads`)",
-    "hps-loads": "of 72 settings the best is 89 % off in one column (`hps-loads`)",
+    "hps-loads": "the best of 72 settings is 89 % off in one column (`hps-loads`)",
     "hps-orderings": "as for Table II (`hps-loads`)",
     "hps-aging": "the factor as printed (`hps-aging`)",
 }
@@ -80,16 +79,15 @@ WHY: dict[str, str] = {
 
 INTRO = """# Reproduction: every figure and table
 
-`optgap reproduce all` runs again what the five papers show in figures and tables. A command below
-runs one item alone; `--plot FOLDER` draws it, and `DIR` is
-[a folder with the public files](data.md).
+`optgap reproduce all` runs again what the five papers show; `optgap reproduce NAME` runs one item
+and prints *paper | ours | why different*, `--plot FOLDER` draws it. Behind a name DIR asks for
+`--data DIR`, [a folder with the public files](data.md); in brackets something in the package can
+stand in.
 
-*Yes*, *nearly* and *no* count an item's statements by how far our number is from the paper's; the
-letter under *tolerance* stands for the rule below the table. *Why* names the command that shows the
-reason, or says that it is unexplained.
-
-This page is made from [the verdicts of one run](reproduction.json). What contradicts itself in the
-papers: [errata](errata.md).
+*Yes, nearly, no* counts an item's statements by how far our number is from the paper's, by the
+rule whose letter stands below the table. *Why* names the item that shows the reason, or says that
+it is unexplained. All verdicts of one run: [reproduction.json](reproduction.json), from which
+this page is made. What contradicts itself in the papers: [errata](errata.md).
 """
 
 
@@ -153,21 +151,16 @@ def coverage(prefix: str) -> str:
     return ", ".join(parts)
 
 
-def command(item: Item) -> str:
-    """What to type."""
-    return f"optgap reproduce {item.name}" + (" --data DIR" if item.needs else "")
-
-
 def data(item: Item) -> str:
-    """What an item reads, and what stands in for it, in words."""
-    return " or ".join(filter(None, (item.reads if item.needs else "", item.stand_in)))
+    """Whether an item reads public files; in brackets where something stands in for them."""
+    return "" if not item.needs else " (DIR)" if item.stand_in else " DIR"
 
 
 def table(prefix: str, results: Mapping[str, Any]) -> str:
     """The rows of a paper's items, and the rules that their letters stand for."""
     lines = [
-        "| command | what | data | tolerance | yes | nearly | no | why |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| NAME | what | yes, nearly, no | why |",
+        "| --- | --- | --- | --- |",
     ]
     letters: dict[str, str] = {}
     for name, kept in results.items():
@@ -176,9 +169,9 @@ def table(prefix: str, results: Mapping[str, Any]) -> str:
         item, rows = ITEMS[name], kept["rows"]
         for row in rows:
             letters.setdefault(row["rule"], chr(ord("a") + len(letters)))
-        rules = ", ".join(dict.fromkeys(letters[row["rule"]] for row in rows)) or "–"
-        verdicts = [str(n) for n in counts(rows)] if rows else ["–"] * 3
-        cells = (f"`{command(item)}`", item.title, data(item), rules, *verdicts, WHY.get(name, ""))
+        rules = ", ".join(dict.fromkeys(letters[row["rule"]] for row in rows))
+        verdicts = f"{', '.join(map(str, counts(rows)))} ({rules})" if rows else ""
+        cells = (f"`{name}`{data(item)}", item.title, verdicts, WHY.get(name, ""))
         lines.append("| " + " | ".join(cells) + " |")
     rules = [f"- **{letter}**: {rule}" for rule, letter in letters.items()]
     return "\n".join([*lines, "", *rules])

@@ -93,7 +93,6 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
                 ("The formulations", "formulations.md"),
                 ("What is checked", "trust.md"),
                 ("Beside the rivals", "benchmarks.md"),
-                ("What mutants say", "mutation.md"),
             )
         },
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -11,9 +12,18 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.result import Termination
-from optgap.models.times import freed_s
+from optgap.models.times import freed_s, slack_s
 
 Decision = tuple[int, tuple[int, ...]]
+
+
+@dataclass
+class On:
+    """A node that has been used: tasks on it, and when it has booted and is switched off, s."""
+
+    tasks: int = 0
+    ready_s: float = -math.inf
+    off_s: float = -math.inf
 
 
 @dataclass
@@ -38,6 +48,7 @@ class Events:
     arrived: int = 0
     running: list[tuple[float, int, float]] = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)
+    on: dict[int, On] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.placed = [None] * len(self.problem.tasks)
@@ -69,22 +80,35 @@ class Events:
         decision = self.decide(k, now - self.problem.epoch_s)
         if decision is None:
             return False
-        end = now + float(self.problem.lasting_s[k])
+        end = self._ready_s(decision[0], now) + float(self.problem.lasting_s[k])
         self.placed[k], self.start_s[k] = decision, now
         freed: float = freed_s(now, end)
         heapq.heappush(self.running, (freed, k, end))
         return True
 
+    def _ready_s(self, node: int, now: float) -> float:
+        """When what is placed on a node now begins to run: at once, or when it has booted."""
+        rules = self.problem.over_time
+        assert rules is not None
+        there = self.on.setdefault(node, On())
+        slept = there.tasks == 0 and now - slack_s(now) > there.off_s
+        if rules.sleeps and slept:
+            there.ready_s = now + rules.wake_s
+        there.tasks += 1
+        return max(now, there.ready_s)
+
     def _leave(self) -> None:
         """All that leave at this moment, and then what waits, in the order of the queue."""
-        now = self.running[0][2]
+        now, rules = self.running[0][2], self.problem.over_time
+        assert rules is not None
         while self.running and self.running[0][0] <= now:
-            _, k, _ = heapq.heappop(self.running)
+            _, k, end = heapq.heappop(self.running)
             decision = self.placed[k]
             assert decision is not None
             self.release(k, decision)
-        rules, kind = self.problem.over_time, self.problem.tasks.class_of
-        assert rules is not None
+            self.on[decision[0]].tasks -= 1
+            self.on[decision[0]].off_s = end + rules.sleep_after_s
+        kind = self.problem.tasks.class_of
         full: set[int] = set()
         left: list[int] = []
         for at, k in enumerate(self.waiting):

@@ -210,7 +210,7 @@ def set_up_flow(problem: PlacementProblem, run: Run) -> Flow:
     total, nodes = len(tasks), len(run.nodes)
     never = np.zeros(total, dtype=np.bool_)
     never[list(problem.never_fits)] = True
-    alike = np.stack([run.arrivals["request"], run.arrivals["memory_mib"]])
+    alike = np.stack([run.arrivals["request"], run.arrivals["memory_mib"], tasks.parts])
     lines, line = np.unique(alike, axis=1, return_inverse=True)
     bits = max(1, int(problem.cluster.gpus.max()) + 1)
     return Flow(
@@ -218,6 +218,7 @@ def set_up_flow(problem: PlacementProblem, run: Run) -> Flow:
         np.array(tasks.submit_s),
         np.array(problem.lasting_s),
         never,
+        np.array(tasks.parts),
         line.reshape(-1).astype(np.int64),
         np.full(total, -1, dtype=np.int64),
         np.zeros(total, dtype=np.int64),
@@ -228,10 +229,17 @@ def set_up_flow(problem: PlacementProblem, run: Run) -> Flow:
         np.full(lines.shape[1], -1, dtype=np.int64),
         np.full(lines.shape[1], -1, dtype=np.int64),
         np.full(total, -1, dtype=np.int64),
+        np.zeros(lines.shape[1], dtype=np.bool_),
         np.zeros((nodes, bits), dtype=np.int64),
         np.zeros(nodes, dtype=np.int64),
         np.full(nodes, rules.begin_s),
         run.state.copy(),
+        rules.sleep_after_s,
+        rules.wake_s,
+        rules.off_w,
+        rules.end_s,
+        np.full(nodes, -math.inf if rules.sleeps else math.inf),
+        np.full(nodes, -math.inf),
         np.zeros(2),
         np.zeros(3, dtype=np.int64),
     )
@@ -290,6 +298,10 @@ def _claim_over_time(problem: PlacementProblem, flow: Flow) -> float:
     per_watt, per_milli = goal.weights
     horizon, rest = problem.over_time.horizon_s, flow.rest
     watts = math.fsum(rest["power"]) * horizon + flow.totals[0]
+    if problem.over_time.sleeps:  # and at the end every node is still on for a while
+        idle = np.minimum(flow.off_s, flow.until_s) - flow.since_s
+        tail = (rest["power"] - flow.off_w) * np.maximum(idle, 0.0)
+        watts = len(rest) * flow.off_w * horizon + flow.totals[0] + math.fsum(tail)
     fragments = math.fsum(rest["fragment"]) * horizon + flow.totals[1]
     return float(problem.per_second * (per_watt * watts + per_milli * fragments))
 

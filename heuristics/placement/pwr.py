@@ -40,7 +40,10 @@ def pwr(problem: PlacementProblem, *, limits: Limits, seed: int, **given: Any) -
 
 
 @compiled
-def pwr_score(node: Row, now: Row, cpu_left: int, woken: int) -> float:
-    """−ΔP in whole W where `cpu_left` milli-vCPU stay free and `woken` idle GPUs come into use."""
+def pwr_score(node: Row, now: Row, cpu_left: int, woken: int, switched_w: float) -> float:
+    """−ΔP in whole W where `cpu_left` milli-vCPU stay free and `woken` idle GPUs come into use.
+
+    `switched_w`: what switching the node on adds to its empty power, W; 0 for one that stays on.
+    """
     drawn = gpu_w(node, node["gpus"] - now["whole"] + woken) + cpu_w(node, cpu_left)
-    return float(math.trunc(now["power"] - drawn))
+    return float(math.trunc(now["power"] - drawn - switched_w))

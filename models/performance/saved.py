@@ -92,9 +92,11 @@ class FittedParameters(Brief):
         found = self._group(group).get("state", {}).get("predictive")
         if not isinstance(found, Mapping):
             return ()
-        many = len(found.get("members", ()))
-        between = [f"between {many} of {found.get('over')}"] if many > 1 else []
-        return ("parameters", *(["residual"] if found.get("residual", True) else []), *between)
+        members, over = found.get("members", ()), found.get("over")
+        known = {m.get("kin") or m.get("name") for m in members if isinstance(m, Mapping)}
+        residual = ["residual"] if found.get("residual", True) else []
+        between = [f"between {len(known)} of {over}"] if over is not None else []
+        return ("parameters", *residual, *between)
 
     @property
     def described(self) -> str:

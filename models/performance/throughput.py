@@ -104,7 +104,9 @@ def sync_columns(
     return np.stack(parts, axis=1)
 
 
-def p_norm(t_io: Floats, t_grad: Floats, t_sync: Floats, gamma1: float, gamma2: float) -> Floats:
+def p_norm(
+    t_io: Floats, t_grad: Floats, t_sync: Floats, gamma1: float | Floats, gamma2: float | Floats
+) -> Floats:
     """T_iter of Eq. 5 in s from its parts in s; γ = 1 adds them, large γ takes the largest."""
     first = np.maximum(np.maximum(t_io, t_grad), 1e-300)
     compute = first * ((t_io / first) ** gamma1 + (t_grad / first) ** gamma1) ** (1 / gamma1)

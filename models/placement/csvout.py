@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.series import replay
+from optgap.models.placement.sleeping import runs
 from optgap.models.placement.solution import PlacementSolution
 from optgap.models.placement.timeline import timeline
 
@@ -16,19 +17,19 @@ def placements(problem: PlacementProblem, solution: PlacementSolution) -> str:
     """
     names = problem.cluster.names
     timed = solution.start_s is not None
+    ends = runs(problem, solution).end_s.tolist() if timed else []
     lines = ["seq,node,gpu_index" + (",start_s,end_s" if timed else "")]
     for k, node in enumerate(solution.node.tolist()):
         name = _quoted(names[node]) if node >= 0 else ""
-        times = _times(problem, solution, k) if timed else ""
+        times = _times(solution, k, ends[k]) if timed else ""
         lines.append(f"{k},{name},{'-'.join(map(str, solution.gpus(k)))}{times}")
     return "\n".join(lines) + "\n"
 
 
-def _times(problem: PlacementProblem, solution: PlacementSolution, k: int) -> str:
+def _times(solution: PlacementSolution, k: int, end: float) -> str:
     if solution.start_s is None or solution.node[k] < 0:
         return ",,"
-    start = float(solution.start_s[k])
-    return f",{start!r},{start + float(problem.lasting_s[k])!r}"
+    return f",{float(solution.start_s[k])!r},{end!r}"
 
 
 def series(problem: PlacementProblem, solution: PlacementSolution) -> str:

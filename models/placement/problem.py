@@ -22,6 +22,7 @@ from optgap.models.placement.solution import PlacementSolution
 from optgap.models.placement.tasks import TargetWorkload, TaskClass, Tasks
 from optgap.models.result import Evaluation, Violation
 from optgap.models.shown import Shown
+from optgap.models.times import span
 
 SCHEMA = "optgap.placement.problem/1"
 
@@ -32,11 +33,13 @@ class PlacementProblem(Shown):
 
     Over time, a task that starts at s runs until s + `lasting_s` on one node and its GPUs, without
     interruption or migration. With P(t) the power of the cluster, P₀ that of the empty one, and a
-    horizon of H s, ``energy`` is H·P₀ + ∫ (P(t) − P₀) dt, the integral over *all* time: what a
-    task that waited draws after the horizon's end counts, and the horizon is the same for every
-    schedule. ``mean_fragmentation`` is F₀ + ∫ (F(t) − F₀) dt / H, ``mean_weighted`` the weighted
-    sum of the means of F and P, ``mean_accepted_gpu`` the GPU demand of the tasks that run times
-    `lasting_s`, summed, over H.
+    horizon of H s, ``energy`` is H·P₀ + ∫ (P(t) − P₀) dt, the integral over *all* time: what a task
+    that waited draws after the horizon's end counts, and the horizon is the same for every
+    schedule. Where nodes that hold nothing are switched off, P₀ is the power of the cluster with
+    all of them off, and what an empty node draws after the horizon's end does not count; a task
+    that is placed while its node boots runs from the end of that on. ``mean_fragmentation`` is F₀ +
+    ∫ (F(t) − F₀) dt / H, ``mean_weighted`` the weighted sum of the means of F and P,
+    ``mean_accepted_gpu`` the GPU demand of the tasks that run times `lasting_s`, summed, over H.
 
     Parameters
     ----------
@@ -125,6 +128,11 @@ class PlacementProblem(Shown):
             )
         self.power.validate(source)
         self.objective.validate(source, self.over_time is not None)
+        if self.over_time is None and self.tasks.gangs:
+            k = self.tasks.gangs[0][0]
+            where, expected = "field tasks.nodes", "1 where tasks do not leave"
+            raise InputError(source, where, int(self.tasks.parts[k]), expected)
+        self._validate_sleep(source)
         for k, model in enumerate(self.cluster.models):
             if self.cluster.gpus[k] and model not in self.power.gpu_full_w:
                 raise InputError(
@@ -154,6 +162,19 @@ class PlacementProblem(Shown):
                         getattr(task_class, name),
                         f"at most {most}, the most that any node has",
                     )
+
+    def _validate_sleep(self, source: str) -> None:
+        rules = self.over_time
+        if rules is None or not rules.sleeps:
+            return
+        if self.objective.weights[1]:
+            expected = "energy or mean_accepted_gpu where nodes are switched off"
+            raise InputError(source, "field objective.goal", self.objective.goal, expected)
+        for node in self.cluster.types:
+            idle = self.power.idle_w(node)
+            if rules.off_w > idle:
+                expected = f"at most {idle:g} W, what a node draws that is on and empty"
+                raise InputError(source, "field over_time.off_w", rules.off_w, expected)
 
     # -- time -----------------------------------------------------------------------------
 
@@ -197,13 +218,18 @@ class PlacementProblem(Shown):
 
     @cached_property
     def never_fits(self) -> tuple[int, ...]:
-        """Arrivals that no node could take even when empty."""
-        lost = {
-            c
-            for c, task in enumerate(self.tasks.classes)
-            if not any(self.fits_empty(task, node) for node in self.cluster.types)
-        }
-        return tuple(k for k, c in enumerate(self.tasks.class_of) if int(c) in lost)
+        """Arrivals that not even an empty cluster has a node for, or as many as they take."""
+        count = np.bincount(self.cluster.type_of)
+        taking = [
+            sum(
+                int(n)
+                for n, node in zip(count, self.cluster.types, strict=True)
+                if self.fits_empty(task, node)
+            )
+            for task in self.tasks.classes
+        ]
+        there = np.array(taking)[self.tasks.class_of]
+        return tuple(np.flatnonzero(there < self.tasks.parts).tolist())
 
     def restrict(self, solution: PlacementSolution) -> PlacementProblem:
         """The same problem with only the tasks that `solution` places, in the same order."""
@@ -285,10 +311,10 @@ class PlacementProblem(Shown):
         if self.over_time is not None:
             share = float(self.tasks.demand_milli @ self.lasting_s)
             share /= capacity * self.over_time.horizon_s
-            when = f" over {self.over_time.horizon_s:,.6g} s ({self.over_time.queue})"
+            when = f" over {span(self.over_time.horizon_s)} ({self.over_time.queue})"
         return (
             f"{len(self.cluster)} nodes, {int(self.cluster.gpus.sum())} GPUs, "
-            f"{len(self.tasks)} tasks asking for {100 * share:.1f} % of the GPUs{when}; "
+            f"{self.tasks.count} tasks asking for {100 * share:.1f} % of the GPUs{when}; "
             f"{goal.sense}imise {goal.name} ({goal.unit})"
         )
 

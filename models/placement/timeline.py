@@ -6,11 +6,12 @@ Numpy over all events at once; it shares nothing with the compiled event loop of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
+from optgap.models.placement.sleeping import drawn_s, runs, unused_w
 from optgap.models.times import freed_s
 
 if TYPE_CHECKING:
@@ -54,13 +55,14 @@ def node_events(problem: PlacementProblem, solution: PlacementSolution) -> NodeE
     assert solution.start_s is not None
     cluster, tasks = problem.cluster, problem.tasks
     placed = np.flatnonzero((solution.node >= 0) & (solution.node < len(cluster)))
-    start = solution.start_s[placed]
-    end = start + problem.lasting_s[placed]
+    ran = runs(problem, solution)
+    start, end = solution.start_s[placed], ran.end_s[placed]
+    freed = freed_s(ran.begin_s[placed], end)
     task = np.concatenate([placed, placed])
     node = solution.node[task]
     starts = np.repeat(np.array([1, 0]), len(placed))
     time = np.concatenate([start, end])
-    order = np.lexsort((task, starts, np.concatenate([start, freed_s(start, end)]), node))
+    order = np.lexsort((task, starts, np.concatenate([start, freed]), node))
     task, node, starts, time = task[order], node[order], starts[order], time[order]
     sign = 2 * starts - 1
     lasts = np.zeros(len(task))
@@ -202,44 +204,53 @@ def timeline(problem: PlacementProblem, solution: PlacementSolution) -> Timeline
     assert problem.over_time is not None
     events, rest = node_events(problem, solution), rest_values(problem)
     values = node_values(problem, events.node, events.free_cpu_milli, events.gpu_free_milli)
-    steps = [
-        _steps(events, values.cpu_w + values.gpu_w, rest.cpu_w + rest.gpu_w),
-        _steps(events, values.fragment, rest.fragment),
-    ]
+    unused = np.sum(unused_w(problem, rest), axis=0)
+    drawn = drawn_s(problem, events)
+    off = np.flatnonzero((events.running == 0) & _is_off(events, drawn) & problem.over_time.sleeps)
     sign = 2 * events.start - 1
-    placed = np.flatnonzero(events.start)
-    came = problem.tasks.submit_s[events.task[placed]]
-    none = np.zeros(len(came))
-    moments = np.concatenate([events.time_s, came])
+    came = problem.tasks.submit_s[events.task[events.start == 1]]
+    moments = np.concatenate([events.time_s, came, (events.time_s + drawn)[off]])
     order = np.argsort(moments, kind="stable")
-    base = (float(rest.cpu_w.sum() + rest.gpu_w.sum()), float(rest.fragment.sum()))
-    power, fragment = (
-        b + np.cumsum(np.concatenate([step, none])[order])
-        for b, step in zip(base, steps, strict=True)
-    )
-    demand = problem.tasks.demand_milli[events.task] * sign
-    whole = none.astype(np.int64)
-    used = np.cumsum(np.concatenate([demand, whole])[order])
-    running = np.cumsum(np.concatenate([sign, whole])[order])
-    waiting = np.cumsum(np.concatenate([-events.start, whole + 1])[order])
-    time = np.concatenate([[problem.over_time.begin_s], moments[order]])
+    moments = moments[order]
+
+    def followed(base: Any, steps: Any, coming: int = 0, switched: Any = 0) -> Any:
+        """A value from the horizon's begin on, from what it changes by at each moment."""
+        more = (np.full(len(came), coming), np.broadcast_to(switched, len(off)))
+        return np.cumsum(np.append(base, np.concatenate([steps, *more])[order]))[last]
+
+    time = np.append(problem.over_time.begin_s, moments)
     last = np.append(time[1:] > time[:-1], True)
-    zero = np.zeros(1, dtype=np.int64)
+    awake = rest.cpu_w + rest.gpu_w
+    watts = _steps(events, values.cpu_w + values.gpu_w, unused, drawn)
     return Timeline(
         time[last],
-        np.concatenate([base[:1], power])[last],
-        np.concatenate([base[1:], fragment])[last],
-        np.concatenate([zero, used])[last],
-        np.concatenate([zero, running])[last],
-        np.concatenate([zero, waiting])[last],
+        followed(unused.sum(), watts, 0, (unused - awake)[events.node[off]]),
+        followed(rest.fragment.sum(), _steps(events, values.fragment, rest.fragment)),
+        followed(0, problem.tasks.demand_milli[events.task] * sign),
+        followed(0, sign),
+        followed(0, -events.start, 1),
     )
 
 
-def _steps(events: NodeEvents, after: FloatArray, rest: FloatArray) -> FloatArray:
-    """(E,) by how much each event changes its node's value; a node rests before its first."""
+def _is_off(events: NodeEvents, drawn_s: FloatArray) -> BoolArray:
+    """(E,) whether the node is switched off between this event and its next."""
+    last = np.append(events.node[1:] != events.node[:-1], True)
+    return last | (drawn_s < events.lasts_s)
+
+
+def _steps(
+    events: NodeEvents, after: FloatArray, rest: FloatArray, drawn_s: FloatArray | None = None
+) -> FloatArray:
+    """(E,) by how much each event changes its node's value, `rest` before its first.
+
+    And, where `drawn_s` is given, where the node has been switched off meanwhile.
+    """
     before = rest[events.node]
-    same = np.flatnonzero(events.node[1:] == events.node[:-1])
-    before[same + 1] = after[same]
+    same = events.node[1:] == events.node[:-1]
+    if drawn_s is not None:
+        same &= (drawn_s == events.lasts_s)[:-1]
+    at = np.flatnonzero(same)
+    before[at + 1] = after[at]
     steps: FloatArray = after - before
     return steps
 

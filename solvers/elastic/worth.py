@@ -41,6 +41,12 @@ class Worth:
     gpu_s: Floats
     kilowatt_s: Floats
 
+    @property
+    def dearest_s(self) -> float:
+        """When another kW would save most; where none would, when most jobs are there."""
+        most = self.kilowatt_s if self.kilowatt_s.any() else self.jobs
+        return float(self.time_s[int(np.argmax(most))])
+
     def to_frame(self) -> pd.DataFrame:
         """One line per decision."""
         import pandas as pd

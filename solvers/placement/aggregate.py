@@ -82,7 +82,8 @@ class Aggregate:
     """Task classes with demands, node types with counts, and the cost of a node's contents.
 
     Costs are relative to the idle node, so an unused node costs nothing; `base` is what the
-    idle cluster costs. They are in the objective's own unit.
+    idle cluster costs. They are in the objective's own unit. Where nodes that hold nothing are
+    switched off, these are the unused ones, and contents cost `opening` more.
 
     Parameters
     ----------
@@ -115,12 +116,22 @@ class Aggregate:
             [[problem.fits_empty(c, t) for c in self.classes] for t in self.types]
         )
         self._idle_cost = [self._state_cost(t, t.cpu_milli, [1000] * t.gpus) for t in self.types]
+        self.opening = self._opening_costs()
         self._costs: dict[tuple[int, int, tuple[int, ...]], float] = {}
 
     @property
     def base(self) -> float:
-        """Cost of the idle cluster."""
-        return float(sum(n * cost for n, cost in zip(self.count, self._idle_cost, strict=True)))
+        """Cost of the idle cluster, switched off where it may be."""
+        each = np.array(self._idle_cost) - self.opening
+        return float(sum(n * cost for n, cost in zip(self.count, each.tolist(), strict=True)))
+
+    def _opening_costs(self) -> FloatArray:
+        """(types,) weighted power of an empty node that is on, beyond one that is off."""
+        rules, power = self.problem.over_time, self.problem.power
+        if rules is None or not rules.sleeps:
+            return np.zeros(len(self.types))
+        extra = [power.idle_w(node) - rules.off_w for node in self.types]
+        return self.power_weight * np.array(extra)
 
     def _state_cost(self, node: NodeType, free_cpu: int, gpu_free: Sequence[int]) -> float:
         cost = 0.0
@@ -145,7 +156,8 @@ class Aggregate:
             gpu_free += [1000] * (node.gpus - len(gpu_free))
             state = self._state_cost(node, node.cpu_milli - used, gpu_free)
             self._costs[key] = state - self._idle_cost[t]
-        return self._costs[key]
+        tasks = contents.shares or contents.multi or contents.cpu_only
+        return self._costs[key] + (float(self.opening[t]) if tasks else 0.0)
 
     def feasible(self, t: int, contents: Contents) -> bool:
         """Whether a node of type `t` can carry these contents."""

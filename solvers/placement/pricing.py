@@ -6,7 +6,8 @@ Given a price π_c for every task class, a node of type t is worth at most
 
 and Σ_c π_c d_c − Σ_t n_t·max(0, V_t) bounds the cost of serving the demands d from below
 (Lagrangian duality: at any prices, not only the best). V_t is found by dynamic programming
-over the node's GPUs and CPU units. Two things are relaxed, each in the direction that keeps
+over the node's GPUs and CPU units; where a node that carries nothing is switched off, switching it
+on costs what is subtracted in the end. Two things are relaxed, each in the direction that keeps
 the bound valid: CPU needs are rounded down to units, and memory is priced (μ_t per MiB, chosen
 to make V_t smallest) instead of enforced.
 """
@@ -35,7 +36,8 @@ THREADS = 2
 class Offer:
     """What pricing found for one node type.
 
-    `value` is at least V_t (with rounding ``down``); `contents` are attractive contents, best
+    `value` is at least V_t (with rounding ``down``), for contents that are not empty where a node
+    costs something to open; `contents` are attractive contents, best
     first, which may break the CPU or memory limit by what was relaxed.
     """
 
@@ -200,7 +202,7 @@ class Pricer:
 
     def _offer(self, t: int, prices: FloatArray, most: int, memo: Memo) -> Offer:
         """Minimise V_t(μ) over the memory price μ by intersecting tangents."""
-        limit = self.aggregate.types[t].memory_mib
+        limit, opening = self.aggregate.types[t].memory_mib, float(self.aggregate.opening[t])
         found: list[Contents] = []
 
         def probe(mu: float) -> tuple[float, int]:
@@ -212,7 +214,7 @@ class Pricer:
         value, memory = probe(0.0)
         if memory <= limit or self.rounding == "up":
             self.last_mu[t] = 0.0
-            return Offer(t, value, tuple(found))
+            return Offer(t, value - opening, tuple(found))
         left = (value, memory)  # V(0) and the memory it uses: a tangent at 0
         right: tuple[float, int] | None = None
         mu = self.last_mu[t] or 0.02 * max(value, 1e-9) / limit
@@ -235,7 +237,7 @@ class Pricer:
                 break
             mu = crossing
         self.last_mu[t] = best_mu
-        return Offer(t, best, tuple(found))
+        return Offer(t, best - opening, tuple(found))
 
     def _memory(self, contents: Contents) -> int:
         memory = self.aggregate.memory_mib

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 HERE = "optgap.solvers.queueing"
 FEW = 25
 """Up to so many jobs the exact method is expected to come to an end."""
-SOME = 60
-"""Up to so many, a search without nodes proves more than the time-indexed program."""
 
 METHODS = entries(
     Entry(
@@ -41,17 +39,10 @@ METHODS = entries(
     Entry(
         "time-indexed",
         f"{HERE}.time_indexed:time_indexed",
-        "integer program on cells of time, refined; 200 jobs within a few per cent, any number",
+        "integer program on cells of time, refined; CP-SAT on short streams; any number of jobs",
         kind="bound",
         params={"seconds": 20.0, "jobs": 200, "rounds": 0, "moves": 0},
         deterministic=False,
-    ),
-    Entry(
-        "bound-relaxed",
-        f"{HERE}.exact:bound_relaxed",
-        "CP-SAT with nodes ignored; some dozens of jobs, tight",
-        kind="bound",
-        params={"seconds": 20.0, "workers": 0},
     ),
     Entry(
         "bound-prices",
@@ -89,6 +80,4 @@ def auto_bound(problem: QueueingProblem) -> str:
     Where jobs leave, prices: proving that not all can be served would end a comparison of
     policies that serve most.
     """
-    if len(problem) <= SOME:
-        return "bound-relaxed"
     return "bound-prices" if problem.jobs.patience_s.min() < inf else "time-indexed"

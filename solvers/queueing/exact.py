@@ -17,7 +17,7 @@ import numpy as np
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Outcome, Status
 from optgap.models.times import TOLERANCE_S, slack_s
 from optgap.solvers.backends import cpsat
 from optgap.solvers.queueing.areas import in_unit
@@ -227,45 +227,22 @@ def exact(problem: QueueingProblem, *, limits: Limits, seed: int, workers: int =
     return _told(problem, program, answer, best, max(known, 0.0), by, limits)
 
 
-def bound_relaxed(
-    problem: QueueingProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    seconds: float = 20.0,
-    workers: int = 0,
-) -> Outcome:
-    """The optimum, or a bound on it, when nodes are ignored; no worse than `bound_prices`.
+def bound_without_nodes(
+    problem: QueueingProblem, limits: Limits, seed: int, known_s: float, best: float
+) -> float:
+    """What CP-SAT proves within the limits when nodes are ignored, on Σ wait or the makespan, s.
+
+    It is the model of `exact` without nodes, and with the rule that at most N jobs of over half a
+    node run at once: a relaxation, solved from what is known.
 
     Parameters
     ----------
-    seconds: for the search at most.
-    workers: as for `exact`.
-
-    Raises
-    ------
-    InputError: for more than `MOST_JOBS` jobs, or a time that is not positive.
+    known_s: a bound, s, in the same terms; no less is returned.
+    best: objective of a schedule that is known, s; infinite without one.
     """
-    _require("bound-relaxed", problem)
-    if not 0 < seconds < 1e9:
-        raise InputError("bound-relaxed", "seconds", seconds, "a positive number")
-    best = _Best()
-    for solution in best_list(problem, seed):
-        best.offer(problem, solution)
-    known, by = best_bound(problem, limits)
-    program = Program(problem, known, _total(problem, best.value), relaxed=True)
-    if best.solution is not None:
-        program.hint(best.solution)
-    answer = _run(program, limits.within(seconds), seed, workers)
-    if answer.bound is not None and program.seconds(answer.bound) > known:
-        known, by = program.seconds(answer.bound), f"{cpsat.solver_name()}, nodes ignored"
-    return Outcome(
-        None,
-        Status.BOUND_ONLY,
-        limits.stop or Termination.COMPLETED,
-        bound=in_unit(problem, known),
-        bound_by=by,
-    )
+    program = Program(problem, known_s, _total(problem, best), relaxed=True)
+    answer = _run(program, limits, seed, 0)
+    return known_s if answer.bound is None else max(known_s, program.seconds(answer.bound))
 
 
 def _total(problem: QueueingProblem, value: float) -> float:

@@ -19,10 +19,11 @@ from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import TOLERANCE_S
-from optgap.solvers.backends import solve
+from optgap.solvers.backends import cpsat, solve
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.backends.safe import EPS, solver_slack
 from optgap.solvers.queueing.areas import in_unit
+from optgap.solvers.queueing.exact import bound_without_nodes
 from optgap.solvers.queueing.incumbents import kept_patience, known_schedule, list_schedule
 from optgap.solvers.queueing.offline import polished
 from optgap.solvers.queueing.periods import SAME_S, Period, Splitting, periods, reachable
@@ -47,6 +48,9 @@ class Tuning:
     few: jobs up to which every start is told apart from the outset.
     moments: starts that are possible at all, up to which all of them begin a cell.
     pricing: share of the time for prices, at most.
+    some: jobs up to which CP-SAT, with nodes ignored, may prove at once what the program would
+        need many rounds for.
+    proving: share of what is left that it is given.
     searching: share of what is left for a schedule to start from, for one on counted GPUs, and
         to improve the best one once every period has been solved.
     splitting: how periods are split at first.
@@ -61,6 +65,8 @@ class Tuning:
     few: int = 30
     moments: int = 1000
     pricing: float = 0.3
+    some: int = 60
+    proving: float = 0.3
     searching: float = 0.1
     splitting: Splitting = field(default_factory=Splitting)
     least_s: float = 2.0
@@ -86,7 +92,7 @@ def time_indexed(
         only; of longer streams it keeps the bound of areas.
     rounds: programs per period; 0 for as many as there is time for.
     moves: of the search for a schedule to start from; 0 for a tenth of the time. With `rounds`
-        and `moves` the work does not depend on the clock.
+        and `moves` the work does not depend on the clock; CP-SAT has no part in it then.
 
     Raises
     ------
@@ -131,6 +137,8 @@ class _Search:
         self.value = np.inf
         self.infeasible = False
         self.start = self._begin()
+        if len(problem) <= self.tuning.some and not rounds:
+            self._ignore_nodes()
         splitting = replace(self.tuning.splitting, most=jobs)
         whole = self.makespan
         self.periods = periods(problem, self.start, splitting, self.tuning.width_s, whole)
@@ -158,6 +166,13 @@ class _Search:
                     self._offer(found)
         return list_schedule(counted, problem.jobs.arrival_s).start_s if start is None else start
 
+    def _ignore_nodes(self) -> None:
+        """Let CP-SAT prove what it can of counted GPUs."""
+        limits = self.limits.within(self.tuning.proving * self.limits.remaining)
+        proven = bound_without_nodes(self.problem, limits, self.seed, self.closed, self.value)
+        if proven > self.closed:
+            self.closed, self.by = proven, f"{cpsat.solver_name()}, nodes ignored"
+
     def _begin_from(self, counted: QueueingSolution) -> None:
         """Start the programs from a schedule of counted GPUs if it is better."""
         start = np.asarray(counted.start_s)
@@ -174,7 +189,7 @@ class _Search:
 
     def run(self) -> None:
         """Each period once, for a share of the time; then refine where most is open."""
-        if not self.programs or (self.makespan and len(self.problem) > self.jobs):
+        if self._proven or not self.programs or (self.makespan and len(self.problem) > self.jobs):
             return
         for period in self.periods:
             period.settled = self._open(period) <= 0

@@ -40,7 +40,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli) -> Offere
         ("optgap run place.json --policy f", "fgd firstfit"),
         ("optgap run queue.json --policy hp", "hps hps_fixed"),
         ("optgap run place.json --policy pwr+fgd(a", "pwr+fgd(alpha= pwr+fgd(alpha=0.1"),
-        ("optgap solve queue.json --method bound-", "bound-relaxed bound-prices bound-area"),
+        ("optgap solve queue.json --method bound-", "bound-prices bound-area"),
         ("optgap bound place.json --method bound-p", "bound-patterns bound-pooled"),
         ("optgap compare place.json --policies pwr,b", "pwr,bestfit"),
         ("optgap compare place.json --policies a", "all"),

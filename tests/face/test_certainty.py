@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+from conftest import Cli
 
 import optgap
 from optgap.comparing.certainty import price_of_certainty
+from optgap.explaining import Explanation
 from optgap.models.errors import InputError
+from optgap.models.jsonio import Fields
 
 
 def fitted(noise: float) -> optgap.Problem:
@@ -50,3 +56,40 @@ def test_it_asks_for_fits_a_limit_and_confidences(noisy: optgap.Problem) -> None
         price_of_certainty(noisy, count=1)
     with pytest.raises(InputError, match="first submission"):
         price_of_certainty(noisy, at_s=-5)
+
+
+def test_explain_prices_the_dearest_moment_of_the_schedule(
+    noisy: optgap.Problem, cli: Cli, tmp_path: Path
+) -> None:
+    tight = optgap.generate("elastic", size=6, models=list(noisy.fits), eta=0.1)
+    optgap.save(tight, tmp_path / "p.json")
+    asked = ("explain", str(tmp_path / "p.json"), "--policy", "powerflow", "--methods",
+             "bound-area", "--beside", "none", "--top", "0")  # fmt: skip
+    answer = cli(*asked, "--certainty", "0.99", "--json", str(tmp_path / "x.json"))
+    assert answer.code == 0, answer.err
+    assert "99 %" in answer.out
+    document = json.loads((tmp_path / "x.json").read_text())
+    least, most = document["certainty"]["rows"]
+    assert (least["confidence"], least["price"]) == (0.5, 0)
+    assert most["bound_s"] == pytest.approx(least["bound_s"] * (1 + most["price"]))
+    assert most["price"] > 0
+    read = Explanation.from_json(Fields(document, "x.json"))
+    assert read.certainty is not None
+    assert str(read.certainty) in str(read)
+    assert read.certainty.table()[1][1][0] in read._repr_html_()
+    for words, text in (("0.3", "from 0.5 to below 1"), ("a", "--certainty: found 'a'")):
+        refused = cli(*asked, "--certainty", words)
+        assert refused.code == 2
+        assert text in refused.err
+        assert refused.err.count("\n") == 1
+
+
+def test_prices_are_drawn_where_the_file_is_a_picture(
+    noisy: optgap.Problem, cli: Cli, tmp_path: Path
+) -> None:
+    optgap.save(noisy, tmp_path / "p.json")
+    for name, head in (("x.png", b"\x89PNG"), ("x.pdf", b"%PDF"), ("x.csv", b"time_s,jobs")):
+        answer = cli("run", str(tmp_path / "p.json"), "--policy", "fifo", "--prices",
+                     str(tmp_path / name))  # fmt: skip
+        assert answer.code == 0, answer.err
+        assert (tmp_path / name).read_bytes().startswith(head)

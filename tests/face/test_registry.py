@@ -49,8 +49,10 @@ def test_every_entry_of_every_family_can_be_loaded(spec: registry.FamilySpec) ->
         spec.solution,
         spec.tables,
         *(target for target, _ in spec.tables_out.values()),
+        *spec.drawn.values(),
     ):
         assert callable(imported(target))
+    assert set(spec.drawn) <= set(spec.tables_out)
     assert {entry.kind for entry in spec.policies.values()} == {"policy"}
     assert {entry.kind for entry in spec.methods.values()} <= {"exact", "bound", "offline"}
 

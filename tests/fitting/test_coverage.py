@@ -153,3 +153,64 @@ def test_draws_in_directions_that_rows_hardly_tell_predict_sanely() -> None:
     measured = np.array(table["energy_j"])
     ratios = [one.predict(table) / measured for one in samples(fit, 40, np.random.default_rng(0))]
     assert np.quantile(np.abs(np.log(ratios)), 0.95) < np.log(1.5)
+
+
+def test_a_workload_under_several_limits_is_held_out_as_one() -> None:
+    table = sweep(10)
+    limits = [f"{name}/{k % 2}" for k, name in enumerate(table["application"])]
+    of_two = optgap.fit({**table, "application": limits, "workload": table["application"]},
+                        "linear-power", cv=0)  # fmt: skip
+    assert of_two.covered.applications == 10
+    found: Predictive = of_two.fit.fits[""].predictive_
+    assert len(found.members) == 20
+    assert len(found.without("app3").members) == 18
+    assert found.parts[-1] == "between 10 of workload"
+    assert read_fit(of_two.to_json()).predictive("") == found.parts
+    alone = optgap.fit({**table, "application": limits}, "linear-power", cv=0)
+    assert alone.covered.applications == 20
+
+
+def test_busy_rows_draw_less_than_full_power_and_draws_say_so(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    busy = np.repeat([0.0, 1.0], [40, 160])
+    power = np.where(busy > 0, rng.uniform(150, 300, 200), rng.uniform(55, 60, 200))
+    report = optgap.fit({"busy": busy, "power_w": power}, "device-power")
+    assert report.fit.fits[""].params_["full_w"] > 295
+    assert 0.8 <= report.covered.rows <= 0.97
+    assert "90 % intervals covered" in str(report)
+    assert report.to_json()["overall"]["cv_mape"] is None  # no row is meant to draw full power
+    save(tmp_path / "device.json", report)
+    back = from_document(json.loads((tmp_path / "device.json").read_text()), "d").fits[""]
+    assert back.predictive_.parts == ("parameters", "residual")
+    assert read_fit(report.to_json()).predictive("") == back.predictive_.parts
+    full = [one.params_["full_w"] for one in samples(back, 300, np.random.default_rng(0))]
+    assert np.quantile(full, [0.05, 0.95]) == pytest.approx([157.5, 292.5], abs=8)
+    assert all(one.params_["idle_w"] <= one.params_["full_w"]
+               for one in samples(back, 50, np.random.default_rng(1)))  # fmt: skip
+
+
+def test_both_forms_of_a_blend_are_drawn() -> None:
+    signal = np.array([0.4, 0.8, 1.2, 1.6])
+    fit = optgap.fit({"dram_sum": signal, "time_s": 40 / signal**0.9 * [1.02, 0.98, 1.03, 0.97]},
+                     "dram-runtime", cv=0).fit.fits[""]  # fmt: skip
+    drawn = samples(fit, 50, np.random.default_rng(0))
+    assert all(np.ptp([one.params_[name] for one in drawn]) > 0 for name in ("b", "c", "k"))
+    rate, law = (fit.params_["a"] + fit.params_["b"] * signal), fit.params_["c"]
+    both = np.sqrt(law * signal ** -fit.params_["k"] / rate)
+    np.testing.assert_allclose(fit.predict({"dram_sum": signal}), both, rtol=1e-12)
+
+
+def test_contention_is_judged_where_it_slows_anything() -> None:
+    rng = np.random.default_rng(0)
+    total = np.tile(np.linspace(20, 200, 25), 20)
+    q = np.repeat(np.exp(0.4 * rng.standard_normal(20)) * 0.6, 25)
+    speed = np.maximum(total / 100, 1) ** -q * np.exp(0.03 * rng.standard_normal(500))
+    names = [f"app{k // 25}" for k in range(500)]
+    table = {"application": names, "util_sum_percent": total, "speed": speed}
+    report = optgap.fit(table, "contention")
+    assert 0.8 <= report.covered.others <= 0.97
+    assert "speed 1 below the knee" in str(report)
+    assert report.fit.fits[""].predictive_.scale < 3  # not what half of the rows ask for in vain
+    apart = optgap.fit(table, "contention", by="application")
+    assert 0.8 <= apart.covered.rows <= 0.97
+    assert apart.covered.count < 320

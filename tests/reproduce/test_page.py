@@ -1,4 +1,4 @@
-"""docs/reproduction-placement.md shows what the package has."""
+"""Pictures on the pages of what was run again are there and small."""
 
 from __future__ import annotations
 
@@ -7,40 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from optgap.reproduce.placement import ITEMS
 
-
-@pytest.fixture(scope="module")
-def page(root: Path) -> str:
-    return (root / "docs" / "reproduction-placement.md").read_text()
-
-
-def test_the_page_has_every_item(page: str) -> None:
-    for item in ITEMS:
-        assert f"### {item.title}\n" in page
-        assert f"`optgap reproduce {item.name}`" in page
-
-
-def test_the_page_counts_its_verdicts(page: str) -> None:
-    found = re.findall(r"^\|.*\| (yes|nearly|no) \|[^|]*\|$", page, re.MULTILINE)
-    numbers = re.search(
-        r"run again\. (\d+) statements:\n(\d+) agree, (\d+) nearly, (\d+) do not", page
-    )
-    assert numbers is not None
-    counts = [len(found), *(found.count(word) for word in ("yes", "nearly", "no"))]
-    assert [int(number) for number in numbers.groups()] == counts
-
-
-def test_pictures_are_there_and_small(root: Path, page: str) -> None:
-    pictures = re.findall(r"\]\((images/pwr-[a-z0-9]+\.png)\)", page)
-    assert len(pictures) == 10
-    for name in pictures:
-        assert (root / "docs" / name).stat().st_size < 150_000
-
-
-def test_the_example_runs(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
-    exec(compile(code, "docs/reproduction-placement.md", "exec"), {})
-    saved, spread = (float(word) for word in capsys.readouterr().out.split())
-    assert 0 < saved < 40
-    assert spread < 20
+@pytest.mark.parametrize(
+    ("name", "pictures"), [("placement", 10), ("coscheduling", 8), ("elastic", 5), ("queueing", 1)]
+)
+def test_pictures_are_there_and_small(root: Path, name: str, pictures: int) -> None:
+    page = (root / "docs" / f"reproduction-{name}.md").read_text()
+    found = re.findall(r"\]\((images/[a-z0-9-]+\.png)\)", page)
+    assert len(set(found)) == len(found) == pictures
+    for path in found:
+        assert (root / "docs" / path).stat().st_size < 150_000

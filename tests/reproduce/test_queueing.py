@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,13 +77,6 @@ def test_the_work_stops_when_asked() -> None:
     asked.set()
     with pytest.raises(Stopped):
         find("hps-table2").run(Study((42,), limits=Limits(interrupted=asked)))
-
-
-def test_the_page_has_every_item(root: Path) -> None:
-    page = (root / "docs" / "reproduction-queueing.md").read_text()
-    for item in ITEMS:
-        assert f"## {item.title}\n" in page
-        assert f"`optgap reproduce {item.name}`" in page
 
 
 def test_streams_of_all_arrivals_have_the_same_jobs() -> None:

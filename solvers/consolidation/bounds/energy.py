@@ -1,19 +1,8 @@
 """A bound on the energy of every schedule that runs all tasks, see docs/consolidation-bounds.md.
 
-Two arguments; the larger counts.
-
-*Work.* A task at clock f makes at most (f/f_max)^β of progress per second, so each second of
-progress on one GPU has a price of at least g = min_f P(f)/(f/f_max)^β. Residents share the GPU's
-power in proportion to the memory they hold, or to the utilisation they ask for (q ≥ 1: at most
-100 % is delivered): neither adds up to more than the whole GPU.
-
-*Presence.* Where tasks start when they are submitted, task l is there from s to s + e at least,
-whatever slows it. At each instant the tasks that are there for certain need the power of the
-level-by-level count; its integral is a bound.
-
-While a GPU wakes it draws power and its residents rest, which leaves both as they are. Where power
-follows utilisation, U is at least a resident's own u[t]: g is taken sample by sample at that, and
-the count with the least sample of each task.
+The larger of two counts: *work*, each second of progress at its least price, shared in proportion
+to memory or utilisation; and *presence*, where tasks start when they are submitted, the count by
+level of those that are there for certain.
 """
 
 from __future__ import annotations

@@ -5,11 +5,16 @@ Every task k that runs occupies its node from its submission for `lasting_s`. Be
 *moments*, times how long each lasts.
 
     Σ_n x_kn = 1                                          task k is on one node
+    Σ_{k in g} x_kn ≤ 1                                   and a gang g on as many as it has rows
     Σ_h y_knh = x_kn                                      one that shares, in one slot
     Σ_{k in t} g_k y_knh ≤ 1000 on_nht,  y_knh ≤ on_nht    slot h is in use at moment t
     Σ_{k in t} G_k x_kn + Σ_h on_nht ≤ GPUs of n           G_k: GPUs it has to itself
     Σ_{k in t} cpu_k x_kn ≤ last_0 + Σ_i (last_i − last_{i−1}) z_nti,  z_nt1 ≥ z_nt2 ≥ …
     Σ_{k in t} memory_k x_kn ≤ memory of n
+    x_kn ≤ awake_ni                                       where nodes are switched off
+
+*awake* stands for the times i at which any task of one set keeps the node on: from its submission
+until it has ended and the node was empty for as long as it then stays on.
 
 A *slot* is a set of tasks that are on one GPU whenever two of them run at once. Slots and tasks
 with whole GPUs are intervals, and intervals of which no more than G overlap at any moment can be
@@ -114,11 +119,11 @@ class Assigning:
         self.problem, self.moments = problem, Moments.of(problem)
         self.accepting = problem.objective.goal == "mean_accepted_gpu"
         self.per_watt = problem.per_second * problem.objective.weights[0]
-        cluster, idle = problem.cluster, 0.0
-        for n in range(len(cluster)):
-            cpu, gpus = int(cluster.cpu_milli[n]), [1000] * int(cluster.gpus[n])
-            idle += problem.power.cpu_w(cpu, cpu) + problem.power.gpu_w(cluster.models[n], gpus)
-        self.base = self.per_watt * problem.over_time.horizon_s * idle
+        cluster, rules = problem.cluster, problem.over_time
+        self.idle_w = [problem.power.idle_w(cluster.types[t]) for t in cluster.type_of.tolist()]
+        unused_w = [rules.off_w] * len(cluster) if rules.sleeps else self.idle_w
+        self.switch_w = [idle - unused for idle, unused in zip(self.idle_w, unused_w, strict=True)]
+        self.base = self.per_watt * rules.horizon_s * sum(unused_w)
         self.builder = LinearBuilder("max" if self.accepting else "min", self.base)
         self.classes = [problem.tasks.task_class(k) for k in range(len(problem.tasks))]
         self.columns = [NodeColumns() for _ in range(len(problem.cluster))]
@@ -128,7 +133,10 @@ class Assigning:
             self._memory(n)
             self._gpus(n)
             self._cpu(n)
+            if rules.sleeps:
+                self._switching(n)
         self._each_once()
+        self._gangs()
         self._order_nodes()
         self.model = self.builder.build()
 
@@ -238,6 +246,29 @@ class Assigning:
             if falls and down:
                 builder.row([*used, *down], lower=0)
 
+    def _switching(self, n: int) -> None:
+        """What it costs that the node is on."""
+        columns, builder = self.columns[n], self.builder
+        self.most_w += self.switch_w[n]
+        for here, lasts in self._awake_s(columns.x).items():
+            awake = builder.variable(0, 1, self.per_watt * lasts * self.switch_w[n])
+            for k in here:
+                builder.row([(columns.x[k], 1.0), (awake, -1.0)], upper=0)
+
+    def _awake_s(self, tasks: Iterable[int]) -> dict[Tasks, float]:
+        """For how long each set of these tasks would keep a node on, s, were all on it."""
+        rules, chosen = self.problem.over_time, sorted(tasks)
+        assert rules is not None
+        begin = self.problem.tasks.submit_s[chosen]
+        end = begin + self.problem.lasting_s[chosen]
+        end = np.maximum(end, np.minimum(end + rules.sleep_after_s, rules.end_s))
+        found: dict[Tasks, float] = defaultdict(float)
+        for now, then in itertools.pairwise(np.unique(np.concatenate([begin, end])).tolist()):
+            here = np.flatnonzero((begin <= now) & (then <= end))
+            if here.size:
+                found[frozenset(chosen[i] for i in here.tolist())] += then - now
+        return found
+
     @cached_property
     def _lasts_s(self) -> FloatArray:
         """(T,) how long each task runs by the moments."""
@@ -249,6 +280,20 @@ class Assigning:
         for k in range(len(self.classes)):
             terms = [(columns.x[k], 1.0) for columns in self.columns if k in columns.x]
             self.builder.row(terms, 0.0 if self.accepting else 1.0, 1.0)
+
+    def _gangs(self) -> None:
+        """The rows of a task: on different nodes, and all or none."""
+        for rows in self.problem.tasks.gangs:
+            for columns in self.columns:
+                terms = [(columns.x[k], 1.0) for k in rows if k in columns.x]
+                if len(terms) > 1:
+                    self.builder.row(terms, upper=1)
+            for k, j in itertools.pairwise(rows) if self.accepting else ():
+                here, there = (
+                    [(columns.x[i], sign) for columns in self.columns if i in columns.x]
+                    for i, sign in ((k, 1.0), (j, -1.0))
+                )
+                self.builder.row([*here, *there], 0.0, 0.0)
 
     def _order_slots(self, n: int, sharing: Sequence[int]) -> None:
         """Of slots that can be renamed: each begins after the one before it."""
@@ -281,8 +326,11 @@ class Assigning:
             return math.fsum(demand[sorted(placed)].tolist()) * problem.per_second
         assert problem.over_time is not None
         weight = problem.objective.weights[0]
-        idle_w = self.base / (problem.over_time.horizon_s * self.per_watt) if self.per_watt else 0.0
+        idle_w, rules = sum(self.idle_w), problem.over_time
         joules = []
+        for n in range(len(problem.cluster) if rules.sleeps else 0):
+            mine = [k for k in placed if solution.node[k] == n]
+            joules.append(weight * self.switch_w[n] * sum(self._awake_s(mine).values()))
         for here, (lasts, _) in self.moments.among(placed).items():
             tasks = np.array(sorted(here))
             part = PlacementSolution.of_arrays(solution.node[tasks], solution.gpu_mask[tasks])

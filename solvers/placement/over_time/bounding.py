@@ -30,6 +30,7 @@ from optgap.models.times import shown, slack_s
 from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.columns import ColumnGeneration, Prices
 from optgap.solvers.placement.over_time.demand import Demand, at_a_moment
+from optgap.solvers.placement.over_time.exact import unproven
 from optgap.solvers.placement.patterns import (
     ROUNDING_ERROR,
     generate,
@@ -97,7 +98,13 @@ def bound_over_time(
         return Outcome(None, Status.NO_SOLUTION, limits.stop or Termination.COMPLETED, info=info)
     stop = limits.stop or Termination.COMPLETED
     return Outcome(
-        None, Status.BOUND_ONLY, stop, bound=refinement.bound, bound_by=BOUND_BY, info=info
+        None,
+        Status.BOUND_ONLY,
+        stop,
+        bound=refinement.bound,
+        bound_by=BOUND_BY,
+        info=info,
+        message=unproven(problem),
     )
 
 
@@ -142,7 +149,10 @@ def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Out
     bound = _whole(
         problem, there.base, math.fsum((each * lasts).tolist()), float(np.abs(each).max())
     )
-    return Outcome(None, Status.BOUND_ONLY, stop, bound=bound, bound_by=BOUND_BY_WAITING)
+    return Outcome(
+        None, Status.BOUND_ONLY, stop, bound=bound, bound_by=BOUND_BY_WAITING,
+        message=unproven(problem),
+    )  # fmt: skip
 
 
 @dataclass(eq=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
@@ -12,7 +14,8 @@ from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.placement.exact.milp import proven
-from optgap.solvers.placement.over_time.assigning import Assigning, Moments
+from optgap.solvers.placement.over_time.assigning import Assigning
+from optgap.solvers.placement.over_time.demand import Demand
 from optgap.solvers.placement.patterns import never_fits
 
 METHOD = "exact-over-time"
@@ -32,10 +35,13 @@ def unfit(problem: PlacementProblem) -> tuple[str, object, str] | None:
     """Field, what it is, and what it would have to be, for a problem that this is no method for."""
     assert problem.over_time is not None
     if problem.over_time.waits:
-        return "over_time.queue", problem.over_time.queue, "'reject': starts have to be given"
+        return "over_time.queue", problem.over_time.queue, "reject: starts have to be given"
     if problem.objective.weights[1]:
         expected = "energy or mean_accepted_gpu: no formulation of fragmentation over time"
         return "objective.goal", problem.objective.goal, expected
+    if problem.over_time.wake_s:
+        expected = "0: no formulation of nodes that boot"
+        return "over_time.wake_s", problem.over_time.wake_s, expected
     for name, found, most in (
         ("nodes", len(problem.cluster), MOST_NODES),
         ("tasks", len(problem.tasks), MOST_TASKS),
@@ -45,14 +51,18 @@ def unfit(problem: PlacementProblem) -> tuple[str, object, str] | None:
     return None
 
 
-def easy(problem: PlacementProblem) -> bool:
-    """Whether a proof is a matter of seconds."""
-    if unfit(problem) is not None:
-        return False
-    if len(problem.cluster) > EASY_NODES:
-        return False
-    at_once = max(len(here) for here in Moments.of(problem).running)
-    return len(problem.tasks) * at_once <= EASY
+def unproven(problem: PlacementProblem) -> str:
+    """Why the optimum is not looked for unasked, in one line; "" where a proof takes seconds."""
+    trouble = unfit(problem)
+    if trouble is not None:
+        field, found, expected = trouble
+        return f"{METHOD} was not tried: {field} is {found}, it takes {expected}"
+    most = int(np.cumsum(Demand.of(problem).change).max())
+    nodes, tasks = len(problem.cluster), len(problem.tasks)
+    if nodes <= EASY_NODES and tasks * most <= EASY:
+        return ""
+    here = f"{nodes} nodes (at most {EASY_NODES}), {tasks} tasks × {most} at once = {tasks * most}"
+    return f"{METHOD} was not tried: {here} (at most {EASY}), a proof may take minutes"
 
 
 def exact_over_time(problem: PlacementProblem, *, limits: Limits, seed: int) -> Outcome:

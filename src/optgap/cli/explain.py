@@ -64,6 +64,14 @@ def command(
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="how many costly decisions to show")
     ] = 10,
+    certainty: Annotated[
+        str | None,
+        typer.Option(
+            "--certainty",
+            metavar="C,…",
+            help="elastic: what keeping the limit with such confidence costs, as 0.9,0.99",
+        ),
+    ] = None,
     preset: opt.Preset = None,
     size: opt.Size = None,
     settings: _Settings = None,
@@ -78,6 +86,7 @@ def command(
     from optgap.auditing.tables import read_log, require_some
     from optgap.cli.subjects import problem_of
     from optgap.cli.work import Output, exit_code, interruptible
+    from optgap.comparing.certainty import require
     from optgap.explaining import explain
     from optgap.parameters import assignments
     from optgap.plotting.figures import require_ending
@@ -86,6 +95,9 @@ def command(
     require_ending(plot)
     given: dict[str, Any] = assignments(settings or [], "--set")
     problem = problem_of(subject, preset, size, given, seed)
+    confidences = _confidences(certainty)
+    if confidences:
+        require(problem, confidences)
     rows = None if log is None else read_log(log, problem)
     if rows is not None:
         require_some(rows, str(log))
@@ -98,6 +110,7 @@ def command(
             methods,
             logged=None if rows is None else rows.solution,
             beside=() if beside == "none" else beside,
+            certainty=confidences,
             time_limit=time_limit,
             seed=seed,
             limits=limits,
@@ -130,3 +143,15 @@ def _deliver(answer: Explanation, out: Output, top: int, plot: str | None) -> No
         out.table(*answer.decisions(top))
     for k, note in enumerate(answer.notes):
         out.line(note if k else "\n" + note)
+    if answer.certainty is not None:
+        out.line("\n" + answer.certainty.head())
+        out.table(*answer.certainty.table())
+
+
+def _confidences(text: str | None) -> list[float]:
+    from optgap.models.errors import InputError
+
+    try:
+        return [] if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        raise InputError("--certainty", "", str(text), "numbers, as 0.9,0.99") from None

@@ -32,7 +32,7 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli import INFEASIBLE, complain
-    from optgap.cli.results import deliver
+    from optgap.cli.results import Drawing, deliver
     from optgap.cli.work import Output
     from optgap.documents import load_problem
     from optgap.exchange.reading import read_solution
@@ -44,7 +44,9 @@ def command(
     params = assignments(settings or [], "--set")
     problem = load_problem(problem_file)
     result = read_solution(problem, solution_file, formulation, **params)
-    code = deliver(result, problem, Output(json, quiet or output == "-"), output, verbose, plot)
+    code = deliver(
+        result, problem, Output(json, quiet or output == "-"), output, verbose, Drawing(plot)
+    )
     if result.solution is None:
         return complain(f"{solution_file}: {result.message}", INFEASIBLE)
     return code

@@ -138,6 +138,30 @@ SolutionPlot = Annotated[
     str | None,
     typer.Option("--plot", metavar="FILE", help="draw the solution here: .png, .svg or .pdf"),
 ]
+PlotBound = Annotated[
+    bool,
+    typer.Option(
+        "--plot-bound",
+        help="with --plot: prove, and draw under it, the least power at every moment (placement "
+        "over time)",
+    ),
+]
+
+
+def require_plot_bound(wanted: bool, plot: str | None, problem: Any) -> None:
+    """Refuse ``--plot-bound`` where there is nothing to draw it under, before any work.
+
+    Raises
+    ------
+    InputError: without ``--plot``, or for a problem that has no such curve.
+    """
+    if not wanted:
+        return
+    if plot is None:
+        raise InputError("--plot-bound", "", NoQuote("no --plot"), "--plot FILE beside it")
+    from optgap.views import require_curve
+
+    require_curve(problem, "--plot-bound")
 
 
 def with_files(function: Callable[..., int], files: Mapping[str, str]) -> Callable[..., int]:

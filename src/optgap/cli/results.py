@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import Any
 
-from optgap.cli.work import Output, exit_code, no_solution
+from optgap.cli.work import Output, exit_code, interruptible, no_solution
 from optgap.models.jsonio import dump_json
 from optgap.models.result import Result, Status
 from optgap.render import duration, number, percent
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What is drawn of a solution.
+
+    Parameters
+    ----------
+    file: where it goes, None for nowhere.
+    bound: whether what is proven at every moment is drawn, too; time_limit: for proving it, s.
+    """
+
+    file: str | None
+    bound: bool = False
+    time_limit: float | None = None
 
 
 def show(result: Result, problem: Any, out: Output, verbose: bool) -> None:
@@ -41,7 +57,7 @@ def deliver(
     out: Output,
     solution_file: str | None,
     verbose: bool,
-    plot: str | None = None,
+    drawing: Drawing | None = None,
     ask: str | None = None,
 ) -> int:
     """Show, write and draw a result; returns the exit code.
@@ -52,18 +68,26 @@ def deliver(
     out.document(result)
     if solution_file is not None and result.solution is not None:
         dump_json(solution_file, result.solution.to_json(problem))
-    if plot is not None:
-        _draw(result, problem, plot)
+    if drawing is not None and drawing.file is not None:
+        _draw(result, problem, drawing, drawing.file, not out.talk)
     if result.status is Status.INFEASIBLE:
         return no_solution(result, ask)
     return exit_code([result.termination])
 
 
-def _draw(result: Result, problem: Any, plot: str) -> None:
+def _draw(result: Result, problem: Any, drawing: Drawing, file: str, quiet: bool) -> None:
     from optgap.plotting.figures import save_figure
     from optgap.views import plot_solution
 
     if result.solution is None:
-        print(f"optgap: {plot}: nothing drawn, there is no solution", file=sys.stderr)
+        print(f"optgap: {file}: nothing drawn, there is no solution", file=sys.stderr)
         return
-    save_figure(plot, plot_solution(result, problem))
+    if not drawing.bound:
+        save_figure(file, plot_solution(result, problem))
+        return
+    figure = interruptible(
+        lambda limits: plot_solution(result, problem, bound=True, limits=limits),
+        drawing.time_limit,
+        quiet,
+    )
+    save_figure(file, figure)

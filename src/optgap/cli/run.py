@@ -28,6 +28,7 @@ def command(
         typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here"),
     ] = None,
     plot: opt.SolutionPlot = None,
+    plot_bound: opt.PlotBound = False,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
@@ -36,7 +37,7 @@ def command(
     **tables: str | None,
 ) -> int:
     from optgap.api import choose_policy, execute
-    from optgap.cli.results import deliver
+    from optgap.cli.results import Drawing, deliver
     from optgap.cli.work import Output, interruptible
     from optgap.documents import load_problem
     from optgap.parameters import assignments
@@ -46,6 +47,7 @@ def command(
     require_ending(plot)
     params = assignments(settings or [], "--set")
     problem = load_problem(problem_file)
+    opt.require_plot_bound(plot_bound, plot, problem)
     _refuse_foreign(problem, tables)
     runnable = choose_policy(problem, policy, params)
     result = interruptible(
@@ -54,7 +56,8 @@ def command(
     if result.solution is not None:
         _write(problem, result.solution, tables)
     quiet = quiet or "-" in (output, *tables.values())
-    return deliver(result, problem, Output(json, quiet), output, verbose, plot, problem_file)
+    drawing = Drawing(plot, plot_bound, time_limit)
+    return deliver(result, problem, Output(json, quiet), output, verbose, drawing, problem_file)
 
 
 def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:
@@ -70,10 +73,14 @@ def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:
 
 def _write(problem: Any, solution: Any, tables: dict[str, str | None]) -> None:
     from optgap.models.jsonio import write_text
+    from optgap.models.spec import imported
+    from optgap.plotting.figures import is_picture, save_figure
 
     spec = family(problem.family)
     for name, path in tables.items():
-        if path is not None:
+        if path is not None and name in spec.drawn and is_picture(path):
+            save_figure(path, imported(spec.drawn[name])(problem, solution))
+        elif path is not None:
             write_text(path, spec.export(name, problem, solution))
 
 

@@ -33,6 +33,7 @@ def command(
     conflict: Conflict = False,
     output: SolutionFile = None,
     plot: opt.SolutionPlot = None,
+    plot_bound: opt.PlotBound = False,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
@@ -40,7 +41,7 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.api import choose_method, execute
-    from optgap.cli.results import deliver
+    from optgap.cli.results import Drawing, deliver
     from optgap.cli.work import Output, interruptible
     from optgap.documents import load_problem
     from optgap.parameters import assignments
@@ -50,6 +51,7 @@ def command(
     require_ending(plot)
     params = assignments(settings or [], "--set")
     problem = load_problem(problem_file)
+    opt.require_plot_bound(plot_bound, plot, problem)
     runnable = choose_method(problem, method, params)
     result = interruptible(
         lambda limits: execute(problem, runnable, limits, seed),
@@ -59,7 +61,9 @@ def command(
     if conflict:
         result = _with_conflict(result, problem, time_limit, quiet)
     out = Output(json, quiet or output == "-")
-    return deliver(result, problem, out, output, verbose, plot, None if conflict else problem_file)
+    drawing = Drawing(plot, plot_bound, time_limit)
+    ask = None if conflict else problem_file
+    return deliver(result, problem, out, output, verbose, drawing, ask)
 
 
 def _with_conflict(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from optgap.comparing.certainty import Certainty
 from optgap.comparing.comparison import ACCEPTED, ALL
 from optgap.models.jsonio import Fields
 from optgap.models.regret import Regret
@@ -24,11 +25,20 @@ TOP = 10
 """How many of the costliest decisions are shown."""
 
 Name = Literal[
-    "unproven", "nodes", "online", "heuristic", "restarts", "model", "measuring", "online+heuristic"
+    "unproven",
+    "nodes",
+    "migration",
+    "online",
+    "heuristic",
+    "restarts",
+    "model",
+    "measuring",
+    "online+heuristic",
 ]
 TITLES: Mapping[str, str] = {
     "unproven": "unproven",
     "nodes": "price of nodes",
+    "migration": "price of not migrating",
     "online": "price of being online",
     "heuristic": "price of the heuristic",
     "restarts": "price of restarts",
@@ -79,6 +89,7 @@ class Explanation(Brief):
     regrets: every decision that was judged, in time order.
     judged: whether decisions were judged at all: not every family can.
     notes: what a reader must know to read the numbers.
+    certainty: what it costs to keep a limit of fitted powers with confidence, if that was asked.
     """
 
     family: str
@@ -102,6 +113,7 @@ class Explanation(Brief):
     seed: int | None
     termination: Termination
     versions: Mapping[str, str]
+    certainty: Certainty | None = None
 
     @property
     def gap(self) -> float | None:
@@ -172,6 +184,7 @@ class Explanation(Brief):
                 ],
             },
             "notes": list(self.notes),
+            "certainty": None if self.certainty is None else self.certainty.to_json(),
             "seed": self.seed,
             "termination": str(self.termination),
             "versions": dict(self.versions),
@@ -187,6 +200,7 @@ class Explanation(Brief):
         """
         fields.schema(SCHEMA)
         problem, decisions = fields.object("problem"), fields.object("decisions")
+        certain = fields.document.get("certainty")
         return cls(
             fields.text("family"),
             problem.text("name"),
@@ -226,6 +240,7 @@ class Explanation(Brief):
             fields.integer("seed") if fields.known("seed") else None,
             Termination(fields.choice("termination", list(Termination))),
             dict(fields.object("versions").document),
+            None if certain is None else Certainty.from_json(fields.object("certainty")),
         )
 
     def head(self) -> list[str]:
@@ -297,6 +312,8 @@ class Explanation(Brief):
             parts.append(text_table(*self.decisions()))
         if self.notes:
             parts.append("\n".join(self.notes))
+        if self.certainty is not None:
+            parts.append(str(self.certainty))
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
@@ -305,7 +322,7 @@ class Explanation(Brief):
         if self.costly:
             header, rows, right = self.decisions()
             html += html_table(header, rows, [self.about_decisions()], right)
-        return html
+        return html + ("" if self.certainty is None else self.certainty._repr_html_())
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """The parts of the gap as a figure; written to `path` (.png, .svg or .pdf), too.

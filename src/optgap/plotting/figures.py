@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from optgap.models.errors import InputError
 from optgap.models.figures import LONGEST, image
 from optgap.models.jsonio import write_bytes
@@ -43,6 +45,10 @@ LETTERS = 10.4
 """Of a title per inch of a figure, with room left for the names beside an axes."""
 
 
+LEGEND_LETTERS = 13.0
+"""Of a legend, which is smaller, per inch of a figure."""
+
+
 def titled(ax: Axes, *lines: str) -> None:
     """A title on the left, in lines that the figure has room for."""
     figure: Any = ax.figure  # a part of one, maybe
@@ -67,14 +73,26 @@ def aim(summary: str) -> str:
 
 
 def legend_below(ax: Axes, columns: int = 3, marks: Mapping[str, Any] | None = None) -> None:
-    """What `marks`, or an axes' labelled ones, mean, below everything: no corner is free."""
+    """What `marks`, or an axes' labelled ones, mean, below everything: no corner is free.
+
+    In so many columns, or fewer where the figure is too narrow for them.
+    """
     found = labelled([ax]) if marks is None else marks
     figure: Any = ax.get_figure()
     if found and figure is not None:
+        room = LEGEND_LETTERS * figure.get_figwidth()
+        while columns > 1 and _letters(list(found), columns) > room:
+            columns -= 1
         figure.legend(
             found.values(), found, loc="outside lower center", ncols=columns, frameon=False,
             fontsize=9,
         )  # fmt: skip
+
+
+def _letters(names: list[str], columns: int) -> int:
+    """How wide a legend in so many columns is, in letters; a mark and its margin are 6."""
+    parts = np.array_split(np.array([len(name) for name in names]), min(columns, len(names)))
+    return sum(int(part.max()) + 6 for part in parts)
 
 
 def labelled(panels: Iterable[Axes]) -> dict[str, Any]:
@@ -89,6 +107,11 @@ def labelled(panels: Iterable[Axes]) -> dict[str, Any]:
 ENDINGS = (".png", ".svg", ".pdf")
 
 
+def is_picture(path: str | os.PathLike[str]) -> bool:
+    """Whether a file's ending is one of `ENDINGS`."""
+    return Path(path).suffix.lower() in ENDINGS
+
+
 def require_ending(path: str | os.PathLike[str] | None) -> None:
     """Refuse a picture that cannot be drawn, before any work goes into it.
 
@@ -96,7 +119,7 @@ def require_ending(path: str | os.PathLike[str] | None) -> None:
     ------
     InputError: for a name with another ending than `ENDINGS`.
     """
-    if path is not None and Path(path).suffix.lower() not in ENDINGS:
+    if path is not None and not is_picture(path):
         expected = "a file that ends in " + ", ".join(ENDINGS[:-1]) + f" or {ENDINGS[-1]}"
         raise InputError("--plot", "", str(path), expected)
 

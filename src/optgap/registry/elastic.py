@@ -29,9 +29,10 @@ SPEC = FamilySpec(
         ),
         "prices": (
             "optgap.solvers.elastic.worth:csv",
-            "time_s,jobs,bound_s,gpu_s,kilowatt_s: what one more would save",
+            "time_s,jobs,bound_s,gpu_s,kilowatt_s: what one more would save; drawn as .png or .svg",
         ),
     },
+    drawn={"prices": "optgap.views.prices:draw"},
     view="optgap.views.elastic:draw",
     doubts="optgap.models.elastic.doubts:doubts",
     exact=dict.fromkeys(

@@ -31,12 +31,17 @@ class FamilySpec:
     needed: how many of `files` must be given.
     tables_out: what can be written about a solution: functions ``f(problem, solution) -> CSV
         text`` by the option that asks for them, and their columns.
+    drawn: of `tables_out`, those that can be drawn instead: functions ``f(problem, solution) ->
+        matplotlib Figure``.
     view: a function that draws a solution, ``f(problem, solution, by) -> matplotlib Figure``;
         `by` is who made it, for the title.
+    bound_curve: a function ``f(problem, solution, limits=…)`` for what is proven of a solution at
+        every moment of it, which `view` draws as ``curve=``, where problems are over time.
     exact: the exact methods that policies ask at their events, by policy.
     per_event: the policy that solves every event exactly with what is known by then, or, where
         `per_event_exact` is false, as well as it can.
-    counted: ``f(problem)``, the problem with GPUs of nodes only counted; None where they are.
+    relaxed: a part of the way from the bound to the best known, and what that part is the price
+        of: ``f(problem)``, the problem where it is none; None where it is none already.
     spared: ``f(problem)``, the problem with free restarts; None where they are.
     informed: parameters with which policies that have them know their jobs' models for nothing.
     unpaid: parameters with which these learn the models as ever, and learning costs nothing.
@@ -60,11 +65,13 @@ class FamilySpec:
     files: Mapping[str, str] = field(default_factory=dict)
     needed: int = 0
     tables_out: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    drawn: Mapping[str, str] = field(default_factory=dict)
     view: str = ""
+    bound_curve: str = ""
     exact: Mapping[str, str] = field(default_factory=dict)
     per_event: str = ""
     per_event_exact: bool = True
-    counted: str = ""
+    relaxed: tuple[str, str] | None = None
     spared: str = ""
     informed: Mapping[str, Any] = field(default_factory=dict)
     unpaid: Mapping[str, Any] = field(default_factory=dict)

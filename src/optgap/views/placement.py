@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from optgap.solvers.placement.over_time.curve import BoundCurve
+
 DETAILED = 40
 """Up to so many nodes every task is drawn; above, every GPU is one cell of a map."""
 WIDTH = 150
@@ -28,17 +30,23 @@ EDGE, IDLE = "#999999", "#f4f4f4"
 KINDS = ((SHARE, "share of a GPU"), (WHOLE, "one GPU"), (SEVERAL, "several GPUs"), (CPU, "CPU"))
 
 
-def draw(problem: PlacementProblem, solution: PlacementSolution, by: str = "") -> Figure:
+def draw(
+    problem: PlacementProblem,
+    solution: PlacementSolution,
+    by: str = "",
+    curve: BoundCurve | None = None,
+) -> Figure:
     """Draw where every task went.
 
     A small cluster: a line per node, a box per GPU, a segment per task, and the CPU beside
     them. A large one: a column per node, a cell per GPU, darker the fuller; nodes of a GPU
-    model stand together, the fullest first. Where tasks leave, what goes on over time.
+    model stand together, the fullest first. Where tasks leave, what goes on over time, over
+    the `curve` of what is proven.
     """
     from matplotlib.figure import Figure
 
     if problem.over_time is not None:
-        return over_time(problem, solution, by)
+        return over_time(problem, solution, by, curve)
 
     if len(problem.cluster) <= DETAILED:
         size = (9.5, 1.7 + 0.34 * len(problem.cluster))

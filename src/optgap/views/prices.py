@@ -6,11 +6,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optgap.plotting.figures import COLOURS, plain
+from optgap.plotting.figures import COLOURS, heading, plain, titled
 from optgap.solvers.elastic.worth import Worth
+from optgap.solvers.elastic.worth import worth as worth_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from optgap.models.elastic import ElasticProblem, ElasticSolution
+
+
+def draw(problem: ElasticProblem, solution: ElasticSolution) -> Figure:
+    """Both prices over a schedule, as a figure."""
+    from matplotlib.figure import Figure as NewFigure
+
+    figure = NewFigure(figsize=(8.0, 3.4), layout="constrained")
+    ax = figure.subplots()
+    titled(ax, heading(problem.family, problem.summary))
+    plot_prices(worth_of(problem, solution), ax)
+    return figure
 
 
 def plot_prices(worth: Worth, ax: Axes | None = None) -> Axes:
@@ -27,7 +42,8 @@ def plot_prices(worth: Worth, ax: Axes | None = None) -> Axes:
     curves = ((worth.kilowatt_s, "another kW"), (worth.gpu_s, "another GPU"))
     for colour, (values, name) in zip(COLOURS, curves, strict=False):
         shown = np.where(values > 0, values, np.nan)
-        ax.plot(worth.time_s / 3600, shown, marker=".", color=colour, label=name)
+        label = name if values.any() else f"{name}: never short"
+        ax.plot(worth.time_s / 3600, shown, marker=".", color=colour, label=label)
     ax.set_yscale("log")
     ax.set_xlabel("time (h)")
     ax.set_ylabel("would save (s)")

@@ -294,7 +294,10 @@ def test_the_example_in_the_docstring_works() -> None:
 # -- where tasks leave -------------------------------------------------------------------
 
 
-@given(problem=timed_placement_problems(max_nodes=4, max_tasks=14))
+@given(
+    problem=timed_placement_problems(max_nodes=4, max_tasks=14)
+    | timed_placement_problems(max_nodes=4, max_tasks=14, goals=("energy",), sleeping=True)
+)
 def test_a_policy_from_outside_repeats_the_built_in_one_over_time(
     problem: PlacementProblem,
 ) -> None:
