@@ -311,7 +311,9 @@ class PlacementProblem(Shown):
         if self.over_time is not None:
             share = float(self.tasks.demand_milli @ self.lasting_s)
             share /= capacity * self.over_time.horizon_s
-            when = f" over {span(self.over_time.horizon_s)} ({self.over_time.queue})"
+            rules = self.over_time
+            off = f", nodes off after {span(rules.sleep_after_s)}" if rules.sleeps else ""
+            when = f" over {span(rules.horizon_s)} ({rules.queue}{off})"
         return (
             f"{len(self.cluster)} nodes, {int(self.cluster.gpus.sum())} GPUs, "
             f"{self.tasks.count} tasks asking for {100 * share:.1f} % of the GPUs{when}; "
