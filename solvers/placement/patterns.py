@@ -181,10 +181,12 @@ def never_fits(problem: PlacementProblem) -> Outcome | None:
         return None
     k = problem.never_fits[0]
     more = len(problem.never_fits) - 1
+    parts = int(problem.tasks.parts[k])
+    fewer = "no node" if parts == 1 else f"fewer than {parts} nodes"
     return Outcome(
         None,
         Status.INFEASIBLE,
-        message=f"task {problem.tasks.names[k]} (arrival {k}) fits no node even when empty"
+        message=f"task {problem.tasks.names[k]} (arrival {k}) fits {fewer} even when empty"
         + (f", and {more} more like it" if more else ""),
     )
 

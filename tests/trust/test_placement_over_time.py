@@ -17,6 +17,8 @@ from optgap.models.result import Status
 
 PROBLEMS = timed_placement_problems(
     goals=("energy", "mean_accepted_gpu"), queues=("reject",), max_tasks=5, max_gpus=3
+) | timed_placement_problems(
+    goals=("energy", "mean_accepted_gpu"), queues=("reject",), max_tasks=3, max_gpus=2, gangs=True
 )
 
 

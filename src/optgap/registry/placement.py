@@ -13,7 +13,8 @@ SPEC = FamilySpec(
     tiny={"preset": "small", "size": 6},
     files={
         "nodes": "sn,cpu_milli,memory_mib,gpu,model",
-        "tasks": "name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec][,submit_s,duration_s]",
+        "tasks": "name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]"
+        "[,submit_s,duration_s[,nodes]]",
         "order": "seq,task",
         "ranks": "rank,node",
         "devices": "model,idle_w,full_w",
