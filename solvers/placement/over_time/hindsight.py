@@ -243,6 +243,9 @@ def unfit(problem: PlacementProblem) -> tuple[str, object, str] | None:
     if problem.over_time.sleeps:
         expected = "nothing: the search counts no nodes that are switched off"
         return "over_time.sleep_after_s", problem.over_time.sleep_after_s, expected
+    if problem.tasks.gangs:
+        most = int(problem.tasks.parts.max())
+        return "tasks.nodes", most, "1: the search moves one task on one node at a time"
     return None
 
 
@@ -263,7 +266,8 @@ def hindsight(
 
     Raises
     ------
-    InputError: for a parameter out of range, and where nodes are switched off.
+    InputError: for a parameter out of range, where nodes are switched off, and where a task takes
+        several.
     """
     trouble = unfit(problem)
     if trouble is not None:

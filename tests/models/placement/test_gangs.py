@@ -15,6 +15,7 @@ from optgap.models.jsonio import Fields
 from optgap.models.placement import Cluster, OverTime, PlacementProblem, PlacementSolution, Tasks
 from optgap.models.placement.presets import from_csv
 from optgap.models.result import Status
+from optgap.solvers.placement import auto
 
 CLUSTER = Cluster.of(["a", "b", "c"], [32_000] * 3, [4096] * 3, [2, 2, 2], ["G2"] * 3)
 
@@ -94,19 +95,24 @@ def test_more_nodes_than_there_are_never_fit() -> None:
     assert made.never_fits == (0, 1, 2, 3)
     found = optgap.bound(made)
     assert found.status is Status.INFEASIBLE
-    assert "t0/1 (arrival 0) fits fewer than 4 nodes" in found.message
+    assert found.message == "task t0 (arrival 0) fits fewer than 4 nodes even when empty"
+    assert str(optgap.conflict(made)).endswith("4 nodes asked, 3 could take a part")
     assert optgap.run(made, "pwr").metrics["never_fit_tasks"] == 1
 
 
 def test_decisions_about_them_are_judged_with_their_other_nodes_taken() -> None:
-    found = optgap.explain(problem([2, 1, 1]), "random", methods="bound-over-time")
-    assert "NaN" not in str(found)
+    # one node is left for the third task: nothing better was open, on either side
+    found = optgap.explain(problem([2, 1]), "random", methods="bound-over-time")
+    assert not found.regrets
 
 
 def test_where_tasks_stay_and_for_policies_of_ones_own_they_are_refused() -> None:
     still = Tasks.of(["t"], [1000], [10], [1], [1000], [""], nodes=[2])
     with pytest.raises(InputError, match=r"tasks\.nodes: found 2, expected 1 where tasks do not"):
         PlacementProblem.of(CLUSTER, still)
+    with pytest.raises(InputError, match=r"hindsight: field tasks\.nodes: found 2, expected 1"):
+        optgap.solve(problem([2]), "hindsight")
+    assert auto(problem([2] * 40, queue="fifo", horizon_s=500.0)) == "bound-over-time"
     with pytest.raises(InputError, match="several nodes, expected one node each"):
         optgap.run(problem([2]), lambda task, state: 0)
 
