@@ -41,9 +41,9 @@ FEW = 1000
 """Moves, and the least; with few tasks Python makes them sooner than the compiler is through."""
 FEW_CELLS = 200
 """Nodes times tasks up to which it does."""
-PER_TASK = 5
-"""Moves for each task, where nothing else is said."""
-MOST = 100_000
+PER_TASK = 1
+"""A move for each task, where nothing else is said."""
+MOST = 20_000
 """And the most."""
 
 

@@ -13,7 +13,7 @@ class HindsightParams:
     """What tunes `hindsight`."""
 
     moves: int = parameter(
-        0, "that annealing tries; 0 for 5 per task, 1,000 to 100,000", within=(0, math.inf)
+        0, "that annealing tries; 0 for one per task, 1,000 to 20,000", within=(0, math.inf)
     )
     hot: float = parameter(
         1.0, "first temperature, in what a task adds on average", within=(1e-9, 1e3)
