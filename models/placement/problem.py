@@ -241,12 +241,14 @@ class PlacementProblem(Shown):
     @property
     def subjects(self) -> tuple[str, ...]:
         """What is to be served, by name: the tasks in order of arrival."""
-        return tuple(self.tasks.names)
+        return self.tasks.whole_names
 
     def subset(self, indices: Sequence[int]) -> PlacementProblem:
         """The same problem with only these tasks, in the order given."""
-        tasks = self.tasks.take(list(indices))
-        return replace(self, tasks=tasks, name=f"{self.name} ({len(tasks)} tasks of it)")
+        starts = np.flatnonzero(self.tasks.first)[list(indices)]
+        rows = [k + i for k in starts.tolist() for i in range(int(self.tasks.parts[k]))]
+        tasks = self.tasks.take(rows)
+        return replace(self, tasks=tasks, name=f"{self.name} ({tasks.count} tasks of it)")
 
     def why_not(self, tasks: Sequence[int]) -> str:
         """What is short for these tasks together, in one line; "" where no capacity alone is."""
@@ -311,7 +313,9 @@ class PlacementProblem(Shown):
         if self.over_time is not None:
             share = float(self.tasks.demand_milli @ self.lasting_s)
             share /= capacity * self.over_time.horizon_s
-            when = f" over {span(self.over_time.horizon_s)} ({self.over_time.queue})"
+            rules = self.over_time
+            off = f", nodes off after {span(rules.sleep_after_s)}" if rules.sleeps else ""
+            when = f" over {span(rules.horizon_s)} ({rules.queue}{off})"
         return (
             f"{len(self.cluster)} nodes, {int(self.cluster.gpus.sum())} GPUs, "
             f"{self.tasks.count} tasks asking for {100 * share:.1f} % of the GPUs{when}; "

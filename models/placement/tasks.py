@@ -175,6 +175,13 @@ class Tasks:
         return np.repeat(sizes, sizes)
 
     @property
+    def whole_names(self) -> tuple[str, ...]:
+        """The name of each task, whatever number of nodes it takes."""
+        rows = np.flatnonzero(self.first).tolist()
+        alone = (self.parts == 1).tolist()
+        return tuple(self.names[k] if alone[k] else self.names[k].rsplit("/", 1)[0] for k in rows)
+
+    @property
     def gangs(self) -> list[list[int]]:
         """The rows of each task that takes several nodes."""
         starts = np.flatnonzero(self.first & (self.parts > 1))
@@ -241,12 +248,7 @@ class Tasks:
         """
         if self.gangs:
             rows = np.flatnonzero(self.first).tolist()
-            whole = [self.names[k] for k in rows]
-            whole = [
-                name.rsplit("/", 1)[0] if self.parts[k] > 1 else name
-                for k, name in zip(rows, whole, strict=True)
-            ]
-            each = replace(self.take(rows), names=tuple(whole), gang=np.arange(len(rows)))
+            each = replace(self.take(rows), names=self.whole_names, gang=np.arange(len(rows)))
             return {**each.to_json(), "nodes": self.parts[rows].tolist()}
         columns = {
             "name": list(self.names),

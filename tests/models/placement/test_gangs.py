@@ -95,7 +95,8 @@ def test_more_nodes_than_there_are_never_fit() -> None:
     assert made.never_fits == (0, 1, 2, 3)
     found = optgap.bound(made)
     assert found.status is Status.INFEASIBLE
-    assert "t0/1 (arrival 0) fits fewer than 4 nodes" in found.message
+    assert found.message == "task t0 (arrival 0) fits fewer than 4 nodes even when empty"
+    assert str(optgap.conflict(made)).endswith("4 nodes asked, 3 could take a part")
     assert optgap.run(made, "pwr").metrics["never_fit_tasks"] == 1
 
 
