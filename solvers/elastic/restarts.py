@@ -58,8 +58,7 @@ class Restarts:
                 first.append(first[-1] + len(keep))
         time_s, watts = np.concatenate(rows, axis=1)
         counts = problem.counts.astype(float)
-        paid = np.array([problem.overhead.seconds(int(n)) for n in problem.counts])
-        overhead = np.maximum(paid - 2 * float(slack_s(setting.edges[-1])), 0.0)
+        overhead = _overheads(problem, float(setting.edges[-1]))
         starts = np.array(first).reshape(1, -1)
         table = np.concatenate([starts[:, c * len(counts) :][:, : len(counts) + 1]
                                 for c in range(len(problem.classes))])  # fmt: skip
@@ -109,6 +108,19 @@ class Restarts:
                     tail_j += setting.watts[tail_pick[c, v]] * (end - float(setting.edges[-1]))
         bound = proven(setting, total, gpu_price, power_price)
         return Evaluated(bound, gpu_s, joules, tail_j, worth)
+
+
+def least_start_s(problem: ElasticProblem) -> float:
+    """What every job loses at its first start at least, whatever it does, s."""
+    jobs = problem.jobs
+    horizon = float(jobs.submit_s[-1]) + float(problem.least_jct_s.sum())
+    return float(_overheads(problem, horizon).min())
+
+
+def _overheads(problem: ElasticProblem, horizon_s: float) -> Floats:
+    """(N,) what the referee asks at least of a start on each count before the horizon, s."""
+    paid = np.array([problem.overhead.seconds(int(n)) for n in problem.counts])
+    return np.maximum(paid - 2 * float(slack_s(horizon_s)), 0.0)
 
 
 def _earliest(problem: ElasticProblem, overhead_s: Floats) -> Floats:
