@@ -17,7 +17,7 @@ from typing import NamedTuple
 from optgap.models.compiled import compiled, inner
 from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
 from optgap.models.placement.cluster import TASKS_PER_NODE
-from optgap.models.placement.kernels import Table, cpu_w
+from optgap.models.placement.kernels import Row, Table, cpu_w
 from optgap.models.times import ROUNDING, TOLERANCE_S
 
 
@@ -32,7 +32,8 @@ class Case(NamedTuple):
     kind: (T,) which row of `accepts` is its.
     accepts: (kinds, models) which GPU models it may run on.
     nodes: (N,) `NODE`.
-    lone_s: (G,) work space: of each GPU of a node, how long a task would be alone on it.
+    ease: (1,) λ of `eased`.
+    used_s: (G,) work space: by how much a task makes each GPU of a node longer in use, eased.
     room: (G,) work space: whether it has room for the task all the time.
     """
 
@@ -47,7 +48,8 @@ class Case(NamedTuple):
     kind: IntArray
     accepts: BoolArray
     nodes: Table
-    lone_s: FloatArray
+    ease: FloatArray
+    used_s: FloatArray
     room: BoolArray
 
 
@@ -61,7 +63,7 @@ class Book(NamedTuple):
     time_s: (R,) from when on a row holds; minus infinity for the first of a node.
     event: (R,) 2k for the start of task k, 2k + 1 for its end, -1 for the first of a node.
     cpu_milli, memory_mib, tasks: (R,) in use. gpu_milli: (R, G) the same of each GPU.
-    cpu_w: (R,) what the node's CPUs draw.
+    cpu_w: (R,) what the node's CPUs draw, eased.
     node, mask: (T,) where each task is, -1 for nowhere, and its GPUs as bits.
     """
 
@@ -101,6 +103,35 @@ def row_of(book: Book, n: int, time_s: float, event: int) -> int:
 
 
 @inner
+def eased(share: float, ease: float) -> float:
+    """What counts of a device in use of which so much is taken: 1 − λ (1 − share)².
+
+    Energy is that for λ = 0. With more, moving a task from a device that is little used to one
+    that is much used is a gain, long before the first is empty.
+    """
+    return 1.0 - ease * (1.0 - share) ** 2
+
+
+@inner
+def eased_w(case: Case, node: Row, used_milli: int) -> float:
+    """What a node's CPUs draw, of which so much is in use, the last package eased."""
+    watts = cpu_w(node, node["cpu_milli"] - used_milli)
+    size = 2000 * node["cpu_cores"]
+    last = used_milli % size
+    if last > 0:
+        counts = eased(last / size, case.ease[0])
+        watts -= (1.0 - counts) * (node["cpu_full_w"] - node["cpu_idle_w"])
+    return watts
+
+
+@inner
+def longer(case: Case, used_milli: int, milli: int) -> float:
+    """By how much a task adds to a GPU's use, eased, that others use so much of."""
+    after = eased((used_milli + milli) / 1000, case.ease[0])
+    return after - eased(used_milli / 1000, case.ease[0]) if used_milli > 0 else after
+
+
+@inner
 def added_j(case: Case, book: Book, k: int, n: int, most_j: float) -> tuple[float, int]:
     """What task `k` adds on node `n` on the GPUs that are best for it, and these as bits.
 
@@ -114,7 +145,7 @@ def added_j(case: Case, book: Book, k: int, n: int, most_j: float) -> tuple[floa
     most_cpu = node["cpu_milli"] - cpu
     most_memory = node["memory_mib"] - case.memory_mib[k]
     for g in range(gpus):
-        case.lone_s[g] = 0.0
+        case.used_s[g] = 0.0
         case.room[g] = True
     joules, until = 0.0, case.freed_s[k]
     row = row_at(book, n, case.start_s[k])
@@ -129,27 +160,28 @@ def added_j(case: Case, book: Book, k: int, n: int, most_j: float) -> tuple[floa
             if book.tasks[row] >= TASKS_PER_NODE:
                 return math.inf, 0
             if cpu > 0:
-                joules += lasts * (cpu_w(node, most_cpu - book.cpu_milli[row]) - book.cpu_w[row])
+                watts = eased_w(case, node, book.cpu_milli[row] + cpu)
+                joules += lasts * (watts - book.cpu_w[row])
                 if joules >= most_j:
                     return math.inf, 0
             if wanted > 0:
                 for g in range(gpus):
                     used = book.gpu_milli[row, g]
-                    if used == 0:
-                        case.lone_s[g] += lasts
-                    elif used + milli > 1000:
+                    if used + milli > 1000:
                         case.room[g] = False
+                    elif used == 0 or case.ease[0] > 0.0:
+                        case.used_s[g] += lasts * longer(case, used, milli)
             now = then
         row += 1
     mask = 0
     for _ in range(wanted):
         chosen = -1
         for g in range(gpus):
-            if case.room[g] and (chosen < 0 or case.lone_s[g] < case.lone_s[chosen]):
+            if case.room[g] and (chosen < 0 or case.used_s[g] < case.used_s[chosen]):
                 chosen = g
         if chosen < 0:
             return math.inf, 0
-        joules += case.lone_s[chosen] * (node["gpu_full_w"] - node["gpu_idle_w"])
+        joules += case.used_s[chosen] * (node["gpu_full_w"] - node["gpu_idle_w"])
         case.room[chosen] = False
         mask |= 1 << chosen
     if joules >= most_j:
@@ -169,13 +201,13 @@ def saved_j(case: Case, book: Book, k: int) -> float:
         lasts = book.time_s[row + 1] - book.time_s[row]
         if lasts > 0.0:
             if cpu > 0:
-                free = node["cpu_milli"] - book.cpu_milli[row]
-                joules += lasts * (book.cpu_w[row] - cpu_w(node, free + cpu))
-            alone = 0
+                rest_w = eased_w(case, node, book.cpu_milli[row] - cpu)
+                joules += lasts * (book.cpu_w[row] - rest_w)
             for g in range(node["gpus"]):
-                if mask >> g & 1 and book.gpu_milli[row, g] == milli:
-                    alone += 1
-            joules += lasts * watts * alone
+                if mask >> g & 1:
+                    others = book.gpu_milli[row, g] - milli
+                    if others == 0 or case.ease[0] > 0.0:
+                        joules += lasts * watts * longer(case, others, milli)
         row += 1
     return joules
 
@@ -219,7 +251,7 @@ def change(case: Case, book: Book, k: int, n: int, mask: int, sign: int) -> None
             if mask >> g & 1:
                 book.gpu_milli[row, g] += sign * case.gpu_milli[k]
         if case.cpu_milli[k] > 0:
-            book.cpu_w[row] = cpu_w(node, node["cpu_milli"] - book.cpu_milli[row])
+            book.cpu_w[row] = eased_w(case, node, book.cpu_milli[row])
         row += 1
 
 
@@ -349,3 +381,12 @@ def place_all(
             return i
         insert(case, book, k, n, mask)
     return end
+
+
+@compiled
+def ease_all(case: Case, book: Book, ease: float) -> None:
+    """Let λ be so much from now on."""
+    case.ease[0] = ease
+    for n in range(len(book.rows)):
+        for row in range(book.first[n], book.first[n] + book.rows[n]):
+            book.cpu_w[row] = eased_w(case, case.nodes[n], book.cpu_milli[row])

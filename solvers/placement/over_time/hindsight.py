@@ -24,21 +24,27 @@ from optgap.models.placement.timeline import rest_values
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
 from optgap.models.times import freed_s
-from optgap.solvers.placement.over_time.book_kernels import Book, Case, place_all
+from optgap.solvers.placement.over_time.book_kernels import Book, Case, ease_all, place_all
 from optgap.solvers.placement.over_time.bounding import bound_over_time
 from optgap.solvers.placement.over_time.parameters import HindsightParams
 from optgap.solvers.placement.over_time.search_kernels import Moves, anneal
 
 AT_ONCE = 500
-"""Moves between two looks at the limits, with 35 nodes; fewer with more."""
+"""Moves between two looks at the limits, at most."""
+CHUNKS = 40
+"""The least number of looks, where there are so many moves."""
+EASED = 0.8
+"""Share of the moves after which energy is all that counts."""
 PLACED_AT_ONCE = 100
 """Tasks between two."""
 FEW = 1000
 """Moves, and the least; with few tasks Python makes them sooner than the compiler is through."""
 FEW_CELLS = 200
 """Nodes times tasks up to which it does."""
-PER_TASK = 5
-"""Moves for each task, where nothing else is said."""
+PER_TASK = 1
+"""A move for each task, where nothing else is said."""
+MOST = 20_000
+"""And the most."""
 
 
 class Search:
@@ -46,17 +52,20 @@ class Search:
 
     Attributes
     ----------
-    joules: what the schedule adds to the empty cluster now; best_j: and the best one so far.
-    node, mask: (T,) that best one.
+    best_j: what the best schedule so far adds to the empty cluster.
+    node, mask: (T,) that one.
+    ease: λ of `eased` at first.
     """
 
-    def __init__(self, problem: PlacementProblem, limits: Limits, seed: int) -> None:
-        self.problem, self.limits = problem, limits
+    def __init__(
+        self, problem: PlacementProblem, limits: Limits, seed: int, ease: float = 0.0
+    ) -> None:
+        self.problem, self.limits, self.ease = problem, limits, ease
         self.rng = np.random.default_rng(seed)
         self.case = case_of(problem)
         self.book = empty_book(problem, self.case)
         self.like = np.array(problem.cluster.type_of)
-        self.joules = self.best_j = math.inf
+        self.best_j = math.inf
         self.node, self.mask = self.book.node.copy(), self.book.mask.copy()
 
     @property
@@ -68,6 +77,7 @@ class Search:
         """Put the tasks, in this order, where each adds least; once it is time, where it fits."""
         assert self.problem.over_time is not None
         done, waits = 0, self.problem.over_time.waits
+        ease_all(self.case, self.book, self.ease)
         while done < len(order):
             end = min(len(order), done + PLACED_AT_ONCE)
             late = self.limits.stop is not None
@@ -79,23 +89,31 @@ class Search:
         self.keep()
 
     def keep(self) -> None:
-        """Take the schedule as it is for the best."""
-        self.joules = self.best_j = beyond_empty_j(self.problem, self.solution_of(self.book))
-        self.node, self.mask = self.book.node.copy(), self.book.mask.copy()
+        """Take the schedule as it is for the best, if it is."""
+        missing = int((self.book.node < 0).sum())
+        joules = beyond_empty_j(self.problem, self.solution_of(self.book))
+        if (missing, joules) < (self.missing, self.best_j):
+            self.best_j = joules
+            self.node[:], self.mask[:] = self.book.node, self.book.mask
 
     def anneal(self, moves: int, hot_j: float, cold_j: float, choice: Moves) -> int:
-        """So many moves, from one temperature to another; how many there was time for."""
-        done, missing = 0, self.missing
+        """So many moves, from one temperature to another; how many there was time for.
+
+        With a time limit it is cold once that is reached, however many moves are left. What is
+        in use counts in full (`eased`) for the last fifth.
+        """
+        done, now, time_s = 0, 0.0, self.limits.remaining
         while done < moves and self.limits.stop is None:
-            step = min(AT_ONCE, moves - done)
-            hot, cold = (hot_j * (cold_j / hot_j) ** (at / moves) for at in (done, done + step))
-            changed, found = anneal(self.case, self.book, choice, step, hot, cold, self.rng)
-            self.joules += changed
-            missing -= found
+            step = min(AT_ONCE, max(1, moves // CHUNKS), moves - done)
+            ease_all(self.case, self.book, self.ease * max(0.0, 1.0 - now / EASED))
+            hot = hot_j * (cold_j / hot_j) ** now
+            now = (done + step) / moves
+            if math.isfinite(time_s):
+                now = min(1.0, max(now, 1.0 - self.limits.remaining / time_s))
+            cold = hot_j * (cold_j / hot_j) ** now
+            anneal(self.case, self.book, choice, step, hot, cold, self.rng)
             done += step
-            if found or (self.joules < self.best_j and missing == self.missing):
-                self.best_j = self.joules
-                self.node[:], self.mask[:] = self.book.node, self.book.mask
+            self.keep()
             if (self.book.rows + 2 > 0.8 * np.diff(self.book.first)).any():
                 self.book = roomier(self.book)
             self.limits.progress("annealing", self.objective, None)
@@ -143,6 +161,7 @@ def case_of(problem: PlacementProblem) -> Case:
         np.array([place[spec] for spec in tasks.gpu_specs], dtype=np.int64),
         accepts(specs, model_names(problem)),
         node_table(problem, np.arange(len(cluster))),
+        np.zeros(1),
         np.zeros(most),
         np.zeros(most, dtype=np.bool_),
     )
@@ -205,13 +224,13 @@ def moves_for(problem: PlacementProblem, case: Case, params: HindsightParams) ->
     )
 
 
-def constructed(problem: PlacementProblem, limits: Limits, seed: int) -> Search:
+def constructed(problem: PlacementProblem, limits: Limits, seed: int, ease: float) -> Search:
     """The longest tasks first; in order of submission, where that leaves some without a place."""
-    search = Search(problem, limits, seed)
+    search = Search(problem, limits, seed, ease)
     search.construct(np.argsort(-problem.lasting_s, kind="stable"))
     if search.missing == 0:
         return search
-    other = Search(problem, limits, seed)
+    other = Search(problem, limits, seed, ease)
     other.construct(np.arange(len(problem.tasks)))
     return min(search, other, key=lambda one: (one.missing, one.best_j))
 
@@ -261,9 +280,9 @@ def hindsight(
     if bound.status is Status.INFEASIBLE:
         return bound
     count = len(problem.tasks)
-    moves = params.moves or max(FEW, PER_TASK * count)
+    moves = params.moves or max(FEW, min(MOST, PER_TASK * count))
     with interpreted(moves <= FEW and count * len(problem.cluster) <= FEW_CELLS):
-        search = constructed(problem, limits, seed)
+        search = constructed(problem, limits, seed, params.ease)
         first = search.objective
         mean = max(search.best_j, 1.0) / count
         choice = moves_for(problem, search.case, params)
@@ -278,7 +297,6 @@ def hindsight(
         Status.FEASIBLE,
         stop,
         bound=bound.bound,
-        claimed=search.objective,
         bound_by=bound.bound_by,
         info=info,
         message="; ".join(

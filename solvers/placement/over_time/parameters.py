@@ -13,13 +13,16 @@ class HindsightParams:
     """What tunes `hindsight`."""
 
     moves: int = parameter(
-        0, "that annealing tries; 0 for 5 per task, 1,000 at least", within=(0, math.inf)
+        0, "that annealing tries; 0 for one per task, 1,000 to 20,000", within=(0, math.inf)
     )
     hot: float = parameter(
-        2.0, "first temperature, in what a task adds on average", within=(1e-9, 1e3)
+        1.0, "first temperature, in what a task adds on average", within=(1e-9, 1e3)
     )
     cold: float = parameter(
         1e-2, "last temperature, in what a task adds on average", within=(1e-9, 1e3)
+    )
+    ease: float = parameter(
+        0.3, "how much less a device counts at first of which little is used", within=(0, 1)
     )
     nodes: int = parameter(3, "whose tasks are taken off at once, at most", within=(1, 100))
     tasks: int = parameter(24, "that are taken off at once, at most", within=(1, 1000))
