@@ -35,6 +35,7 @@ class Tuning:
     pieces: of constant prices per job, from `fewest_pieces` to `most_pieces` in all.
     rounds: of the ascent; `rounds_of_many` for more than `many_jobs`, and after that
         `rounds_charged` with restarts charged, for up to `most_ordered`.
+    free_share: of the time, for prices with free restarts where these are charged after that.
     floor: of the dearest price at first: what none is less than.
     step: the first, relative; times `shrink` after `patience` rounds without a relative gain of
         `gain`, until it is below `least_step`.
@@ -50,6 +51,7 @@ class Tuning:
     many_jobs: int = 3000
     rounds_of_many: int = 120
     rounds_charged: int = 100
+    free_share: float = 0.7
     floor: float = 1e-3
     step: float = 0.5
     shrink: float = 0.6
@@ -196,13 +198,17 @@ def bounded(
     firsts = [ascent.look().bound for ascent in ascents if stopped is None]
     if firsts:
         ascent = ascents[int(np.argmax(firsts))]
-        stopped = _climb(ascent, turns, limits, submitted, size)
+        charged = not problem.overhead.free
+        share = tuned.free_share if charged else 1.0
+        part = limits.within(share * limits.remaining)
+        stopped = _climb(ascent, turns, part, submitted, size)
         ascent.back()
         ascent.look(TUNING.fine * TUNING.values)
-        if not problem.overhead.free and stopped is None:
-            ascent, stopped = _charging(ascent, turns, limits, submitted, size)
-        best = outwards([ascent.best, -submitted]) / size
         worth = worth if ascent.worth is None else ascent.worth
+        if charged:
+            ascent = _charging(ascent, turns, limits, submitted, size)
+        stopped = stopped or limits.stop
+        best = outwards([ascent.best, -submitted]) / size
     bound, by = max(
         (best, "prices of GPUs and power over time"),
         (best_mixture(problem)[1], "one machine, shortest first"),
@@ -271,19 +277,18 @@ def _ascent(problem: ElasticProblem, pieces: int) -> Ascent:
     return Ascent(setting, gpu, power)
 
 
-def _charging(
-    free: Ascent, turns: int, limits: Limits, submitted: float, size: int
-) -> tuple[Ascent, Termination | None]:
-    """From the best prices for free restarts on; no worse than these with many jobs, either."""
+def _charging(free: Ascent, turns: int, limits: Limits, submitted: float, size: int) -> Ascent:
+    """From the best prices for free restarts on; few jobs are charged even when time is up."""
     free.back()
     ascent = replace(free, restarts=Restarts.of(free.setting))
-    stopped = None
-    if size <= TUNING.most_ordered:
-        stopped = _climb(ascent, min(turns, TUNING.rounds_charged), limits, submitted, size)
-        ascent.back()
-    if stopped is None:
+    few = size <= TUNING.most_ordered
+    if few or limits.stop is None:
         ascent.look(TUNING.fine * TUNING.values)
-    return ascent, stopped or limits.stop
+    if few and limits.stop is None:
+        _climb(ascent, min(turns, TUNING.rounds_charged), limits, submitted, size)
+        ascent.back()
+        ascent.look(TUNING.fine * TUNING.values)
+    return ascent
 
 
 def _climb(

@@ -1,10 +1,10 @@
-"""Gang-first layouts: tasks of several GPUs are assigned to servers by annealing, then columns are
-fixed.
+"""Gang-first layouts: tasks of several GPUs are placed first, the others beside them.
 
 A *layout* gives each task of several GPUs a run of neighbouring GPUs in one server. It must leave
-room that the other tasks can use: it is annealed with the value of that room, which the duals of a
-linear program give. The servers of the runs are an assignment, under which a dive on columns places
-all tasks.
+room that the other tasks can use: it is annealed with the value of that room, which duals give.
+Where memory is the only capacity, pairwise exchange then looks for the other tasks' GPUs. Else, or
+where it finds none, a small tree solves the residual problem: one without gangs, in which the
+residents of a GPU are one task, and an additional capacity row keeps such tasks apart.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ class Residual:
     ----------
     instance: tasks that stand for residents, then the tasks of one GPU; one more capacity row.
     cost_task: (tasks,) the task of the whole problem whose cost level each has.
-    whole: turns a placement of this problem into one of the whole problem.
+    whole: turns a placement of this problem into a flat one of the whole problem.
     """
 
     instance: Instance
     cost_task: IntArray
-    whole: Callable[[Placement], Placement]
+    whole: Callable[[Placement], IntArray]
 
 
 class GangLayout:
-    """Anneals one layout at a time, and dives under its assignment.
+    """Anneals one layout at a time, and places the other tasks beside it.
 
     Attributes
     ----------
@@ -126,10 +126,7 @@ class GangLayout:
         """Look for the other tasks' GPUs by pairwise exchange, with counts of at most `most` W."""
         if not self.exchange.memory_only:
             return False
-        start = self.instance.entry_start
-        stay = np.full(int(start[-1]), -1, dtype=np.int64)
-        for ell, begin in zip(self.wide.tolist(), first.tolist(), strict=True):
-            stay[start[ell] : start[ell + 1]] = begin + np.arange(self.instance.width[ell])
+        stay = self.runs(first)
         for _ in range(self.own.exchanges):
             counts = richer_counts(self.instance, self.levels, wanted[:-1], most, self.rng)
             if self.exchange.attempt(state.incumbent, counts, limits, stay):
@@ -154,17 +151,13 @@ class GangLayout:
         seconds = self.own.residual_s * self.instance.tasks / 100
         tree.run(limits.each(min(seconds, limits.remaining), silent))
         if found.placement is not None:
-            state.incumbent.offer(residual.whole(found.placement))
+            state.incumbent.offer_flat(residual.whole(found.placement))
 
     def residual(self, first: IntArray, servers: int) -> Residual:
         """The residual problem of a layout; GPUs with the same residents are one task."""
-        runs = {
-            ell: tuple(range(begin, begin + int(self.instance.width[ell])))
-            for ell, begin in zip(self.wide.tolist(), first.tolist(), strict=True)
-        }
+        place, task = self.runs(first), self.instance.entry_task
         on: list[Column] = [
-            tuple(ell for ell, run in runs.items() if g in run)
-            for g in range(self.server_gpus * servers)
+            tuple(task[place == g].tolist()) for g in range(self.server_gpus * servers)
         ]
         groups: dict[Column, list[int]] = {}
         for g, inside in enumerate(on):
@@ -186,13 +179,15 @@ class GangLayout:
         empty.sort(key=lambda g: (g // self.server_gpus not in in_use, g))
         gpus = [g for own in groups.values() for g in own] + empty
 
-        def whole(found: Placement) -> Placement:
+        def whole(found: Placement) -> IntArray:
             """The GPUs that the layout means, in the order in which the residual names them."""
             order = list(dict.fromkeys(g for own in found for g in own))
             means = dict(zip(order, gpus, strict=False))
             narrow = zip(self.narrow.tolist(), found[len(groups) :], strict=True)
-            others = {ell: means[g] for ell, (g,) in narrow}
-            return [runs.get(ell) or (others[ell],) for ell in range(self.instance.tasks)]
+            entries, start = place.copy(), self.instance.entry_start
+            for ell, (gpu,) in narrow:
+                entries[start[ell]] = means[gpu]
+            return entries
 
         return Residual(part, cost_task, whole)
 
@@ -214,13 +209,20 @@ class GangLayout:
         )  # fmt: skip
         return first
 
+    def runs(self, first: IntArray) -> IntArray:
+        """The flat placement of the tasks of several GPUs; -1 for the entries of the others."""
+        start = self.instance.entry_start
+        place: IntArray = np.full(int(start[-1]), -1, dtype=np.int64)
+        for ell, begin in zip(self.wide.tolist(), first.tolist(), strict=True):
+            place[start[ell] : start[ell + 1]] = begin + np.arange(self.instance.width[ell])
+        return place
+
     def fits(self, first: IntArray, servers: int) -> bool:
         """Whether no GPU of a layout is overloaded."""
-        used = np.zeros((len(self.instance.demand), self.server_gpus * servers), dtype=np.int64)
-        for ell, begin in zip(self.wide.tolist(), first.tolist(), strict=True):
-            demand = self.instance.demand[:, ell, None]
-            used[:, begin : begin + int(self.instance.width[ell])] += demand
-        return bool(np.all(used <= self.instance.max_capacity[:, None]))
+        place, task = self.runs(first), self.instance.entry_task
+        used = np.zeros((self.server_gpus * servers, len(self.instance.demand)), dtype=np.int64)
+        np.add.at(used, place[place >= 0], self.instance.demand.T[task[place >= 0]])
+        return bool(np.all(used <= self.instance.max_capacity))
 
     def _learn(
         self, generation: ColumnGeneration, wanted: Counts, narrow: IntArray, limits: Limits

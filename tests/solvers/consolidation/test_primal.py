@@ -382,9 +382,10 @@ def test_what_a_layout_leaves_is_solved_to_its_optimum(
     assert found.placement is not None
     assert min(bound, found.watts) <= brute.best * (1 + 1e-9) + 1e-5
     assert found.watts == pytest.approx(brute.best, rel=1e-6, abs=1e-5)
-    whole = residual.whole(found.placement)
-    assert problem.check(instance.solution(whole)) == []
-    assert instance.total(whole) == pytest.approx(found.watts)
+    whole = Incumbent(instance)
+    whole.offer_flat(residual.whole(found.placement))
+    agrees(problem, whole)
+    assert whole.watts == pytest.approx(found.watts)
 
 
 def test_tasks_of_several_gpus_are_laid_over_one_another_where_room_is_short() -> None:
