@@ -141,7 +141,8 @@ class PowerFlowEnergy(Estimator):
         floor, low_w = facts["floor_w"], facts["low_w"]
         held = None if facts["static"] else Prior(STATIC.median * low_w, STATIC.spread)
         slope, waits = BETA if facts["batches"] < 2 else None, None if facts["sync"] else SYNC
-        shift, most_shift = (0.0, np.inf) if slope is None else (1.0, 1.0)
+        # a prior is of a logarithm: below it P_grad would be a negative power times a negative φ
+        shift, most_shift, least = (0.0, np.inf, -5.0) if slope is None else (1.0, 1.0, slope.above)
         batches, clocks = "at least three batches per GPU", "more clocks on either side of f0"
         top = np.inf if facts["sync"] else 0.0
         static = "runs in which computing fills different shares of the iteration"
@@ -150,7 +151,7 @@ class PowerFlowEnergy(Estimator):
             Parameter("f0_mhz", "MHz", f0, f0, "where the voltage starts to rise"),
             Parameter("kappa", "1/GHz", kappa, kappa, "slope of the voltage above f0"),
             Parameter("theta", "samples", shift, most_shift, "θ of Eq. 12", batches),
-            Parameter("beta", "", -5.0, np.inf, "β of Eq. 12, α being 1", batches, slope),
+            Parameter("beta", "", least, np.inf, "β of Eq. 12, α being 1", batches, slope),
             Parameter("static_w", "W", 0.0, np.inf, "S_l of Eq. 15", static, held),
             Parameter("wait_share", "", 0.0, 0.0 if waits is None else np.inf,
                       "P_sync over P_grad, on top of Eq. 14", several, waits),

@@ -83,7 +83,11 @@ def optimum(problem: PlacementProblem, only: Sequence[Place] | None = None) -> f
                 value = sum(0.5 * watts(places, now) for now in steps)
                 best = value if best is None else min(best, value)
             return
+        gang = problem.tasks.gang
+        before = [places[i] for i in range(k) if gang[i] == gang[k]]
         for n in range(len(problem.cluster)):
+            if any(place is None or place[0] == n for place in before):
+                continue
             model = problem.cluster.models[n]
             if tasks[k].num_gpu and tasks[k].gpu_spec and model not in tasks[k].gpu_spec.split("|"):
                 continue
@@ -97,7 +101,7 @@ def optimum(problem: PlacementProblem, only: Sequence[Place] | None = None) -> f
                 if fits(more, n):
                     extend(more)
                 held.pop()
-        if accepting and (only is None or only[k] is None):
+        if accepting and not any(before) and (only is None or only[k] is None):
             held.append(lives[k])
             extend([*places, None])
             held.pop()

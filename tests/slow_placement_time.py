@@ -6,6 +6,7 @@ Shares no code with the package beyond the problem's own data; what is decided a
 
 from __future__ import annotations
 
+import copy
 import math
 
 from transcriptions.pwr_fgd import SlowRun, kind_of
@@ -42,6 +43,8 @@ class SlowTimedRun(SlowRun):
                         break
                 continue
             k = left.pop(0)
+            if not self.problem.tasks.first[k]:
+                continue
             blocked = self.queue == "fifo" and waiting
             if (blocked or not self.begin(k, now)) and self.queue != "reject":
                 waiting.append(k)
@@ -52,25 +55,38 @@ class SlowTimedRun(SlowRun):
     def ever(self, k: int) -> bool:
         """Whether some empty node could take task `k`."""
         task, cluster = self.problem.tasks.task_class(k), self.problem.cluster
+        found = 0
         for n in range(len(cluster)):
             fits = task.cpu_milli <= cluster.cpu_milli[n] and task.num_gpu <= cluster.gpus[n]
             named = not (task.num_gpu and task.gpu_spec)
             named = named or cluster.models[n] in task.gpu_spec.split("|")
             if fits and named and task.memory_mib <= cluster.memory_mib[n]:
-                return True
-        return False
+                found += 1
+        return found >= int(self.problem.tasks.parts[k])
 
     def begin(self, k: int, now: float) -> bool:
-        found = self.place(k)
-        if found is None:
-            return False
-        self.where[k], self.starts[k] = found, now
+        """All rows of the task that begins with row `k`, on different nodes, or none."""
+        kept, found = copy.deepcopy(self.nodes), []
+        rows = range(k, k + int(self.problem.tasks.parts[k]))
+        for i in rows:
+            place = self.place(i)
+            if place is None:
+                self.nodes = kept
+                return False
+            found.append(place)
+            self.nodes[place[0]].tasks += 1001
+        for i, place in zip(rows, found, strict=True):
+            self.nodes[place[0]].tasks -= 1001
+            self.start(i, place, now)
+        return True
+
+    def start(self, k: int, place: tuple[int, tuple[int, ...]], now: float) -> None:
+        self.where[k], self.starts[k] = place, now
         horizon = self.problem.over_time
         assert horizon is not None
         submit = float(self.problem.tasks.submit_s[k])
         end = horizon.begin_s + horizon.horizon_s
         self.ends[k] = now + min(float(self.problem.tasks.duration_s[k]), end - submit)
-        return True
 
     def leave(self, k: int) -> None:
         del self.ends[k]

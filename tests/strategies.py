@@ -175,11 +175,13 @@ def timed_placement_problems(
     goals: Sequence[TimeGoal] = TIME_GOALS,
     queues: Sequence[Queue] = QUEUES,
     sleeping: bool = False,
+    gangs: bool = False,
     **sizes: int,
 ) -> PlacementProblem:
     """`placement_problems` whose tasks come and leave: many at one time, some at the horizon.
 
-    With `sleeping`, nodes that hold nothing are switched off, after and for a while or at once.
+    With `sleeping`, nodes that hold nothing are switched off, after a while or at once; with
+    `gangs`, some tasks take two nodes or three.
     """
     still = draw(placement_problems(**sizes))
     count = len(still.tasks)
@@ -197,9 +199,15 @@ def timed_placement_problems(
         waits = [draw(st.sampled_from((0.0, 0.5, 1.5))) for _ in range(2)]
         sleep = {"sleep_after_s": waits[0], "wake_s": waits[1], "off_w": off_w}
     times = {"submit_s": begin + np.array(submit), "duration_s": np.array(duration, dtype=float)}
+    tasks = replace(still.tasks, **times)
+    if gangs:
+        nodes = draw(st.lists(st.sampled_from((1, 1, 2, 3)), min_size=count, max_size=count))
+        submit = np.array(submit)
+        order = np.argsort(submit, kind="stable")  # rows of a task have to stand together
+        tasks = tasks.take(order.tolist()).on_nodes(np.array(nodes)[order])
     return PlacementProblem.of(
         still.cluster,
-        replace(still.tasks, **times),
+        tasks,
         still.workload,
         still.ranks,
         still.power,

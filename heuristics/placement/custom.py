@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from optgap.heuristics.custom import Own
 from optgap.heuristics.placement.custom_over_time import Decision, Events
-from optgap.models.errors import NoQuote
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.placement import Cluster, PlacementProblem, PlacementSolution, Tasks
 from optgap.models.placement.arrays import IntArray
@@ -107,6 +107,7 @@ class State:
             tasks.gpu_specs[:k],
             tasks.submit_s[:k],
             np.full(k, np.inf),
+            tasks.gang[:k],
         )
         return replace(self._whole, tasks=so_far)
 
@@ -236,6 +237,10 @@ def run(
 
 
 def _run_over_time(problem: PlacementProblem, limits: Limits, own: Own, state: State) -> Outcome:
+    if problem.tasks.gangs:
+        found = NoQuote("tasks that take several nodes")
+        expected = "one node each: place(task, state) names one node"
+        raise InputError(f"policy {own.name}", "field tasks.nodes", found, expected)
     tasks = list(_tasks(problem))
 
     def decide(k: int, now_s: float) -> Decision | None:

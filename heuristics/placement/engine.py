@@ -210,7 +210,7 @@ def set_up_flow(problem: PlacementProblem, run: Run) -> Flow:
     total, nodes = len(tasks), len(run.nodes)
     never = np.zeros(total, dtype=np.bool_)
     never[list(problem.never_fits)] = True
-    alike = np.stack([run.arrivals["request"], run.arrivals["memory_mib"]])
+    alike = np.stack([run.arrivals["request"], run.arrivals["memory_mib"], tasks.parts])
     lines, line = np.unique(alike, axis=1, return_inverse=True)
     bits = max(1, int(problem.cluster.gpus.max()) + 1)
     return Flow(
@@ -218,6 +218,7 @@ def set_up_flow(problem: PlacementProblem, run: Run) -> Flow:
         np.array(tasks.submit_s),
         np.array(problem.lasting_s),
         never,
+        np.array(tasks.parts),
         line.reshape(-1).astype(np.int64),
         np.full(total, -1, dtype=np.int64),
         np.zeros(total, dtype=np.int64),
@@ -228,6 +229,7 @@ def set_up_flow(problem: PlacementProblem, run: Run) -> Flow:
         np.full(lines.shape[1], -1, dtype=np.int64),
         np.full(lines.shape[1], -1, dtype=np.int64),
         np.full(total, -1, dtype=np.int64),
+        np.zeros(lines.shape[1], dtype=np.bool_),
         np.zeros((nodes, bits), dtype=np.int64),
         np.zeros(nodes, dtype=np.int64),
         np.full(nodes, rules.begin_s),

@@ -13,6 +13,7 @@ from optgap.heuristics.placement.loop import choose_gpus, choose_node, commit, f
 from optgap.heuristics.placement.tables import Run
 from optgap.models.compiled import compiled, inner
 from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
+from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import Table
 from optgap.models.times import ROUNDING, TOLERANCE_S
 
@@ -29,17 +30,21 @@ WAITING = 2
 class Flow(NamedTuple):
     """Tasks in order of submission, the queue, those that run, and what was counted so far.
 
+    A task that takes several nodes has a row for each; what waits or comes is its first.
+
     Parameters
     ----------
     queue: `REJECT`, `FIFO` or `BACKFILL`.
     submit_s, lasting_s: (T,) when each comes and how long it runs, s.
     never: (T,) whether no empty node could take it.
+    parts: (T,) how many nodes its task takes.
     line: (T,) its line of the queue: tasks alike in all that decides where they fit.
     node, mask, start_s: (T,) what was decided: node by rank, -1 for none; GPUs as bits.
     freed_s, end_s, leaving: (T,) a heap of the tasks that run, by when their room is free: that,
         when they end, and which they are.
     first, last: (lines,) the first and the last task that waits in each line, -1 for none.
     behind: (T,) the task behind it in its line, -1 for none.
+    blocked: (lines,) whether its first has been tried at this moment, and there are too few nodes.
     kinds: (N, bits) running tasks of each kind on each node.
     changed: (N,) work space: the nodes that tasks leave at one moment.
     since_s: (N,) when each node last changed.
@@ -55,6 +60,7 @@ class Flow(NamedTuple):
     submit_s: FloatArray
     lasting_s: FloatArray
     never: BoolArray
+    parts: IntArray
     line: IntArray
     node: IntArray
     mask: IntArray
@@ -65,6 +71,7 @@ class Flow(NamedTuple):
     first: IntArray
     last: IntArray
     behind: IntArray
+    blocked: BoolArray
     kinds: IntArray
     changed: IntArray
     since_s: FloatArray
@@ -137,18 +144,65 @@ def pop(flow: Flow) -> int:
 
 
 @inner
-def begin(run: Run, flow: Flow, k: int, n: int, mask: int, now: float) -> None:
-    """Note that task `k`, which node `n` has taken, starts now, or as soon as that has booted."""
+def place(run: Run, flow: Flow, k: int, now: float) -> bool:
+    """Give the task that begins with row `k` its nodes, and start it; nothing where they lack."""
+    parts = flow.parts[k]
+    for i in range(k, k + parts):
+        n = choose_node(run, i)
+        if n < 0:
+            for j in range(k, i):
+                take_back(run, flow, j)
+            return False
+        mask = choose_gpus(run, i, n)
+        settle(run, flow, n, now)
+        commit(run, i, n, mask)
+        flow.node[i] = n
+        flow.mask[i] = mask
+        if parts > 1:
+            run.state[n]["tasks"] += TASKS_PER_NODE  # no other row of it fits there
+    begins = now
+    for i in range(k, k + parts):
+        n = flow.node[i]
+        if parts > 1:
+            run.state[n]["tasks"] -= TASKS_PER_NODE
+        begins = max(begins, booted(run, flow, n, now))
+    for i in range(k, k + parts):
+        begin(run, flow, i, now, begins + flow.lasting_s[i])
+    return True
+
+
+@inner
+def take_back(run: Run, flow: Flow, k: int) -> None:
+    """Undo that row `k` was given its node."""
+    n = flow.node[k]
+    run.state[n]["tasks"] -= TASKS_PER_NODE
+    give_back(run, k, n, flow.mask[k])
+    request = run.requests[run.arrivals[k]["request"]]
+    bit = request["bit"]
+    if bit >= 0 and flow.kinds[n, bit] == 0:
+        run.state[n]["kinds"] -= request["kind"]
+    refresh(run, n)
+    flow.node[k] = -1
+    flow.mask[k] = 0
+
+
+@inner
+def booted(run: Run, flow: Flow, n: int, now: float) -> float:
+    """When node `n`, which has just been given something, is ready: it may have been off."""
     slack = TOLERANCE_S + ROUNDING * abs(now)
     if run.state[n]["tasks"] == 1 and now - slack > flow.off_s[n]:
         flow.ready_s[n] = now + flow.wake_s
+    return float(flow.ready_s[n])
+
+
+@inner
+def begin(run: Run, flow: Flow, k: int, now: float, end: float) -> None:
+    """Note that row `k`, which has its node, starts now, and when it ends."""
+    n = flow.node[k]
     bit = run.requests[run.arrivals[k]["request"]]["bit"]
     if bit >= 0:
         flow.kinds[n, bit] += 1
-    flow.node[k] = n
-    flow.mask[k] = mask
     flow.start_s[k] = now
-    end = max(now, flow.ready_s[n]) + flow.lasting_s[k]
     slack = TOLERANCE_S + ROUNDING * abs(end)
     push(flow, end - min(slack, flow.lasting_s[k] / 2), end, k)
 
@@ -206,14 +260,15 @@ def next_in_queue(run: Run, flow: Flow, changed: int) -> int:
     """The first waiting task that the queue may start and one of the changed nodes fits; or -1.
 
     No other node fits any of them: what waits did not fit when it came, and nodes have only been
-    filled since, but for those that a task has left.
+    filled since, but for those that a task has left. One that takes several nodes did not find
+    enough, and needs at least one of these.
     """
     head = -1
     if flow.counts[WAITING] == 0:
         return head
     for line in range(len(flow.first)):
         k = flow.first[line]
-        if k < 0 or (0 <= head < k):
+        if k < 0 or (0 <= head < k) or flow.blocked[line]:
             continue
         if flow.queue == FIFO:
             head = k
@@ -255,10 +310,11 @@ def follow(run: Run, flow: Flow, events: int) -> bool:
                 leave(run, flow, gone, end)
                 refresh(run, flow.node[gone])
                 changed = note_change(flow, flow.node[gone], changed)
+            flow.blocked[:] = False
             k = next_in_queue(run, flow, changed)
         elif k < total:
             now = flow.submit_s[k]
-            flow.counts[ARRIVED] += 1
+            flow.counts[ARRIVED] += flow.parts[k]
             if flow.never[k]:
                 continue
             if flow.queue == FIFO and flow.counts[WAITING] > 0:
@@ -267,15 +323,14 @@ def follow(run: Run, flow: Flow, events: int) -> bool:
         else:
             return False
         while k >= 0:
-            n = choose_node(run, k)
-            if n < 0:
+            if not place(run, flow, k, now):
                 if changed == 0 and flow.queue != REJECT:
                     wait(flow, k)
-                break
-            mask = choose_gpus(run, k, n)
-            settle(run, flow, n, now)
-            commit(run, k, n, mask)
-            begin(run, flow, k, n, mask, now)
+                if changed == 0 or flow.queue == FIFO:
+                    break
+                flow.blocked[flow.line[k]] = True
+                k = next_in_queue(run, flow, changed)
+                continue
             if changed == 0:  # it has just come
                 break
             go(flow, k)

@@ -15,6 +15,7 @@ from optgap.heuristics.placement.tables import Run
 from optgap.models.compiled import compiled
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import gpu_profile
 from optgap.models.placement.sleeping import runs
 from optgap.models.regret import Regret, by_its_own_clock
@@ -45,7 +46,8 @@ def regrets(problem: PlacementProblem, solution: PlacementSolution) -> list[Regr
     best_rank, best_mask = np.full(size, -1), np.zeros(size, dtype=np.int64)
     rises = np.zeros((size, 2))
     events, when, lasts = _events(problem, solution)
-    _judge(run, events, rank, np.array(solution.gpu_mask), best_rank, best_mask, rises)
+    parts, gpu_mask = np.array(problem.tasks.parts), np.array(solution.gpu_mask)
+    _judge(run, events, parts, rank, gpu_mask, best_rank, best_mask, rises)
     if problem.objective.at_a_moment.goal == "accepted_gpu":
         return _turned_away(problem, rank, best_rank, best_mask, order, when, lasts)
     rises *= lasts[:, None]
@@ -97,7 +99,8 @@ def _turned_away(
 ) -> list[Regret]:
     best = PlacementSolution.of_arrays(np.where(best_rank >= 0, order[best_rank], -1), mask)
     demand = problem.tasks.demand_milli
-    found = np.flatnonzero((rank < 0) & (best_rank >= 0) & (demand > 0))
+    alone = problem.tasks.parts == 1  # of several nodes, room on one says nothing
+    found = np.flatnonzero((rank < 0) & (best_rank >= 0) & (demand > 0) & alone)
     return [
         Regret(
             float(when[k]),
@@ -138,14 +141,20 @@ def _rise(run: Run, k: int, n: int, mask: int) -> float:
 def _judge(
     run: Run,
     events: IntArray,
+    parts: IntArray,
     rank: IntArray,
     gpu_mask: IntArray,
     best_rank: IntArray,
     best_mask: IntArray,
     rises: FloatArray,
 ) -> None:
-    """Follow a solution; note the best placement of each arrival and the (T, 2) rises of both."""
-    for k in events:
+    """Follow a solution; note the best placement of each arrival and the (T, 2) rises of both.
+
+    The rows of a task that takes several nodes follow one another, and have different ones.
+    """
+    left = 0  # rows of such a task that are still to come
+    for at in range(len(events)):
+        k = events[at]
         if k < 0:
             gone = -k - 1
             give_back(run, gone, rank[gone], gpu_mask[gone])
@@ -158,3 +167,9 @@ def _judge(
         if rank[k] >= 0:
             rises[k, 0] = _rise(run, k, rank[k], gpu_mask[k])
             commit(run, k, rank[k], gpu_mask[k])
+            run.state[rank[k]]["tasks"] += TASKS_PER_NODE
+        left = parts[k] - 1 if left == 0 else left - 1
+        if left == 0:
+            for i in range(k - parts[k] + 1, k + 1):
+                if rank[i] >= 0:
+                    run.state[rank[i]]["tasks"] -= TASKS_PER_NODE

@@ -56,10 +56,11 @@ def most_probable(
     cost = precise * float(miss @ miss) + float(off @ (tight * off))
     for _ in range(search.steps):
         normal = precise * (slope.T @ slope)
-        normal[np.diag_indices_from(normal)] += tight
-        pull, size = precise * (slope.T @ miss) + tight * off, normal.diagonal().copy()
+        diagonal = normal.reshape(-1)[:: len(z) + 1]  # a view
+        diagonal += tight
+        pull, size = precise * (slope.T @ miss) + tight * off, diagonal.copy()
         for damping in search.dampings:
-            normal[np.diag_indices_from(normal)] = size * (1.0 + damping)
+            diagonal[:] = size * (1.0 + damping)
             move = -np.linalg.solve(normal, pull)
             there = z + move * min(1.0, search.longest / max(float(np.abs(move).max()), 1e-300))
             log, ahead = curve(there)

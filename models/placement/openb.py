@@ -36,6 +36,7 @@ TASK_COLUMNS = (
     Column("gpu_milli", "integer"),
     # the multi-GPU files end after gpu_milli
     Column("gpu_spec", required=False, empty=""),
+    Column("nodes", "integer", 1, required=False, empty=1),
 )
 
 
@@ -161,6 +162,10 @@ def read_tasks(
         table["gpu_spec"],
         source,
     )
+    if not times and max(table["nodes"]) > 1:
+        k = table["nodes"].index(max(table["nodes"]))
+        where, expected = f"row {table['#'][k]}, column nodes", "1 where tasks do not leave"
+        raise InputError(source, where, table["nodes"][k], expected)
     return _with_times(made, table, source) if times else made
 
 
@@ -193,7 +198,8 @@ def _with_times(tasks: Tasks, table: Table, source: str) -> Tasks:
         raise InputError(source, "", NoQuote("no task that lasts"), "at least one")
     kept = lives[np.argsort(submit[lives], kind="stable")]
     made = tasks.take(kept.tolist())
-    return replace(made, submit_s=submit[kept], duration_s=duration[kept])
+    made = replace(made, submit_s=submit[kept], duration_s=duration[kept])
+    return made.on_nodes(np.array(table["nodes"])[kept])
 
 
 def read_order(path: Path, tasks: Tasks) -> IntArray:

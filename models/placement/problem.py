@@ -128,6 +128,10 @@ class PlacementProblem(Shown):
             )
         self.power.validate(source)
         self.objective.validate(source, self.over_time is not None)
+        if self.over_time is None and self.tasks.gangs:
+            k = self.tasks.gangs[0][0]
+            where, expected = "field tasks.nodes", "1 where tasks do not leave"
+            raise InputError(source, where, int(self.tasks.parts[k]), expected)
         self._validate_sleep(source)
         for k, model in enumerate(self.cluster.models):
             if self.cluster.gpus[k] and model not in self.power.gpu_full_w:
@@ -214,13 +218,18 @@ class PlacementProblem(Shown):
 
     @cached_property
     def never_fits(self) -> tuple[int, ...]:
-        """Arrivals that no node could take even when empty."""
-        lost = {
-            c
-            for c, task in enumerate(self.tasks.classes)
-            if not any(self.fits_empty(task, node) for node in self.cluster.types)
-        }
-        return tuple(k for k, c in enumerate(self.tasks.class_of) if int(c) in lost)
+        """Arrivals that not even an empty cluster has a node for, or as many as they take."""
+        count = np.bincount(self.cluster.type_of)
+        taking = [
+            sum(
+                int(n)
+                for n, node in zip(count, self.cluster.types, strict=True)
+                if self.fits_empty(task, node)
+            )
+            for task in self.tasks.classes
+        ]
+        there = np.array(taking)[self.tasks.class_of]
+        return tuple(np.flatnonzero(there < self.tasks.parts).tolist())
 
     def restrict(self, solution: PlacementSolution) -> PlacementProblem:
         """The same problem with only the tasks that `solution` places, in the same order."""
@@ -232,12 +241,14 @@ class PlacementProblem(Shown):
     @property
     def subjects(self) -> tuple[str, ...]:
         """What is to be served, by name: the tasks in order of arrival."""
-        return tuple(self.tasks.names)
+        return self.tasks.whole_names
 
     def subset(self, indices: Sequence[int]) -> PlacementProblem:
         """The same problem with only these tasks, in the order given."""
-        tasks = self.tasks.take(list(indices))
-        return replace(self, tasks=tasks, name=f"{self.name} ({len(tasks)} tasks of it)")
+        starts = np.flatnonzero(self.tasks.first)[list(indices)]
+        rows = [k + i for k in starts.tolist() for i in range(int(self.tasks.parts[k]))]
+        tasks = self.tasks.take(rows)
+        return replace(self, tasks=tasks, name=f"{self.name} ({tasks.count} tasks of it)")
 
     def why_not(self, tasks: Sequence[int]) -> str:
         """What is short for these tasks together, in one line; "" where no capacity alone is."""
@@ -302,10 +313,12 @@ class PlacementProblem(Shown):
         if self.over_time is not None:
             share = float(self.tasks.demand_milli @ self.lasting_s)
             share /= capacity * self.over_time.horizon_s
-            when = f" over {span(self.over_time.horizon_s)} ({self.over_time.queue})"
+            rules = self.over_time
+            off = f", nodes off after {span(rules.sleep_after_s)}" if rules.sleeps else ""
+            when = f" over {span(rules.horizon_s)} ({rules.queue}{off})"
         return (
             f"{len(self.cluster)} nodes, {int(self.cluster.gpus.sum())} GPUs, "
-            f"{len(self.tasks)} tasks asking for {100 * share:.1f} % of the GPUs{when}; "
+            f"{self.tasks.count} tasks asking for {100 * share:.1f} % of the GPUs{when}; "
             f"{goal.sense}imise {goal.name} ({goal.unit})"
         )
 

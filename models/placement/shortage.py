@@ -24,8 +24,14 @@ def why_not(problem: PlacementProblem, tasks: Sequence[int]) -> str:
     "" where every capacity suffices: then it is how the tasks fit together; and of several tasks
     that leave again, which need not be there at one time.
     """
-    if len(tasks) == 1 and tasks[0] in problem.never_fits:
-        return _nowhere(problem, problem.tasks.task_class(tasks[0]))
+    rows = np.flatnonzero(problem.tasks.first)[list(tasks)].tolist()
+    if len(rows) == 1 and rows[0] in problem.never_fits:
+        task = problem.tasks.task_class(rows[0])
+        types = problem.cluster.types
+        there = sum(problem.fits_empty(task, types[t]) for t in problem.cluster.type_of.tolist())
+        if there:
+            return f"{problem.tasks.parts[rows[0]]} nodes asked, {there} could take a part"
+        return _nowhere(problem, task)
     if problem.over_time is not None:
         return ""
     return "; ".join(filter(None, _totals(problem, tasks)))

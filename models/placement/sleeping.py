@@ -27,7 +27,7 @@ class Runs:
 
     Parameters
     ----------
-    begin_s, end_s: `lasting_s` apart; the begin is the start, or when the node has booted.
+    begin_s, end_s: `lasting_s` apart; the begin is the start, or when all its nodes have booted.
     switching: whether it is what its node is switched on for.
     """
 
@@ -50,16 +50,20 @@ def runs(problem: PlacementProblem, solution: PlacementSolution) -> Runs:
     ready: dict[int, float] = {}
     placed = np.flatnonzero(solution.node >= 0)
     order = placed[np.argsort(solution.start_s[placed], kind="stable")]
-    columns = (order, solution.node[order], solution.start_s[order], lasting[order])
-    for k, n, start, lasts in zip(*(column.tolist() for column in columns), strict=True):
-        slept = start - slack_s(start) > off.get(n, -np.inf) and start >= free.get(n, -np.inf)
-        if slept:
-            found.switching[k] = True
-            ready[n] = start + rules.wake_s
-        begin = found.begin_s[k] = max(start, ready[n])
-        end = found.end_s[k] = begin + lasts
-        free[n] = max(free.get(n, -np.inf), float(freed_s(begin, end)))
-        off[n] = max(off.get(n, -np.inf), end + rules.sleep_after_s)
+    changes = np.flatnonzero(np.diff(problem.tasks.gang[order])) + 1
+    for rows in np.split(order, changes) if len(order) else []:
+        start = float(solution.start_s[rows[0]])
+        nodes = solution.node[rows].tolist()
+        for k, n in zip(rows.tolist(), nodes, strict=True):
+            if start - slack_s(start) > off.get(n, -np.inf) and start >= free.get(n, -np.inf):
+                found.switching[k] = True
+                ready[n] = start + rules.wake_s
+        begin = max(start, *(ready[n] for n in nodes))
+        end = begin + float(lasting[rows[0]])
+        found.begin_s[rows], found.end_s[rows] = begin, end
+        for n in nodes:
+            free[n] = max(free.get(n, -np.inf), float(freed_s(begin, end)))
+            off[n] = max(off.get(n, -np.inf), end + rules.sleep_after_s)
     return found
 
 

@@ -32,7 +32,26 @@ def check(problem: PlacementProblem, solution: PlacementSolution) -> list[Violat
     if len(solution.start_s) != len(solution):
         return [Violation("one start per task", "solution", len(solution.start_s), len(solution))]
     found, _ = check_tasks(problem, solution)
-    return found or [*_starts(problem, solution.start_s, solution), *_nodes(problem, solution)]
+    if found:
+        return found
+    found += _gangs(problem, solution.start_s, solution)
+    return [*found, *_starts(problem, solution.start_s, solution), *_nodes(problem, solution)]
+
+
+def _gangs(
+    problem: PlacementProblem, start_s: FloatArray, solution: PlacementSolution
+) -> Iterator[Violation]:
+    """What is wrong with tasks that take several nodes."""
+    for rows in problem.tasks.gangs:
+        nodes = solution.node[rows].tolist()
+        placed, where = [n for n in nodes if n >= 0], f"task {rows[0]}"
+        if placed and len(placed) < len(rows):
+            yield Violation("all nodes of a task or none", where, len(placed), len(rows))
+        elif len(set(placed)) < len(placed):
+            yield Violation("different nodes for a task", where, len(set(placed)), len(placed))
+        elif placed and len({*start_s[rows].tolist()}) > 1:
+            yield Violation("one start for a task", where, float(start_s[rows].max()),
+                            float(start_s[rows].min()))  # fmt: skip
 
 
 def _starts(
@@ -121,14 +140,14 @@ def evaluate(problem: PlacementProblem, solution: PlacementSolution) -> Evaluati
     fragment = mean(values.fragment, rest.fragment, events.lasts_s)
     extra = values.cpu_w + values.gpu_w - (unused_cpu + unused_gpu)[at]
     late = np.minimum(drawn, events.time_s + drawn - rules.end_s)
-    placed = solution.node >= 0
+    placed, whole = solution.node >= 0, problem.tasks.first
     demand = tasks.demand_milli
     lasting = demand * problem.lasting_s
     used = math.fsum(lasting[placed]) / horizon
     asked = math.fsum(lasting) / horizon
     ran = runs(problem, solution)
-    wait = np.maximum(0.0, (ran.begin_s - tasks.submit_s)[placed])
-    waited = wait > slack_s(tasks.submit_s[placed])
+    wait = np.maximum(0.0, (ran.begin_s - tasks.submit_s)[placed & whole])
+    waited = wait > slack_s(tasks.submit_s[placed & whole])
     end = ran.end_s[placed]
     capacity, arrived = cluster.gpu_capacity_milli, int(demand.sum())
     metrics: dict[str, float | int] = {
@@ -150,9 +169,9 @@ def evaluate(problem: PlacementProblem, solution: PlacementSolution) -> Evaluati
         "waited_tasks": int(waited.sum()),
         "horizon_s": horizon,
         "last_end_s": float(end.max() - rules.begin_s) if end.size else 0.0,
-        "tasks": len(tasks),
-        "failed_tasks": int((~placed).sum()),
-        "never_fit_tasks": len(problem.never_fits),
+        "tasks": tasks.count,
+        "failed_tasks": int((whole & ~placed).sum()),
+        "never_fit_tasks": int(whole[list(problem.never_fits)].sum()),
     }
     if rules.sleeps:
         metrics["boots"] = int(ran.switching.sum())

@@ -40,6 +40,13 @@ def solve_within(highs: Any, limits: Limits) -> Any:
     return highs.getSolution()
 
 
+def is_optimal(highs: Any) -> bool:
+    """Whether the last run ended at an optimum, and not at a limit or in trouble."""
+    import highspy
+
+    return bool(highs.getModelStatus() == highspy.HighsModelStatus.kOptimal)
+
+
 class Growing:
     """min cost·x, x ≥ 0, on one thread.
 

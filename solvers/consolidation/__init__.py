@@ -1,20 +1,46 @@
 """Exact methods and bounds of the consolidation family, for running *every* task.
 
-`exact` is a branch-and-price over sets of tasks that share a GPU. Where to find what:
+`exact` is a branch-and-price over sets of tasks that share a GPU (columns):
 
-- a column is priced in `column_generation.pricing`, and added by the loop of `.generation`;
-- a node is branched on by the rules of `branch_and_price.branching`, and expanded in `.tree`;
-- the dual bound is computed in `column_generation.dual_bound`;
-- the incumbent (`incumbent`) comes from the heuristics of `primal`, chosen in `primal.portfolio`;
-- `exact` runs construction and the closed-form bound; filling, exchange and annealing; the tree.
-  Where GPUs, servers or power lines differ there is no tree, but annealing, column bounds and the
-  compact model.
+    exact                 the driver: construction, closed-form bound, exchange, then the tree
+    instance, config      the problem as arrays; all parameters, and nothing else tunes anything
+    incumbent, outcome    the best placement so far; a bound with its proof, and what is returned
+    numerics              array types, and the tolerances that proofs are stated with
+    bounds/
+        martello_toth     GPUs that a set of tasks needs: sums of each capacity, and L2
+        level_counts      the closed-form bound: GPUs counted by cost level
+        energy            the bound on energy over time
+    column_generation/
+        master            the restricted linear program, kept in one HiGHS object
+        pricing, kernels  WHERE A COLUMN IS PRICED: a knapsack for each dearest task
+        dual_bound        WHERE THE DUAL BOUND IS COMPUTED: Lagrange's or Farley's, for any duals
+        generation        the loop of master, pricing and dual bound
+        enumeration       every column whose reduced cost is within the gap
+        relaxations       cutting stock and set covering bounds, for which no tree is grown
+        space             what a node restricts: a box of counts, an assignment to servers
+    branch_and_price/
+        branching         WHERE A NODE BRANCHES: on a count, on a server, around a vector of counts
+        tree              best-first search; between nodes heuristics have their turns
+        feasibility       whether integer counts are feasible: an integer program over columns
+        packing           from columns to a placement
+        heuristic         the interface of a primal heuristic
+    primal/               WHERE THE INCUMBENT COMES FROM, chosen in `portfolio`
+        construction      greedy, in orders by power and size
+        annealing         of the power, on any instance
+        pairwise_exchange given counts of GPUs, where memory is the only capacity
+        diving            columns of the linear program fixed one after another
+        server_diving     tasks of several GPUs assigned to servers by the linear program first
+        gang_layout       tasks of several GPUs placed first, by annealing; the rest by a small tree
+        lns               the tasks of a few servers solved anew
+    large_scale           beyond 600 tasks: GPUs filled one by one, with the closed-form bound
+    bounding              the methods that only bound
+    formulations/         the compact model on CP-SAT, Eq. 6-14 as printed, and brute force
+    snapshot              one event of an online policy
+    over_time/            tasks that come and go
 
-`bounds` and `bounding` hold the other lower bounds, `large_scale` what is beyond 600 tasks,
-`formulations` models for general solvers, `over_time` tasks that come and go, `snapshot` one event
-of an online policy, `instance` the arrays, and `config` all parameters. Modules import only from
-those before them: `numerics`, `config`, `instance`, `incumbent`, `outcome`, `bounds`,
-`column_generation`, `branch_and_price`, `primal`, then the methods.
+Where GPUs, servers or power lines differ there is no tree, but annealing, column bounds and the
+compact model. Modules import only from those before them: `numerics`, `config`, `instance`,
+`incumbent`, `outcome`, `bounds`, `column_generation`, `branch_and_price`, `primal`, the methods.
 """
 
 from __future__ import annotations
@@ -45,7 +71,7 @@ METHODS = entries(
     ),
     Entry(
         "filling",
-        f"{HERE}.large_scale.filling:filling",
+        f"{HERE}.large_scale:filling",
         "GPUs filled by the best set of tasks, dearest level first; thousands of tasks, bounded",
         kind="offline",
         params={"tries": 60},
@@ -130,7 +156,7 @@ FORMULATIONS = entries(
         kind="exact",
         params={"big_m": True},
         goals=POWER,
-    ),
+    )
 )
 
 

@@ -28,11 +28,7 @@ from optgap.solvers.consolidation.primal.construction import construct
 
 
 def column_bounds(
-    incumbent: Incumbent,
-    levels: CostLevels,
-    bound: Bound,
-    limits: Limits,
-    params: Params = DEFAULT,
+    incumbent: Incumbent, levels: CostLevels, bound: Bound, limits: Limits, params: Params = DEFAULT
 ) -> Bound:
     """Raise a bound while the gap is open: its counts by cutting stock, then by set covering.
 

@@ -46,11 +46,9 @@ class PricingParams:
     first_nodes: nodes of the search for each dearest task at first. Where that leaves the bound
         open and gives no new column, there are `nodes_growth` times as many.
     heuristic_nodes, max_nodes: most nodes of one search where the linear program only guides a
-        heuristic, and where it is to prove a bound.
+        heuristic, and where it is to prove a bound; the second grows with the tree's patience.
     new, new_share: columns added to the restricted master at a time: the larger of a number and a
         share of the tasks.
-    new_preplaced, new_each_preplaced: the same number where tasks are preplaced, in all and for
-        each of them: such programs are solved once, and more columns save rounds.
     all_nodes, all_nodes_per_s: most nodes of an enumeration of all columns, in all and for each
         second that is left. Where that is too few, the counts stay undecided.
     """
@@ -65,30 +63,25 @@ class PricingParams:
     max_nodes: int = 200_000
     new: int = 50
     new_share: float = 0.25
-    new_preplaced: int = 150
-    new_each_preplaced: int = 30
     all_nodes: int = 5_000_000
     all_nodes_per_s: float = 1e6
 
 
 @dataclass(frozen=True)
 class MasterParams:
-    """The restricted master. Penalties are multiples of the dearest GPU and a server's static
-    power.
+    """The restricted master.
 
     Parameters
     ----------
     columns, columns_per_task: beyond the larger of both numbers of columns, half of them are
         removed. Larger keeps more of what may be needed again; each linear program takes longer.
-    penalty: what a GPU beyond the node's counts costs. Above the gap it makes no difference to the
-        value; lower penalties keep the duals smaller.
-    target_penalty: the penalty where only duals near given counts are asked for.
+    penalty: what a GPU beyond the node's counts costs, as a multiple of the dearest GPU and a
+        server's static power. Above the gap it makes no difference to the value.
     """
 
     columns: int = 1500
     columns_per_task: int = 16
     penalty: float = 50.0
-    target_penalty: float = 4.0
 
 
 @dataclass(frozen=True)
@@ -97,15 +90,15 @@ class FeasibilityParams:
 
     Parameters
     ----------
-    seconds: time for one vector of counts, per 100 tasks; it grows with the tree's patience.
-    quick_s: time of the integer program, per 100 tasks, where heuristics are still to be asked.
+    seconds, assigned_s: time for one vector of counts, and for one under an assignment to servers,
+        of which there are many; per 100 tasks, growing with the tree's patience.
     columns, large_columns: columns up to which the integer program is tried; the second where the
         tree is large (`TreeParams.enumerate_tasks`). They grow with the tree's patience, too.
     max_columns: columns that are enumerated at most, whatever the patience: a limit on memory.
     """
 
     seconds: float = 8.0
-    quick_s: float = 0.4
+    assigned_s: float = 1.0
     columns: int = 20_000
     large_columns: int = 4000
     max_columns: int = 500_000
@@ -274,7 +267,7 @@ class GangLayoutParams:
         enough.
     dual_s: time per 100 tasks after which its duals are taken as they are.
     residual_s: time per 100 tasks for the tree that places the tasks of one GPU.
-    exchange_share: share of it for pairwise exchange before.
+    exchanges: attempts of pairwise exchange beside one layout, where memory is the only capacity.
     incumbent_servers: probability that a layout uses as many servers as the incumbent, where the
         counts need fewer: with many capacity rows layouts in fewer servers are often infeasible.
     """
@@ -293,7 +286,7 @@ class GangLayoutParams:
     lp_gap: float = 2e-3
     dual_s: float = 0.3
     residual_s: float = 0.4
-    exchange_share: float = 0.3
+    exchanges: int = 20
     incumbent_servers: float = 0.25
 
 
@@ -353,16 +346,12 @@ class ExactParams:
     fillings: placements that are filled GPU by GPU to begin with.
     search_share: share of the time limit that any one search before a proof may take.
     exchange_s: time of pairwise exchange before the tree, per 100 tasks.
-    far_gap, far_s: with `gang=server`, relative gap above which the first placement is annealed
-        before the tree, and the time for that, per 100 tasks.
     compact_literals: size of the compact model, in literals, beyond which it is not built.
     """
 
     fillings: int = 20
     search_share: float = 0.25
     exchange_s: float = 2.0
-    far_gap: float = 1e-2
-    far_s: float = 0.2
     compact_literals: int = 1_500_000
 
 

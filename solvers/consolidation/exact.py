@@ -3,7 +3,7 @@
 `exact` runs these phases, each only while a gap is open and there is time:
 
 1. the closed-form bound (`bounds.level_counts`) and a construction (`primal.construction`);
-2. better placements: GPU by GPU (`large_scale.filling`), then by pairwise exchange or annealing;
+2. better placements: GPU by GPU (`large_scale`), then by pairwise exchange;
 3. where GPUs and servers are identical and tasks have one power line, branch-and-price to the end
    (`branch_and_price.tree`); elsewhere annealing and the bounds of `bounding.column_bounds`;
 4. elsewhere, the compact model on CP-SAT to the end (`formulations.compact`).
@@ -34,7 +34,7 @@ from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.formulations.compact import solve_compact
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance, instance_of
-from optgap.solvers.consolidation.large_scale.filling import fill_gpus
+from optgap.solvers.consolidation.large_scale import fill_gpus
 from optgap.solvers.consolidation.outcome import Bound, closed, outcome
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
@@ -59,12 +59,7 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
 
 
 def columns(
-    problem: ConsolidationProblem,
-    *,
-    limits: Limits,
-    seed: int,
-    dives: int = 20,
-    nodes: int = 3000,
+    problem: ConsolidationProblem, *, limits: Limits, seed: int, dives: int = 20, nodes: int = 3000
 ) -> Outcome:
     """Column generation for the bound, diving for placements, and branch-and-price on top.
 
@@ -98,7 +93,7 @@ class Exact:
 
     def __init__(
         self, instance: Instance, limits: Limits, seed: int, workers: int = 0,
-        params: Params = DEFAULT,
+        params: Params = DEFAULT
     ) -> None:  # fmt: skip
         self.instance, self.limits, self.seed, self.workers = instance, limits, seed, workers
         self.params, self.rng = params, np.random.default_rng(seed)
@@ -166,7 +161,7 @@ class Exact:
         return self.limits.within(min(seconds, most))
 
     def _before(self) -> None:
-        """Phase 2: fill GPU by GPU, exchange pairwise where memory is all, anneal where far off."""
+        """Phase 2: fill GPU by GPU, and exchange pairwise where memory is the only capacity."""
         own = self.params.exact
         fill_gpus(self.incumbent, 0.0, self.limits, self.rng, own.fillings, self.params)
         if self.by_counts and self.incumbent.placement is not None and not self.done:
@@ -176,10 +171,6 @@ class Exact:
                 exchange_cheapest(
                     exchanger, self.bound.counts, self.incumbent, self._share(seconds)
                 )
-        far = self.incumbent.watts > self.bound.watts * (1 + own.far_gap)
-        if self.branches and self.instance.gang and far:
-            short = self._share(own.far_s * self.instance.tasks / 100)
-            anneal(self.incumbent, short, self.bound.watts, self.rng)
         self._progress("counts by level")
 
     def _branch(self) -> None:
@@ -193,7 +184,7 @@ class Exact:
     def _tree(self, heuristics: Sequence[PrimalHeuristic]) -> Tree:
         return Tree(
             self.instance, self.levels, self.bound.counts, self.incumbent, heuristics, self.seed,
-            self.params,
+            self.params
         )  # fmt: skip
 
     def _raise(self, tree: Tree) -> None:

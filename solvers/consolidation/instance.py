@@ -37,8 +37,7 @@ class Instance:
     watts: (K, L) cost of a GPU that runs only this task, W: no set with it costs less.
     gpu_kind, gpu_server: (G,) the kind and the server of each GPU.
     server_w, server_gpus: (N,) static power, W, and number of GPUs of each server.
-    preplaced: the first so many tasks stand for residents that are in place already, each on
-        `width` GPUs of its own; the last capacity row keeps them apart.
+    anywhere: a task's GPUs may be in any servers, whatever the problem's rules.
     """
 
     problem: ConsolidationProblem
@@ -53,7 +52,7 @@ class Instance:
     gpu_server: IntArray
     server_w: FloatArray
     server_gpus: IntArray
-    preplaced: int = 0
+    anywhere: bool = False
 
     @property
     def tasks(self) -> int:
@@ -87,7 +86,7 @@ class Instance:
     @property
     def gang(self) -> bool:
         """Whether there are tasks of several GPUs, and each must be in one server."""
-        ruled = not self.preplaced and self.problem.rules.gang == "server"
+        ruled = self.problem.rules.gang == "server" and not self.anywhere
         return ruled and bool((self.width > 1).any())
 
     @cached_property

@@ -23,6 +23,7 @@ from optgap.solvers.elastic.joint import Step, Tables, by_worth, ends, listed, o
 from optgap.solvers.elastic.orders import Orders
 from optgap.solvers.elastic.prefixes import ROUNDING, Events, Prefixes, one_by_one
 from optgap.solvers.elastic.prices import bounded
+from optgap.solvers.elastic.restarts import least_start_s
 
 FEW = 6
 """Jobs up to which that takes seconds; with more the bound by prices comes first."""
@@ -178,7 +179,7 @@ def dominated(problem: ElasticProblem) -> list[set[int]]:
 
 
 def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The optimum, with proof; where restarts cost time, a bound: that of free restarts.
+    """The optimum, with proof; where restarts cost time, a bound: that of free ones but the first.
 
     Stopped early, the best schedule so far and what is proven by then.
 
@@ -220,7 +221,8 @@ def _outcome(
     groups: list[list[int]],
     floor: tuple[float, str],
 ) -> Outcome:
-    proof = outwards([part.proven for part in searches]) / len(problem) * (1 - ROUNDING)
+    least = outwards([part.proven for part in searches]) / len(problem) * (1 - ROUNDING)
+    proof = least + least_start_s(problem)
     programs = sum(part.orders.programs + part.prefixes.programs for part in searches)
     by = "orders of events, LP" if programs else "every job alone"
     stopped = next((part.stopped for part in searches if part.stopped is not None), None)
@@ -232,7 +234,7 @@ def _outcome(
     if not problem.overhead.free:
         return Outcome(
             None, Status.BOUND_ONLY, termination, bound=proof, bound_by=by, info=info,
-            message="; ".join(filter(None, (trouble, "restarts taken as free: a bound"))),
+            message="; ".join(filter(None, (trouble, "restarts but the first taken as free"))),
         )  # fmt: skip
     rows: list[tuple[int, float, float, int, int, int, int]] = []
     for part, jobs in zip(searches, groups, strict=True):

@@ -105,14 +105,18 @@ def evaluate(setting: Setting, gpu_price: Floats, power_price: Floats, per: int)
         gpu_price, power_price, tail_price, problem.jobs.submit_s, problem.jobs.of_class,
         problem.jobs.iterations, problem.least_jct_s,
     )  # fmt: skip
+    return Evaluated(proven(setting, total, gpu_price, power_price), gpu_s, joules, tail, worth)
+
+
+def proven(setting: Setting, total: float, gpu_price: Floats, power_price: Floats) -> float:
+    """Σ of the jobs' least, s, less what all GPUs and all power would have cost; rounded down."""
     length = np.diff(setting.edges)
     terms = [*(setting.capacity * gpu_price * length).tolist()]
     if setting.energy:
-        terms.append(tail_price * setting.limit)
+        terms.append(float(power_price[-1]) * setting.limit)
     elif math.isfinite(setting.limit):
         terms += (setting.limit * power_price * length).tolist()
-    bound = outwards([total, *(-paid * (1 + ROUND) for paid in terms)])
-    return Evaluated(bound, gpu_s, joules, tail, worth)
+    return outwards([total, *(-paid * (1 + ROUND) for paid in terms)])
 
 
 @compiled

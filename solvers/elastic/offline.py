@@ -44,7 +44,7 @@ class Tuning:
     floor: of the dearest work: what no job's work is worth less than, so that none waits for ever.
     order_share, bound_share: of what is left of a time limit, for orders of completions, and for
         a bound.
-    runs, most_runs: jobs times schedules, and schedules, unless it is said how many.
+    runs, most_runs: squared jobs times schedules, and schedules, unless it is said how many.
     states: of the search of one decision at most.
     """
 
@@ -52,7 +52,7 @@ class Tuning:
     floor: float = 1e-6
     order_share: float = 0.25
     bound_share: float = 0.5
-    runs: int = 5000
+    runs: int = 700_000
     most_runs: int = 300
     states: int = 3000
 
@@ -149,7 +149,7 @@ class Search:
     def vary(self, rng: np.random.Generator, bound: float) -> None:
         """Random changes of the best schedule's worth and spread, kept where they are better."""
         size, options = len(self.problem), self.options
-        runs = options.runs or min(TUNING.most_runs, TUNING.runs // size)
+        runs = options.runs or min(TUNING.most_runs, TUNING.runs // size**2)
         while self.best is not None and self.runs < runs and self.limits.stop is None:
             if self.best.value <= bound * (1 + TUNING.close):
                 return
@@ -180,7 +180,7 @@ class Search:
 def unproven(problem: ElasticProblem) -> str:
     """Why no method proves more."""
     if not problem.overhead.free:
-        return "restarts cost time, and the bound takes them as free"
+        return "restarts cost time, and no exact method charges them"
     if len(problem) > MOST_JOBS:
         return f"{len(problem)} jobs are too many for exhaustive, which takes {MOST_JOBS}"
     return f"exhaustive takes seconds for up to {FEW} jobs, it may take minutes for more"

@@ -8,7 +8,7 @@ there is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from optgap.solvers.elastic.area import SAFE, alone, best_mixture, least_shares
 from optgap.solvers.elastic.joint import Tables, order_of
 from optgap.solvers.elastic.lagrangian import Evaluated, Setting, evaluate
 from optgap.solvers.elastic.prefixes import Prefixes, Priced
+from optgap.solvers.elastic.restarts import Restarts
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,9 @@ class Tuning:
     ----------
     values: of an iteration, tried per class; fine: how many times as many in the end.
     pieces: of constant prices per job, from `fewest_pieces` to `most_pieces` in all.
-    rounds: of the ascent; `rounds_of_many` for more than `many_jobs`.
+    rounds: of the ascent; `rounds_of_many` for more than `many_jobs`, and after that
+        `rounds_charged` with restarts charged, for up to `most_ordered`.
+    free_share: of the time, for prices with free restarts where these are charged after that.
     floor: of the dearest price at first: what none is less than.
     step: the first, relative; times `shrink` after `patience` rounds without a relative gain of
         `gain`, until it is below `least_step`.
@@ -47,6 +50,8 @@ class Tuning:
     rounds: int = 400
     many_jobs: int = 3000
     rounds_of_many: int = 120
+    rounds_charged: int = 100
+    free_share: float = 0.7
     floor: float = 1e-3
     step: float = 0.5
     shrink: float = 0.6
@@ -108,19 +113,27 @@ class Ascent:
 
     Each round moves prices by how far what is bought is off what is there: a blend of the
     relative excess (which finds the size) and the plain supergradient (which finds zero).
+    With `restarts` they are charged.
     """
 
     setting: Setting
     gpu: Floats
     power: Floats
+    restarts: Restarts | None = None
     best: float = -math.inf
     best_gpu: Floats | None = None
     best_power: Floats | None = None
     worth: Floats | None = None
 
+    def seen(self, per: int) -> Evaluated:
+        """What these prices prove."""
+        if self.restarts is not None:
+            return self.restarts.evaluate(self.gpu, self.power, per)
+        return evaluate(self.setting, self.gpu, self.power, per)
+
     def look(self, per: int = TUNING.values) -> Evaluated:
         """Evaluate, and remember what is best."""
-        seen = evaluate(self.setting, self.gpu, self.power, per)
+        seen = self.seen(per)
         if seen.bound > self.best:
             self.best = seen.bound
             self.best_gpu, self.best_power = self.gpu.copy(), self.power.copy()
@@ -185,11 +198,17 @@ def bounded(
     firsts = [ascent.look().bound for ascent in ascents if stopped is None]
     if firsts:
         ascent = ascents[int(np.argmax(firsts))]
-        stopped = _climb(ascent, turns, limits, submitted, size)
+        charged = not problem.overhead.free
+        share = tuned.free_share if charged else 1.0
+        part = limits.within(share * limits.remaining)
+        stopped = _climb(ascent, turns, part, submitted, size)
         ascent.back()
         ascent.look(TUNING.fine * TUNING.values)
-        best = outwards([ascent.best, -submitted]) / size
         worth = worth if ascent.worth is None else ascent.worth
+        if charged:
+            ascent = _charging(ascent, turns, limits, submitted, size)
+        stopped = stopped or limits.stop
+        best = outwards([ascent.best, -submitted]) / size
     bound, by = max(
         (best, "prices of GPUs and power over time"),
         (best_mixture(problem)[1], "one machine, shortest first"),
@@ -258,6 +277,20 @@ def _ascent(problem: ElasticProblem, pieces: int) -> Ascent:
     return Ascent(setting, gpu, power)
 
 
+def _charging(free: Ascent, turns: int, limits: Limits, submitted: float, size: int) -> Ascent:
+    """From the best prices for free restarts on; few jobs are charged even when time is up."""
+    free.back()
+    ascent = replace(free, restarts=Restarts.of(free.setting))
+    few = size <= TUNING.most_ordered
+    if few or limits.stop is None:
+        ascent.look(TUNING.fine * TUNING.values)
+    if few and limits.stop is None:
+        _climb(ascent, min(turns, TUNING.rounds_charged), limits, submitted, size)
+        ascent.back()
+        ascent.look(TUNING.fine * TUNING.values)
+    return ascent
+
+
 def _climb(
     ascent: Ascent, turns: int, limits: Limits, submitted: float, count: int
 ) -> Termination | None:
@@ -273,7 +306,7 @@ def _climb(
         stale = 0 if ascent.best > before + TUNING.gain * abs(before) else stale + 1
         if stale >= TUNING.patience:
             ascent.back()
-            seen = evaluate(ascent.setting, ascent.gpu, ascent.power, TUNING.values)
+            seen = ascent.seen(TUNING.values)
             size, stale = size * TUNING.shrink, 0
             if size < TUNING.least_step:
                 return None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.models.spec import Entry, entries
+from optgap.solvers.placement.over_time.parameters import HindsightParams
 
 if TYPE_CHECKING:
     from optgap.models.placement import PlacementProblem
@@ -93,6 +94,16 @@ METHODS = entries(
         shares=True,
     ),
     Entry(
+        "hindsight",
+        f"{HERE}.over_time.hindsight:hindsight",
+        "where tasks leave: least added energy over each life, then annealing; bounded, any size",
+        kind="offline",
+        deterministic=False,
+        goals=("energy",),
+        options=HindsightParams,
+        shares=True,
+    ),
+    Entry(
         "bound-types",
         f"{HERE}.bound_types:bound_types",
         "linear program over node types and task classes; a second, loose",
@@ -122,7 +133,11 @@ def auto(problem: PlacementProblem) -> str:
     if problem.over_time is not None:
         from optgap.solvers.placement.over_time.exact import unproven
 
-        return "bound-over-time" if unproven(problem) else "exact-over-time"
+        if not unproven(problem):
+            return "exact-over-time"
+        from optgap.solvers.placement.over_time.hindsight import unfit
+
+        return "bound-over-time" if unfit(problem) else "hindsight"
     small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
     return "exact" if small else "patterns"
 

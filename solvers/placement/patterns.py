@@ -180,11 +180,13 @@ def never_fits(problem: PlacementProblem) -> Outcome | None:
     if not problem.never_fits:
         return None
     k = problem.never_fits[0]
-    more = len(problem.never_fits) - 1
+    more = int(problem.tasks.first[list(problem.never_fits)].sum()) - 1
+    parts, name = int(problem.tasks.parts[k]), problem.subjects[int(problem.tasks.gang[k])]
+    fewer = "no node" if parts == 1 else f"fewer than {parts} nodes"
     return Outcome(
         None,
         Status.INFEASIBLE,
-        message=f"task {problem.tasks.names[k]} (arrival {k}) fits no node even when empty"
+        message=f"task {name} (arrival {k}) fits {fewer} even when empty"
         + (f", and {more} more like it" if more else ""),
     )
 

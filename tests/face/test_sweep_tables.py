@@ -190,6 +190,13 @@ def test_a_method_that_failed_where_it_is_hard_does_not_look_better_for_it() -> 
     assert section.notes == ("means over the 2 of 3 runs on which all have a gap",)
 
 
+def test_a_method_that_auto_makes_for_some_instances_takes_no_runs_from_the_others() -> None:
+    rows = [row("pwr", seed, 0.1 * (1 + seed)) for seed in range(3)] + [row("exact", 0, 0.0)]
+    done = Done(Path("t.csv"), tuple(rows), 4, 0, 4)
+    assert [line[4] for line in done.table()[1]] == ["20.00 %", "0.00 %"]
+    assert done.notes() == ["placement: exact: over its own 1 of 3 runs"]
+
+
 def test_the_command_says_what_its_means_are_over(cli: Cli) -> None:
     optgap.save(two_nodes_problem(extra=2), "tight.json")
     optgap.save(two_nodes_problem(), "roomy.json")

@@ -89,6 +89,9 @@ def test_one_gpu_and_one_batch_predict_eight_within_a_factor_of_two_or_say_so() 
         clocks = pools.board_of(pool).clocks
         fit = report_of(PowerFlowEnergy(), sweep(item, clocks, 1, 0.03)).fit.fits[""]
         time = fit.facts_["time"]
+        # below what a prior is of, its logarithm is none: β of lavamd once ended at -5
+        priors = [p for p in (*fit.parameters_, *time.parameters_) if p.prior is not None]
+        assert all(p.lower >= p.prior.above for p in priors)
         draws = samples(time, 60, np.random.default_rng(0))
         for n in item.counts[1:]:
             rows = sweep(item, clocks, n)

@@ -1,4 +1,4 @@
-"""Branching rules: every placement of a node is in one of its children.
+"""Nodes of the tree and branching rules: every placement of a node is in one of its children.
 
 A fractional count N_q or Z splits its interval. Where all counts are integer, the widest task of
 several GPUs that is not assigned yet is assigned to each server in turn. Where all are assigned,
@@ -9,12 +9,33 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import INTEGRALITY, Counts, FloatArray, IntArray
+
+
+@dataclass(order=True)
+class Node:
+    """Ordered by bound, then the deepest first, then the oldest.
+
+    Parameters
+    ----------
+    bound: lower bound on the power of the node's placements, W.
+    height: minus its depth. number: in order of creation.
+    box, assignment: what the node's placements keep.
+    rounded: the counts of its parent's linear program, rounded up into the box.
+    """
+
+    bound: float
+    height: int
+    number: int
+    box: CountBox = field(compare=False)
+    assignment: ServerAssignment = field(compare=False)
+    rounded: Counts = field(compare=False, default=())
 
 
 def split_count(box: CountBox, found: FloatArray, prices_w: FloatArray) -> list[CountBox]:

@@ -4,17 +4,121 @@ With counts bounded by a vector (N, Z), the gap between the linear program's bou
 the vector is small. Columns whose reduced cost is above that gap are in no such placement; of the
 others there are often a few hundred. An integer program over them finds a placement, or proves that
 there is none.
+
+The limit on power is given as an artificial column that covers all tasks at exactly that power, and
+as the start solution: a solver that prunes by its incumbent proves infeasibility in a fraction of
+the time that the same limit takes as a row.
 """
 
 from __future__ import annotations
 
-from optgap.models.limits import Limits
-from optgap.solvers.consolidation.branch_and_price.set_cover import OPEN, SetCover, Verdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from optgap.models.limits import Limits, silent
+from optgap.models.result import Status
+from optgap.solvers.backends import solve
+from optgap.solvers.backends.linear import LinearBuilder
+from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
 from optgap.solvers.consolidation.column_generation.enumeration import enumerate_columns
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration, Relaxation
+from optgap.solvers.consolidation.column_generation.master import (
+    EXCLUDED,
+    FREE,
+    RestrictedMaster,
+    servers_of,
+)
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, FeasibilityParams
-from optgap.solvers.consolidation.numerics import SLACK_W, Counts
+from optgap.solvers.consolidation.numerics import SLACK_W, Column, Counts, Placement
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer to whether counts are feasible.
+
+    Parameters
+    ----------
+    infeasible: proven that there is no placement. placement: one that was found, or None.
+    """
+
+    infeasible: bool
+    placement: Placement | None = None
+
+
+OPEN = Verdict(infeasible=False)
+
+
+class SetCover:
+    """min Σ c_S·λ_S + P·Z with every task covered and counts in a box, λ and Z integer.
+
+    Parameters
+    ----------
+    columns: the columns that may be used.
+    watts: only covers below this power are looked for.
+    assignment: of tasks to servers; adds a row W ≥ Σ λ_S for each server.
+    """
+
+    def __init__(
+        self,
+        master: RestrictedMaster,
+        columns: Sequence[Column],
+        box: CountBox,
+        watts: float,
+        assignment: ServerAssignment | None = None,
+    ) -> None:
+        self.master, self.columns, self.watts = master, columns, watts
+        self.servers = np.full(len(columns), FREE)
+        if assignment is not None:
+            self.servers = servers_of(columns, assignment, master.servers)
+        width, gpu_w, builder = master.instance.width, np.cumsum(master.steps), LinearBuilder()
+        covering: list[list[int]] = [[] for _ in width]
+        at_level: list[list[int]] = [[] for _ in gpu_w]
+        inside: list[list[int]] = [[] for _ in range(master.servers)]
+        for column, server in zip(columns, self.servers.tolist(), strict=True):
+            tasks = list(column)
+            top = int(master.levels.of[tasks].max())
+            most = 0.0 if server == EXCLUDED else float(width[tasks].min())
+            used = builder.variable(upper=most, cost=float(gpu_w[top]), integer=True)
+            for row in (*(covering[ell] for ell in tasks), *at_level[: top + 1]):
+                row.append(used)
+            if server >= 0:
+                inside[server].append(used)
+        most = float(box.high[-1])
+        servers = builder.variable(upper=most, cost=master.static_w, integer=True)
+        known = builder.variable(upper=1.0, cost=watts, integer=True)
+        for v, row in zip(width.tolist(), covering, strict=True):
+            builder.row([*((j, 1.0) for j in row), (known, float(v))], lower=float(v))
+        for row, low, high in zip(at_level, box.low, box.high, strict=False):
+            builder.row([*((j, 1.0) for j in row), (known, float(low))], float(low), float(high))
+        gpus = float(master.server_gpus)
+        builder.row([*((j, 1.0) for j in at_level[0]), (servers, -gpus)], upper=0.0)
+        for row in inside:
+            if row:
+                builder.row([(j, 1.0) for j in row], upper=gpus)
+        builder.row([(servers, 1.0), (known, float(box.low[-1]))], float(box.low[-1]), most)
+        self._model = builder.build()
+
+    def solve(self, limits: Limits) -> Verdict:
+        """Stop at the first cover below `watts`."""
+        solved = solve(
+            self._model,
+            backend="highs",
+            limits=limits.each(limits.remaining, silent),
+            seed=0,
+            gap=0.0,
+            start=np.append(np.zeros(self._model.variables - 1), 1.0),
+            target=self.watts - 1e-6,
+        )
+        if solved.values is not None and not solved.values[-1]:
+            chosen: list[tuple[Column, int]] = []
+            places = zip(self.columns, self.servers.tolist(), strict=True)
+            for one, amount in zip(places, solved.values.tolist(), strict=False):
+                chosen += [one] * int(amount)
+            return Verdict(False, pack_columns(self.master, chosen))
+        return Verdict(solved.status is Status.OPTIMAL)
 
 
 class CountFeasibility:
@@ -50,7 +154,6 @@ class CountFeasibility:
         *,
         most_columns: int,
         effort: float = 1.0,
-        quick: bool = False,
         assignment: ServerAssignment | None = None,
     ) -> Verdict:
         """Look for a placement below `cutoff` W with at most these counts.
@@ -61,7 +164,6 @@ class CountFeasibility:
             assignment alone. Without one a task's GPUs may be in any servers.
         most_columns: columns beyond which nothing is decided. effort: factor on that number, and on
             the time of the search.
-        quick: limit the time of the integer program to `FeasibilityParams.quick_s`.
         """
         relaxed, watts = self.relax(counts, cutoff, limits)
         if relaxed.bound > watts:
@@ -76,8 +178,6 @@ class CountFeasibility:
         if not columns:
             return OPEN
         master = self.generation.master
-        if quick:
-            limits = limits.within(effort * self.params.quick_s * master.instance.tasks / 100)
         verdict = SetCover(master, columns, CountBox.up_to(counts), watts, assignment).solve(limits)
         if verdict.infeasible and assignment is None:
             self.proven_infeasible.append(counts)

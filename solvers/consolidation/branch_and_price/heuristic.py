@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.branch_and_price.node import Node
+from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.numerics import CLOSE, Counts

@@ -12,12 +12,9 @@ import numpy as np
 
 from optgap.models.clock import working_time
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.bounds.level_counts import (
-    CostLevels,
-    closed_form_w,
-    server_limit,
-)
+from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w, server_limit
 from optgap.solvers.consolidation.branch_and_price.branching import (
+    Node,
     split_around,
     split_beyond,
     split_count,
@@ -26,7 +23,6 @@ from optgap.solvers.consolidation.branch_and_price.branching import (
 )
 from optgap.solvers.consolidation.branch_and_price.feasibility import CountFeasibility
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
-from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration, Relaxation
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, Params
@@ -80,7 +76,7 @@ class Tree:
         self.feasibility = CountFeasibility(self.generation, box.low, params.feasibility)
         self._pruned = math.inf if box.nonempty else floor  # an empty box: nothing to search
         self._current = math.inf  # bound of the node being expanded, which is not in the heap
-        self._asked: set[tuple[Counts, bool]] = set()
+        self._asked: set[Counts] = set()
         self._seen_counts = False
         self.patience = 1.0
         self.nodes = 0
@@ -100,14 +96,12 @@ class Tree:
     def many_levels(self) -> bool:
         """Whether there are so many levels that counts are hardly ever integer."""
         most = self.params.tree.integer_levels
-        return len(self.levels.quanta) > most and not self.instance.preplaced
+        return len(self.levels.quanta) > most
 
     @property
     def large(self) -> bool:
         """Whether there are too many tasks to enumerate columns for most counts."""
-        return (
-            self.instance.tasks > self.params.tree.enumerate_tasks and not self.instance.preplaced
-        )
+        return self.instance.tasks > self.params.tree.enumerate_tasks
 
     @property
     def cutoff(self) -> float:
@@ -155,6 +149,7 @@ class Tree:
     def reopen(self) -> bool:
         """Open undecided nodes again with higher limits; whether one may be better."""
         self.patience *= self.params.tree.patience_growth
+        self.generation.effort = self.patience
         self._asked.clear()
         self.heap += self.undecided
         heapq.heapify(self.heap)
@@ -213,11 +208,8 @@ class Tree:
         master = self.generation.master
         master.set_box(node.box)
         master.set_servers(node.assignment)
-        stop_value = -math.inf
-        if (
-            node.box.single
-        ):  # its bound is its power already: all that counts is whether it is feasible
-            stop_value = master.watts(node.box.low) + SLACK_W
+        # the bound of one vector is its power already: what counts is whether it is feasible
+        stop_value = master.watts(node.box.low) + SLACK_W if node.box.single else -math.inf
         return self.generation.solve(limits, stop_bound=self.cutoff, stop_value=stop_value)
 
     def _expand(self, node: Node) -> None:
@@ -251,19 +243,17 @@ class Tree:
         counts = tuple(np.round(relaxed.counts).astype(int).tolist())
         shares = self.generation.master.server_shares(relaxed.usage)
         rest = unassigned(self.instance, node.assignment).size
-        infeasible = not self._realise(node, counts, before_proof=True)
-        infeasible = infeasible and self._infeasible(counts, quick=True)
-        if not (infeasible or rest or self._realise(node, counts, before_proof=False)):
-            assigned = node.assignment if node.assignment.any else None
-            infeasible = self._infeasible(counts, quick=assigned is not None, assignment=assigned)
-        if infeasible:
+        known = self._realise(node, counts, before_proof=True)
+        if not known and self._infeasible(node.assignment, counts):
             largest = self.feasibility.dominating(counts) or counts
             self._push_boxes(node, counts, split_beyond(node.box, largest))
             return
+        if not rest:
+            self._realise(node, counts, before_proof=False)
         if self.incumbent.watts <= node.bound * (1 + CLOSE):
             self._prune(node.bound)
         elif self.limits.stop is not None:  # time ran out in between: ask again
-            self._asked -= {(counts, True), (counts, False)}
+            self._asked.discard(counts)
             heapq.heappush(self.heap, node)
         elif rest:
             most = node.box.high[-1]
@@ -283,30 +273,24 @@ class Tree:
                 heuristic.realise(self.state(), node, counts, self.limits)
         return self.state().realised(counts)
 
-    def _infeasible(
-        self, counts: Counts, *, quick: bool, assignment: ServerAssignment | None = None
-    ) -> bool:
-        """Try to prove that counts, and all smaller ones, are infeasible.
+    def _infeasible(self, assignment: ServerAssignment, counts: Counts) -> bool:
+        """Try to prove that counts, and all smaller ones, are infeasible under an assignment.
 
-        The same counts are tried once until the tree is opened again.
-
-        Parameters
-        ----------
-        quick: limit the time of the integer program, as there are heuristics or assignments to try.
-        assignment: ask under this assignment alone, each time.
+        Without one the same counts are tried once until the tree is opened again.
         """
         if self.feasibility.dominating(counts) is not None:
             return True
-        restricted = self.instance.gang or bool(self.instance.preplaced)
-        if assignment is None and (restricted or (counts, quick) in self._asked):
+        asked = not assignment.any and counts in self._asked
+        if asked or unassigned(self.instance, assignment).size:
             return False
-        self._asked.add((counts, quick))
+        self._asked.add(counts)
         own = self.params.feasibility
-        limits = self.limits.within(self.patience * own.seconds * self.instance.tasks / 100)
+        seconds = self.patience * (own.assigned_s if assignment.any else own.seconds)
+        limits = self.limits.within(seconds * self.instance.tasks / 100)
         columns = own.large_columns if self.large else own.columns
         verdict = self.feasibility.decide(
-            counts, self.cutoff, limits, most_columns=columns, effort=self.patience, quick=quick,
-            assignment=assignment,
+            counts, self.cutoff, limits, most_columns=columns, effort=self.patience,
+            assignment=assignment if assignment.any else None
         )  # fmt: skip
         self.incumbent.offer(verdict.placement)
         return verdict.infeasible

@@ -14,11 +14,7 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
-from optgap.solvers.consolidation.column_generation.kernels import (
-    DEEPEST,
-    all_columns,
-    fill_tables,
-)
+from optgap.solvers.consolidation.column_generation.kernels import DEEPEST, all_columns
 from optgap.solvers.consolidation.column_generation.pricing import Priced
 from optgap.solvers.consolidation.numerics import Column, IntArray
 
@@ -48,9 +44,7 @@ def enumerate_columns(
     bound = generation.bound(duals, Priced(gpu_prices, gpu_prices, [], True))
     slip = 2 * pricer.tolerance  # how negative a reduced cost may be where pricing has ended
     gap = watts - bound + slip * master.box.high[0]
-    tasks = np.arange(instance.tasks)
-    knapsack = pricer.knapsack(duals, tasks, pricer.limit, pricer.room)
-    fill_tables(knapsack)
+    knapsack = pricer.knapsack(duals)
     found: IntArray = np.zeros(
         (most, min(DEEPEST, _most_tasks(pricer.demand, pricer.limit))), np.int64
     )
@@ -58,7 +52,7 @@ def enumerate_columns(
     alike = np.full(len(level), len(level)) if dominated else np.searchsorted(-level, -level)
     number, ended = all_columns(
         knapsack, gpu_prices - gap, alike, instance.width[pricer.order], found, size, beyond,
-        int(min(effort * params.all_nodes, params.all_nodes_per_s * limits.remaining)),
+        int(min(effort * params.all_nodes, params.all_nodes_per_s * limits.remaining))
     )  # fmt: skip
     reduced = gap - beyond[:number]
     if not ended or (reduced < -slip).any():  # a column was missing: the duals prove no bound

@@ -47,6 +47,10 @@ class ColumnGeneration:
     Parameters
     ----------
     box: counts that are allowed at first. servers, static_w: see `RestrictedMaster`.
+
+    Attributes
+    ----------
+    effort: factor on `PricingParams.max_nodes`; a tree that opens nodes again raises it.
     """
 
     def __init__(
@@ -61,6 +65,7 @@ class ColumnGeneration:
         self.instance, self.levels, self.params = instance, levels, params
         self.master = RestrictedMaster(instance, levels, box, servers, static_w, params.master)
         self.pricer = Pricer(instance, levels, params.pricing)
+        self.effort = 1.0
         self._width = instance.width.astype(np.float64)
 
     def solve(
@@ -88,7 +93,7 @@ class ColumnGeneration:
             be enumerated by them.
         """
         pricing, master = self.params.pricing, self.master
-        most_nodes = pricing.heuristic_nodes if quick else pricing.max_nodes
+        most_nodes = pricing.heuristic_nodes if quick else int(self.effort * pricing.max_nodes)
         nodes, best = pricing.first_nodes, master.watts(master.box.low)
         low = np.array(master.box.low, dtype=np.float64)
         last = Relaxation(math.inf, best, low, np.zeros(len(master.columns)))
@@ -120,5 +125,5 @@ class ColumnGeneration:
         master = self.master
         return dual_bound(
             duals, self._width, master.prices, master.server_gpus, master.box, priced.gpu_prices,
-            priced.upper,
+            priced.upper
         )  # fmt: skip

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.backends.growing import AGAIN, quiet_highs, solve_within
+from optgap.solvers.backends.growing import AGAIN, is_optimal, quiet_highs, solve_within
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
@@ -92,7 +92,7 @@ class RestrictedMaster:
         self.column_server: IntArray = np.zeros(0, dtype=np.int64)
         self.assignment = ServerAssignment.none(instance.tasks, servers)
         self._highs = quiet_highs(**AGAIN)
-        self._penalty, self._primal = 0.0, False
+        self._primal = False
         self._first = 2 * (len(self.steps) + 1) + servers
         self._build()
         self.set_box(box)
@@ -113,8 +113,9 @@ class RestrictedMaster:
                 rows, values = [tasks, server_count], [1.0, -1.0]
             highs.addCol(step, 0.0, math.inf, len(rows), rows, values)
         highs.addCol(self.static_w, 0.0, math.inf, 1, [server_count], [float(self.server_gpus)])
+        penalty = self.params.penalty * (self.dearest_gpu_w + self.static_w)
         for row in (*range(tasks, server_count + 1), *self._server_rows()):
-            highs.addCol(0.0, 0.0, math.inf, 1, [row], [1.0])
+            highs.addCol(penalty, 0.0, math.inf, 1, [row], [1.0])
 
     def _server_rows(self) -> range:
         first = self.instance.tasks + len(self.steps) + 1
@@ -128,22 +129,7 @@ class RestrictedMaster:
         """Bound N and Z by a box."""
         for j, (low, high) in enumerate(zip(box.low, box.high, strict=True)):
             self._highs.changeColBounds(j, float(low), float(high))
-        self._charge(self.params.penalty)
         self.box = box
-
-    def set_target(self, least: FloatArray, servers: int) -> None:
-        """Bound N by `least` from below alone and fix Z, for the duals near such counts."""
-        for j, low in enumerate([*least.tolist(), float(servers)]):
-            high = float(self.instance.gpus) if j < len(least) else low
-            self._highs.changeColBounds(j, low, high)
-        self._charge(self.params.target_penalty)
-
-    def _charge(self, penalty: float) -> None:
-        """Set the penalty of surplus variables, in multiples of the dearest GPU and a server."""
-        if penalty != self._penalty:
-            for column in range(len(self.prices), self._first):
-                self._highs.changeColCost(column, penalty * (self.dearest_gpu_w + self.static_w))
-        self._penalty = penalty
 
     def add(self, columns: Iterable[Iterable[int]]) -> int:
         """Add columns; how many of them are new."""
@@ -204,11 +190,14 @@ class RestrictedMaster:
         self._highs.changeColBounds(self._first + index, float(least), limit)
 
     def solve(self, limits: Limits) -> LpSolution | None:
-        """Solve the program with the present columns; None where time ran out."""
+        """Solve the program with the present columns; None where it was stopped before its optimum.
+
+        Duals of a run that was stopped would prove a bound as well, but its value is none.
+        """
         self._highs.setOptionValue("simplex_strategy", PRIMAL if self._primal else DUAL)
         self._primal = False
         solution = solve_within(self._highs, limits)
-        if not (solution.value_valid and solution.dual_valid):
+        if not is_optimal(self._highs):
             return None
         found, levels = np.array(solution.col_value), len(self.steps)
         return LpSolution(

@@ -7,7 +7,6 @@ counts even where the search was cut short, so that the dual bound is valid at a
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,12 +21,10 @@ from optgap.solvers.consolidation.column_generation.kernels import (
 from optgap.solvers.consolidation.column_generation.space import ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, PricingParams
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import BoolArray, Column, FloatArray, IntArray
+from optgap.solvers.consolidation.numerics import Column, FloatArray, IntArray
 
 TOLERANCE = 1e-7
 """How negative a reduced cost must be for its column to be added, in the dearest GPU's cost."""
-Found = list[tuple[float, Column]]
-"""Columns with minus their reduced costs, W."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,17 +59,16 @@ class Pricer:
         self, instance: Instance, levels: CostLevels, params: PricingParams = DEFAULT.pricing
     ) -> None:
         self.instance, self.levels, self.params = instance, levels, params
-        rows = len(instance.demand) - bool(instance.preplaced)  # the last keeps those apart
-        self.limit: IntArray = instance.max_capacity[:rows]
-        sizes = (instance.demand[:rows] / np.maximum(self.limit[:, None], 1)).sum(axis=0)
+        self.limit: IntArray = instance.max_capacity
+        sizes = (instance.demand / np.maximum(self.limit[:, None], 1)).sum(axis=0)
         self.order: IntArray = np.lexsort((-sizes, -levels.of))
-        self.demand: IntArray = np.ascontiguousarray(instance.demand[:rows, self.order])
-        self.coarse, self.room = coarse_sizes(self.demand, self.limit, params)
-        self._cells: FloatArray = np.zeros(math.prod(table_shape(self.coarse, self.room)))
+        self.demand: IntArray = np.ascontiguousarray(instance.demand[:, self.order])
+        table = self.limit > 1  # a row that only keeps tasks apart would make tables coarser
+        table[0] = True
+        self.coarse, self.room = coarse_sizes(self.demand[table], self.limit[table], params)
+        self._tables: FloatArray = np.zeros(table_shape(self.coarse, self.room))
         self.tolerance = TOLERANCE * float(levels.steps_w.sum())
-        preplaced, share = bool(instance.preplaced), int(params.new_share * instance.tasks)
-        self.most_new = max(params.new_preplaced if preplaced else params.new, share)
-        self.most_each = params.new_each_preplaced if preplaced else self.most_new
+        self.most_new = max(params.new, int(params.new_share * instance.tasks))
 
     @property
     def task_levels(self) -> IntArray:
@@ -88,88 +84,23 @@ class Pricer:
         """
         gpu_prices = duals.gpu_prices[self.task_levels]
         wanted = gpu_prices + self.tolerance
-        server = assignment.server[self.order]
-        ask = _Subproblem(duals, server, assignment.forbidden, nodes)
-        if self.instance.preplaced:
-            parts = self._by_preplaced(ask, wanted)
-        else:
-            parts = [self._among(ask, wanted, np.arange(self.instance.tasks))]
-        upper: FloatArray = np.full(len(wanted), -np.inf)
-        found: Found = []
-        for more, columns in parts:
-            upper = np.maximum(upper, more)
-            found += columns
-        best = [column for _, column in sorted(found, reverse=True)[: self.most_new]]
-        return Priced(gpu_prices, upper, best, bool((upper <= wanted).all()))
-
-    def _by_preplaced(self, ask: _Subproblem, wanted: FloatArray) -> list[tuple[FloatArray, Found]]:
-        """One subproblem beside each preplaced task, and one without any."""
-        others = np.flatnonzero(self.order >= self.instance.preplaced)
-        parts = [self._among(ask, wanted, others)]
-        for placed in np.flatnonzero(self.order < self.instance.preplaced).tolist():
-            parts.append(self._beside(placed, ask, wanted, others))
-        return parts
-
-    def _beside(
-        self, placed: int, ask: _Subproblem, wanted: FloatArray, others: IntArray
-    ) -> tuple[FloatArray, Found]:
-        """The same as `_among` on the GPUs of a preplaced task, with the tables filled last."""
-        own = float(ask.duals.tasks[self.order[placed]])
-        least = np.maximum(wanted[others], wanted[placed]) - own
-        room = self.room - self.coarse[:, placed]
-        left = self.limit - self.demand[:, placed]
-        most, columns = self._search(
-            ask, least, others, self.knapsack(ask.duals, others, left, room)
-        )
-        upper: FloatArray = np.full(len(wanted), -np.inf)
-        dearer = others < placed  # a column counts where its dearest task does
-        upper[others[dearer]] = own + most[dearer]
-        upper[placed] = own + max(0.0, float(most[~dearer].max(initial=0.0)))
-        also = int(self.order[placed])
-        return upper, [(excess, (also, *column)) for excess, column in columns]
-
-    def _among(
-        self, ask: _Subproblem, wanted: FloatArray, tasks: IntArray
-    ) -> tuple[FloatArray, Found]:
-        """Price columns of some tasks: the upper limits of `Priced`, and the columns found."""
-        knapsack = self.knapsack(ask.duals, tasks, self.limit, self.room)
-        fill_tables(knapsack)
-        upper: FloatArray = np.full(len(wanted), -np.inf)
-        upper[tasks], found = self._search(ask, wanted[tasks], tasks, knapsack)
-        return upper, found
-
-    def knapsack(self, duals: Duals, tasks: IntArray, limit: IntArray, room: IntArray) -> Knapsack:
-        """The subproblem over some tasks, in memory that the next one takes over."""
-        coarse = np.ascontiguousarray(self.coarse[:, tasks])
-        shape = table_shape(coarse, self.room)
-        tables = self._cells[: math.prod(shape)].reshape(shape)
-        demand = np.ascontiguousarray(self.demand[:, tasks])
-        return Knapsack(demand, limit, duals.tasks[self.order[tasks]], coarse, room, tables)
-
-    def _search(
-        self, ask: _Subproblem, wanted: FloatArray, tasks: IntArray, knapsack: Knapsack
-    ) -> tuple[FloatArray, Found]:
-        order = self.order[tasks]
         value, upper, size, members = best_columns(
-            knapsack, wanted, ask.nodes, ask.server[tasks], ask.duals.servers, ask.forbidden[order]
-        )
+            self.knapsack(duals), wanted, nodes, assignment.server[self.order], duals.servers,
+            assignment.forbidden[self.order]
+        )  # fmt: skip
         excess = value - wanted
-        best = np.argsort(-excess, kind="stable")[: self.most_each]
-        found = [
-            (float(excess[k]), tuple(int(order[j]) for j in members[k, : size[k]]))
-            for k in best[excess[best] > 0].tolist()
+        best = np.argsort(-excess, kind="stable")[: self.most_new]
+        columns = [
+            tuple(self.order[members[k, : size[k]]].tolist()) for k in best[excess[best] > 0]
         ]
-        return upper, found
+        return Priced(gpu_prices, upper, columns, bool((upper <= wanted).all()))
 
-
-@dataclass(frozen=True, eq=False)
-class _Subproblem:
-    """Duals, the server of each task in the pricer's order, and the nodes of a search."""
-
-    duals: Duals
-    server: IntArray
-    forbidden: BoolArray
-    nodes: int
+    def knapsack(self, duals: Duals) -> Knapsack:
+        """The subproblem with its tables, in memory that the next one takes over."""
+        profit = duals.tasks[self.order]
+        found = Knapsack(self.demand, self.limit, profit, self.coarse, self.room, self._tables)
+        fill_tables(found)
+        return found
 
 
 def coarse_sizes(

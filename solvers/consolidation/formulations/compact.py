@@ -4,9 +4,8 @@ Boolean h_gq says that GPU g has cost level q or more. Beside (7)-(11) and the c
 
     h_gq ⇒ h_g,q−1 ;   x_lg ⇒ h_g,q(l)
     Σ_{l: level ≥ q} a_lr x_lg ≤ limit_r h_gq                     every level, not only the lowest
-    o_li ⇒ the v_l-th GPU of server i costs level q(l) or more    GPUs of a server in order
     Σ_g h_gq ≥ what the tasks of level q and above need
-    equal servers are numbered by the first of their tasks, widest first       (gang = server)
+    h falls with the GPU, and with the server                     where these are identical
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from optgap.solvers.consolidation.bounds.level_counts import (
 )
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import QUANTUM_W, Counts, IntArray, Placement
+from optgap.solvers.consolidation.numerics import QUANTUM_W, Counts, Placement
 from optgap.solvers.consolidation.outcome import Bound
 
 
@@ -50,9 +49,10 @@ class Compact:
 
         self.instance = instance
         self.model = cp_model.CpModel()
-        self.gpus = int(np.searchsorted(instance.gpu_server, servers))
+        self.gpus = int(instance.server_start[servers])
         self.servers = servers
-        self.own = [levels] if instance.identical_servers else _by_kind(instance)
+        kinds = [cost_levels(instance, instance.tasks, watts) for watts in instance.watts]
+        self.own = [levels] if instance.identical_servers else kinds
         self.h = [self._levels(g) for g in range(self.gpus)]
         self.x: dict[tuple[int, int], Any] = {}
         self._tasks()
@@ -64,7 +64,7 @@ class Compact:
         self._objective()
 
     def _own(self, g: int) -> CostLevels:
-        return self.own[0 if self.instance.identical_servers else int(self.instance.gpu_kind[g])]
+        return self.own[int(self.instance.gpu_kind[g])]
 
     def _levels(self, g: int) -> list[Any]:
         row = [self.model.new_bool_var("") for _ in self._own(g).quanta]
@@ -73,8 +73,7 @@ class Compact:
         return row
 
     def _server(self, i: int) -> range:
-        lo, hi = np.searchsorted(self.instance.gpu_server, [i, i + 1])
-        return range(int(lo), int(hi))
+        return range(*self.instance.server_start[i : i + 2].tolist())
 
     def _tasks(self) -> None:
         """(7), x ⇒ h, and the server that a task of several GPUs is in."""
@@ -101,9 +100,6 @@ class Compact:
             self.model.add(sum(own) == v * chosen)
             for literal in own:
                 self.model.add_implication(literal, chosen)
-            if self.instance.identical_servers:
-                nth = self._server(i)[v - 1]
-                self.model.add_implication(chosen, self.h[nth][int(self.own[0].of[ell])])
 
     def _rooms(self) -> None:
         """(8) and the capacity rows, for the tasks of each level and above."""
@@ -129,16 +125,6 @@ class Compact:
                     self.model.add_implication(higher, lower)
         for i in range(1, self.servers):
             self.model.add_implication(self.h[i * width][0], self.h[(i - 1) * width][0])
-        if self.instance.gang:
-            self._number()
-
-    def _number(self) -> None:
-        """Servers by the first of their tasks, the widest and largest first; sleeping ones last."""
-        order = np.lexsort((-self.instance.largest_share, -self.instance.width)).tolist()
-        for k, ell in enumerate(order[: self.servers - 1]):
-            for g in range(self._server(k).stop, self.gpus):
-                if (ell, g) in self.x:
-                    self.model.add(self.x[ell, g] == 0)
 
     def _objective(self) -> None:
         terms: list[Any] = []
@@ -205,26 +191,15 @@ class Compact:
 
         answer = cpsat.run(
             self.model, limits, workers=workers, seed=seed, phase="compact model",
-            scale=lambda quanta: quanta * QUANTUM_W, enough=enough,
+            scale=lambda quanta: quanta * QUANTUM_W, enough=enough
         )  # fmt: skip
         best = min(found, key=self.instance.total) if found else None
         return answer, best
 
 
-def _by_kind(instance: Instance) -> list[CostLevels]:
-    """CostLevels of each kind of GPU by itself."""
-    found = []
-    for watts in instance.watts:
-        each = np.floor(watts / QUANTUM_W * (1 + 1e-15)).astype(np.int64)
-        quanta = np.unique(each)
-        of: IntArray = np.searchsorted(quanta, each)
-        found.append(CostLevels(tuple(int(x) for x in quanta), of, True))
-    return found
-
-
 def literals(instance: Instance, servers: int, levels: CostLevels) -> int:
     """Approximate number of literals of the model."""
-    gpus = int(np.searchsorted(instance.gpu_server, servers))
+    gpus = int(instance.server_start[servers])
     rows = gpus * len(levels.quanta) * len(instance.max_capacity)
     extra = 0 if instance.cost_is_maximum else gpus * instance.tasks**2
     return gpus * instance.tasks + rows * 4 + extra

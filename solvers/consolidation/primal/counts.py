@@ -9,7 +9,7 @@ import numpy as np
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w
 from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import Counts, IntArray
+from optgap.solvers.consolidation.numerics import Counts
 
 
 def one_fewer(
@@ -63,11 +63,3 @@ class TargetPower:
     def learn(self, better: bool) -> None:
         """Adapt the share to whether a better placement was found."""
         self.share = 0.5 if better else min(1.0, 1.2 * self.share)
-
-
-def gpu_levels(counts: Counts, server_gpus: int) -> IntArray:
-    """The highest level of each GPU of whole servers, dearest first; -1 where it sleeps."""
-    levels = np.full(-(-counts[0] // server_gpus) * server_gpus, -1, dtype=np.int64)
-    for q, count in enumerate(counts):
-        levels[:count] = q
-    return levels

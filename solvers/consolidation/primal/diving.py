@@ -14,11 +14,10 @@ from dataclasses import replace
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.branch_and_price.feasibility import CountFeasibility
+from optgap.solvers.consolidation.branch_and_price.branching import Node
+from optgap.solvers.consolidation.branch_and_price.feasibility import CountFeasibility, Verdict
 from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
-from optgap.solvers.consolidation.branch_and_price.node import Node
-from optgap.solvers.consolidation.branch_and_price.packing import pack_columns, pack_usage
-from optgap.solvers.consolidation.branch_and_price.set_cover import Verdict
+from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE, RestrictedMaster
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
@@ -47,14 +46,7 @@ class Diving:
                 self._dive(state, counts, limits)
 
     def improve(self, state: SearchState, limits: Limits) -> None:
-        """One dive to higher counts; where tasks are preplaced, to any below the cutoff."""
-        if state.generation.instance.preplaced:
-            dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.params)
-            self.dives += 1
-            usage = dive.usage(near_best(state), state.cutoff)
-            if usage is not None:
-                state.incumbent.offer(pack_usage(state.generation.master, usage))
-            return
+        """One dive to higher counts."""
         generation, known = state.generation, state.incumbent.watts
         most, near = self.target.watts(state), state.best[0].rounded
         drawn = richer_counts(generation.instance, generation.levels, near[:-1], most, state.rng)
@@ -69,13 +61,6 @@ class Diving:
         if columns is not None:
             free = [(column, FREE) for column in columns]
             state.incumbent.offer(pack_columns(state.generation.master, free))
-
-
-def near_best(state: SearchState) -> CountBox:
-    """The root's box with the best node's lower limits on GPUs and servers."""
-    root, best = state.root.box, state.best[0].box
-    most = best.low[-1] if state.generation.instance.gang else root.high[-1]
-    return CountBox((best.low[0], *root.low[1:-1], best.low[-1]), (*root.high[:-1], most))
 
 
 class Dive:
@@ -99,15 +84,10 @@ class Dive:
         self.limits, self.rng, self.noise, self.params = limits, rng, noise, params
 
     def columns(self, counts: Counts) -> list[Column] | None:
-        """Columns that cover all tasks with at most these counts; None where the dive fails.
-
-        Where tasks are preplaced there is no residual program, as it would not keep them apart.
-        """
+        """Columns that cover all tasks with at most these counts; None where the dive fails."""
         instance, own = self.generation.instance, self.params.diving
         until = max(own.residual_tasks, int(own.residual_share * instance.tasks))
-        if instance.preplaced:
-            until = 0
-        elif instance.tasks <= own.residual_tasks:
+        if instance.tasks <= own.residual_tasks:
             until, verdict = 0, self._decided(counts)
             if verdict.placement is not None:
                 return [tuple(one) for one in instance.residents(verdict.placement).values()]
@@ -134,16 +114,10 @@ class Dive:
         own = self.params.diving
         decision = CountFeasibility(self.generation, (0,) * len(counts), self.params.feasibility)
         limits = self.limits.within(own.residual_s)
-        return decision.decide(
-            counts, math.inf, limits, most_columns=own.residual_columns, quick=True
-        )
+        return decision.decide(counts, math.inf, limits, most_columns=own.residual_columns)
 
     def usage(
-        self,
-        box: CountBox,
-        most: float,
-        until: int = 0,
-        assignment: ServerAssignment | None = None,
+        self, box: CountBox, most: float, until: int = 0, assignment: ServerAssignment | None = None
     ) -> IntArray | None:
         """An integer λ of at most `most` W, by fixing columns; None where that cannot be kept.
 

@@ -135,7 +135,7 @@ def _missing(gangs: Gangs, others: IntArray, wanted: IntArray, steps: FloatArray
 @inner
 def _proposal(
     gangs: Gangs, first: IntArray, server_gpus: int, servers: int, draw: np.random.Generator,
-    moved: IntArray, goal: IntArray,
+    moved: IntArray, goal: IntArray
 ) -> int:  # fmt: skip
     """Draw a move: a task to another run, or two tasks swapped; how many tasks, 0 for none."""
     moved[0] = draw.integers(0, len(first))
@@ -174,7 +174,7 @@ def _touched(
 @inner
 def _exchange(
     pair: int, moved: IntArray, old: IntArray, new: IntArray, near: IntArray, gangs: Gangs,
-    worth: FloatArray, penalty: float, overload_offset: float,
+    worth: FloatArray, penalty: float, overload_offset: float
 ) -> float:  # fmt: skip
     """Move tasks from their old runs to new ones; the change of the GPUs' costs, W."""
     change = 0.0
@@ -231,7 +231,7 @@ def lay_out(
         demand, width, level, limit, share, np.zeros((gpus, rows), dtype=np.int64) + limit,
         np.zeros((gpus, n), dtype=np.int64), np.zeros(gpus, dtype=np.int64),
         np.full(gpus, -1, dtype=np.int64), np.zeros(gpus), np.zeros(len(wanted), dtype=np.int64),
-        np.zeros_like(others),
+        np.zeros_like(others)
     )  # fmt: skip
     for ell in range(n):
         _move(ell, first[ell], 1, gangs)

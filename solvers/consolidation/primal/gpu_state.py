@@ -1,4 +1,7 @@
-"""The state of GPUs in the compiled loops of construction and annealing."""
+"""The state of GPUs in the compiled loops of construction, annealing and pairwise exchange.
+
+A *share* of a task is what it takes of one of its GPUs.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 
 MOST_RESIDENTS = 160
-"""Tasks on one GPU at most, in construction and annealing: the length of an array."""
+"""Tasks on one GPU at most, in these loops: the length of an array."""
 
 
 class Gpus(NamedTuple):
@@ -65,7 +68,7 @@ def cluster_of(instance: Instance) -> Cluster:
     return Cluster(
         instance.entry_start, instance.entry_task, instance.demand, share @ instance.demand,
         instance.capacity, instance.gpu_kind, instance.gpu_server, instance.server_start,
-        instance.server_w, instance.clock_mhz, instance.static_w, instance.slope, instance.gang,
+        instance.server_w, instance.clock_mhz, instance.static_w, instance.slope, instance.gang
     )  # fmt: skip
 
 
@@ -76,47 +79,29 @@ def asleep(cluster: Cluster) -> Gpus:
     return Gpus(
         cluster.capacity[cluster.kind], np.zeros(count),
         np.zeros((count, MOST_RESIDENTS), dtype=np.int64), np.zeros(count, dtype=np.int64),
-        np.zeros(count), np.zeros(servers, dtype=np.int64),
+        np.zeros(count), np.zeros(servers, dtype=np.int64)
     )  # fmt: skip
 
 
 @inner
-def gpu_cost(
-    count: int,
-    held: IntArray,
-    skip: int,
-    extra: int,
-    clock: FloatArray,
-    static: FloatArray,
-    slope: FloatArray,
-) -> float:
-    """Power of a GPU without resident number `skip`, and with task `extra`; −1 for neither, W."""
-    top = -1.0
-    for m in range(count):
-        if m != skip and clock[held[m]] > top:
-            top = clock[held[m]]
-    if extra >= 0 and clock[extra] > top:
-        top = clock[extra]
-    if top < 0:
-        return 0.0
-    cost = 0.0
-    for m in range(count):
-        if m != skip:
-            watts = static[held[m]] + slope[held[m]] * top
-            cost = max(cost, watts)
-    if extra >= 0:
-        cost = max(cost, static[extra] + slope[extra] * top)
-    return cost
+def gpu_cost(g: int, extra: int, gpus: Gpus, cluster: Cluster) -> float:
+    """Power of a GPU with task `extra` as well, -1 for none, W."""
+    k, held = cluster.kind[g], gpus.held[g, : gpus.many[g]]
+    clock, static, slope = cluster.clock[k], cluster.static[k], cluster.slope[k]
+    top = clock[extra] if extra >= 0 else 0.0
+    for ell in held:
+        top = max(top, clock[ell])
+    cost = static[extra] + slope[extra] * top if extra >= 0 else 0.0
+    for ell in held:
+        cost = max(cost, static[ell] + slope[ell] * top)
+    return float(cost)
 
 
 @inner
 def _measure(g: int, gpus: Gpus, cluster: Cluster) -> float:
     """Update the power of a GPU; by how much it changes, W."""
-    k = cluster.kind[g]
     before = gpus.cost[g]
-    gpus.cost[g] = gpu_cost(
-        gpus.many[g], gpus.held[g], -1, -1, cluster.clock[k], cluster.static[k], cluster.slope[k]
-    )
+    gpus.cost[g] = gpu_cost(g, -1, gpus, cluster)
     return float(gpus.cost[g] - before)
 
 
@@ -146,6 +131,16 @@ def insert(g: int, task: int, gpus: Gpus, cluster: Cluster) -> tuple[float, floa
 
 
 @inner
+def occupied(place: IntArray, cluster: Cluster) -> Gpus:
+    """The GPUs of a flat placement; entries of -1 are not placed yet."""
+    gpus = asleep(cluster)
+    for m in range(len(place)):
+        if place[m] >= 0:
+            insert(place[m], cluster.owner[m], gpus, cluster)
+    return gpus
+
+
+@inner
 def remove(g: int, task: int, gpus: Gpus, cluster: Cluster) -> tuple[float, float]:
     """Take a share of a task off a GPU; the changes of power, W, and squared load."""
     slot = 0
@@ -164,11 +159,26 @@ def remove(g: int, task: int, gpus: Gpus, cluster: Cluster) -> tuple[float, floa
 
 
 @inner
-def relocate(task: int, a: int, b: int, gpus: Gpus, cluster: Cluster) -> tuple[float, float]:
+def relocate(
+    task: int, a: int, b: int, place: IntArray, gpus: Gpus, cluster: Cluster
+) -> tuple[float, float]:
     """Move a share of a task from GPU a to GPU b; the changes of power, W, and squared load."""
     out, less = remove(a, task, gpus, cluster)
     into, more = insert(b, task, gpus, cluster)
+    m = cluster.start[task]
+    while place[m] != a:
+        m += 1
+    place[m] = b
     return out + into, less + more
+
+
+@inner
+def holds(place: IntArray, task: int, gpu: int, cluster: Cluster) -> bool:
+    """Whether a share of the task is on the GPU."""
+    found = False
+    for m in range(cluster.start[task], cluster.start[task + 1]):
+        found = found or place[m] == gpu
+    return found
 
 
 @inner

@@ -7,13 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from optgap.models.limits import Limits, silent
-from optgap.solvers.consolidation.bounds.level_counts import (
-    CostLevels,
-    cost_levels,
-    level_counts,
-)
+from optgap.solvers.consolidation.bounds.level_counts import CostLevels, cost_levels, level_counts
+from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
-from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
 from optgap.solvers.consolidation.config import DEFAULT, LnsParams
 from optgap.solvers.consolidation.incumbent import Incumbent

@@ -3,27 +3,41 @@
 Counts fix how many GPUs have each level. Tasks are placed on GPUs of sufficient level where they
 overload least; then pairs of GPUs exchange tasks until none is overloaded. With several capacity
 rows, or tasks that must be in one server, it finds nothing that dives do not.
+
+A GPU with half a dozen tasks can be filled to the last MB by exchanging tasks with another one,
+which is then left with all the free room of both, or all the overload. So exchanges that keep the
+sum of overloads concentrate free room on few GPUs and overload on few others, and move overload
+from dear levels to cheap ones, whose tasks fit everywhere. With hardly any memory free in all, this
+finds placements where exchanges that must lower the overload end with free room in useless pieces.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w
+from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
-from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.config import DEFAULT, ExchangeParams
 from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import CLOSE, Counts, IntArray
-from optgap.solvers.consolidation.primal.counts import (
-    TargetPower,
-    gpu_levels,
-    one_fewer,
-    richer_counts,
+from optgap.solvers.consolidation.numerics import CLOSE, BoolArray, Counts, IntArray
+from optgap.solvers.consolidation.primal.counts import TargetPower, one_fewer, richer_counts
+from optgap.solvers.consolidation.primal.gpu_state import (
+    MOST_RESIDENTS,
+    Cluster,
+    Gpus,
+    cluster_of,
+    holds,
+    insert,
+    occupied,
+    relocate,
 )
-from optgap.solvers.consolidation.primal.exchange_kernels import Tasks, exchange, fill_levels
+
+MOST_EACH = 7
+"""Most tasks of one GPU in an exchange: all 2^7 subsets of them are tried."""
 
 
 class PairwiseExchange:
@@ -39,19 +53,14 @@ class PairwiseExchange:
         params: ExchangeParams = DEFAULT.exchange,
     ) -> None:
         self.instance, self.levels, self.rng, self.params = instance, levels, rng, params
-        self.tasks = Tasks(
-            instance.entry_start, instance.entry_task, np.ascontiguousarray(instance.demand[0]),
-            int(instance.capacity[0, 0]), levels.of.astype(np.int64), instance.preplaced,
-        )  # fmt: skip
-        free = np.arange(instance.tasks) >= instance.preplaced
-        self.order: IntArray = np.lexsort((-instance.demand[0], -instance.width, -levels.of, free))
+        self.cluster, self.memory_only = cluster_of(instance), len(instance.demand) == 1
+        self.order: IntArray = np.lexsort((-instance.demand[0], -instance.width, -levels.of))
         self.target = TargetPower()
 
     @property
     def applies(self) -> bool:
         """Whether memory is the only capacity, and a task's GPUs may be in any servers."""
-        rows = len(self.instance.demand) - bool(self.instance.preplaced)
-        return rows == 1 and not self.instance.gang
+        return self.memory_only and not self.instance.gang
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
         """One attempt at the counts."""
@@ -66,20 +75,50 @@ class PairwiseExchange:
         self.attempt(state.incumbent, counts, limits)
         self.target.learn(state.incumbent.watts < known)
 
-    def attempt(self, incumbent: Incumbent, counts: Counts, limits: Limits) -> bool:
-        """Look for a placement with these counts of GPUs by level; whether one was found."""
-        params, cap = self.params, gpu_levels(counts, int(self.instance.server_gpus[0]))
-        place: IntArray = np.zeros(int(self.instance.entry_start[-1]), dtype=np.int64)
-        if not fill_levels(self.order, self.tasks, cap, place):
+    def attempt(
+        self, incumbent: Incumbent, counts: Counts, limits: Limits, stay: IntArray | None = None
+    ) -> bool:
+        """Look for a placement with these counts of GPUs by level; whether one was found.
+
+        Parameters
+        ----------
+        stay: the GPU of each entry that is in place already, -1 for the others.
+        """
+        params, instance, level = self.params, self.instance, self.levels.of
+        place: IntArray = np.full(int(instance.entry_start[-1]), -1, dtype=np.int64)
+        place = place if stay is None else stay.copy()
+        may_move = np.ones(instance.tasks, dtype=np.bool_)
+        may_move[instance.entry_task[place >= 0]] = False
+        cap = self._caps(counts, place)
+        if cap is None or not fill_levels(self.order, level, cap, self.cluster, place):
             return False
         for pairs in (min(params.max_pairs, params.pairs * len(cap)), params.max_pairs):
-            left = exchange(self.tasks, cap, place, pairs, params.noise, self.rng)
+            left = exchange(
+                level, may_move, cap, pairs, params.noise, self.cluster, place, self.rng
+            )
             if left == 0.0:
                 incumbent.offer_flat(place)
                 return True
             if limits.stop is not None or left >= params.promising * len(cap):
                 break
         return False
+
+    def _caps(self, counts: Counts, place: IntArray) -> IntArray | None:
+        """(G,) the highest level of each GPU, -1 for one that sleeps; None where counts are few.
+
+        GPUs with tasks get the lowest level that these allow, and the others what is left.
+        """
+        level, fixed = self.levels.of[self.instance.entry_task], place >= 0
+        top: IntArray = np.full(max(counts[0], int(place.max()) + 1), -1, dtype=np.int64)
+        np.maximum.at(top, place[fixed], level[fixed])
+        left = ((np.arange(counts[0])[:, None] < np.array(counts)).sum(axis=1) - 1).tolist()
+        cap: IntArray = np.full(len(top), -1, dtype=np.int64)
+        for g in np.argsort(-top, kind="stable").tolist():
+            high = sum(one >= top[g] for one in left)
+            if top[g] >= 0 and not high:
+                return None
+            cap[g] = left.pop(high - 1 if top[g] >= 0 else 0) if left else -1
+        return cap
 
 
 def exchange_cheapest(
@@ -99,6 +138,182 @@ def exchange_cheapest(
         if found is not None or limits.stop is not None or dear:
             break
         found = trial if exchanger.attempt(incumbent, trial, limits) else None
-    while found is not None and limits.stop is None:
-        fewer = one_fewer(instance, levels, found, counts)
-        found = next((one for one in fewer if exchanger.attempt(incumbent, one, limits)), None)
+    if found is not None:
+        lower_counts(exchanger, found, counts, incumbent, limits)
+
+
+def lower_counts(
+    exchanger: PairwiseExchange, found: Counts, least: Counts, incumbent: Incumbent,
+    limits: Limits, stay: IntArray | None = None
+) -> None:  # fmt: skip
+    """Lower counts that a placement was found with, one GPU at a time, to no less than `least`."""
+    instance, levels = exchanger.instance, exchanger.levels
+    fewer = one_fewer(instance, levels, found, least)
+    while fewer and limits.stop is None:
+        counts = fewer.pop(0)
+        if exchanger.attempt(incumbent, counts, limits, stay):
+            fewer = one_fewer(instance, levels, counts, least)
+
+
+@compiled
+def fill_levels(
+    order: IntArray, level: IntArray, cap: IntArray, cluster: Cluster,
+    place: IntArray
+) -> bool:  # fmt: skip
+    """Place each task where it overloads least, but those in place; False where one has no GPU.
+
+    Parameters
+    ----------
+    order: of tasks. level: (L,) of each task.
+    cap: (G,) the highest level of a task on each of the first GPUs, -1 for one that sleeps.
+    place: receives the GPU of each entry of a task whose entries are -1.
+    """
+    gpus, limit = occupied(place, cluster), cluster.capacity[0, 0]
+    for ell in order:
+        if place[cluster.start[ell]] >= 0:
+            continue
+        size = cluster.demand[0, ell]
+        for m in range(cluster.start[ell], cluster.start[ell + 1]):
+            pick, least = -1, np.inf
+            for g in range(len(cap)):
+                full = gpus.many[g] >= MOST_RESIDENTS - 1
+                if full or cap[g] < level[ell] or holds(place, ell, g, cluster):
+                    continue
+                over = max(0, size - gpus.left[g, 0]) / max(1, limit)
+                filled = 1 - gpus.left[g, 0] / max(1, limit)
+                worse = 1e3 * over + 2.0 * (cap[g] - level[ell]) - filled
+                if worse < least:
+                    pick, least = g, worse
+            if pick < 0:
+                return False
+            place[m] = pick
+            insert(pick, ell, gpus, cluster)
+    return True
+
+
+@inner
+def _choices(
+    gpu: int, to: int, level: IntArray, may_move: BoolArray, cap: IntArray, gpus: Gpus,
+    cluster: Cluster, place: IntArray, draw: np.random.Generator, chosen: IntArray, sums: IntArray
+) -> int:  # fmt: skip
+    """Choose tasks of a GPU that may be on the other, at random where there are many; how many.
+
+    Parameters
+    ----------
+    chosen: receives the tasks. sums: receives the memory of each subset of them.
+    """
+    count, seen = 0, 0
+    room = gpus.many[to] + MOST_EACH < MOST_RESIDENTS
+    for ell in gpus.held[gpu, : gpus.many[gpu]]:
+        may = room and may_move[ell] and level[ell] <= cap[to]
+        if may and not holds(place, ell, to, cluster):
+            seen += 1
+            pick = count if count < MOST_EACH else int(draw.integers(0, seen))
+            if pick < MOST_EACH:
+                chosen[pick] = ell
+                count = max(count, pick + 1)
+    sums[0] = 0
+    for k in range(count):
+        for mask in range(1 << k):
+            sums[mask | (1 << k)] = sums[mask] + cluster.demand[0, chosen[k]]
+    return count
+
+
+@inner
+def _unevenness(x: int, y: int, limit: int, dearer: int) -> float:
+    """Secondary objective of an exchange between GPUs that hold x and y; smaller is better.
+
+    Parameters
+    ----------
+    dearer: > 0 where the first GPU has the higher level and should hold little, < 0 where the
+        second has; 0 for equal levels, where loads should be as uneven as possible.
+    """
+    if dearer != 0:
+        return float(x if dearer > 0 else y)
+    return -(float(x - limit) ** 2 + float(y - limit) ** 2)
+
+
+@inner
+def _best_exchange(
+    x: int, y: int, limit: int, dearer: int, out: IntArray, back: IntArray, worse: int
+) -> tuple[int, int]:
+    """The subsets of both GPUs' tasks to exchange; 0 and 0 where no exchange is better.
+
+    The least overload, then the least secondary objective, among exchanges that come closest to
+    filling either GPU exactly.
+
+    Parameters
+    ----------
+    x, y: memory in use of the GPUs. dearer: see `_unevenness`.
+    out, back: memory of each subset of one GPU's tasks, and of the other's.
+    worse: by how much the overload may rise; above 0 any exchange is accepted.
+    """
+    both = x + y
+    over = max(0, x - limit) + max(0, y - limit)
+    uneven, give, take = _unevenness(x, y, limit, dearer), 0, 0
+    if worse > 0:
+        over, uneven = over + worse, np.inf
+    outs, backs = np.argsort(out), np.argsort(back)
+    for target in (limit, both - limit):
+        at = 0
+        for i in outs:
+            while at < len(backs) - 1 and x - out[i] + back[backs[at]] < target:
+                at += 1
+            for j in backs[max(0, at - 1) : at + 1]:
+                now = x - out[i] + back[j]
+                if now in (x, y):
+                    continue
+                left = max(0, now - limit) + max(0, both - now - limit)
+                if left <= over:
+                    far = _unevenness(now, both - now, limit, dearer)
+                    if left < over or far < uneven:
+                        over, uneven, give, take = left, far, i, j
+    return give, take
+
+
+@compiled
+def exchange(
+    level: IntArray, may_move: BoolArray, cap: IntArray, pairs: int, noise: float, cluster: Cluster,
+    place: IntArray, draw: np.random.Generator
+) -> float:  # fmt: skip
+    """Exchange tasks until no GPU is overloaded; the overload left, in GPUs. `place` is changed.
+
+    In each round a GPU that is not exactly full tries the others in random order until an exchange
+    is better. Where none is, it exchanges with the last one, even if the overload rises a little.
+
+    Parameters
+    ----------
+    level, cap, place: see `fill_levels`. may_move: (L,) whether a task may be moved.
+    pairs: most pairs of GPUs to try. noise: by how much the overload may rise, as a share of a GPU.
+    """
+    gpus, limit, count = occupied(place, cluster), cluster.capacity[0, 0], len(cap)
+    left, order = gpus.left[:count, 0], np.arange(count)
+    mine, theirs = np.zeros(MOST_EACH, dtype=np.int64), np.zeros(MOST_EACH, dtype=np.int64)
+    out, back = np.zeros(1 << MOST_EACH, dtype=np.int64), np.zeros(1 << MOST_EACH, dtype=np.int64)
+    while pairs > 0 and left.min() < 0:
+        uneven = np.flatnonzero((cap >= 0) & (left != 0))
+        a = uneven[draw.integers(0, len(uneven))]
+        pairs -= 1  # it may be the only one that is awake
+        for turn in range(count):
+            k = draw.integers(turn, count)
+            b = order[k]
+            order[k], order[turn] = order[turn], b
+            if b == a:
+                continue
+            pairs -= 1
+            many = _choices(a, b, level, may_move, cap, gpus, cluster, place, draw, mine, out)
+            more = _choices(b, a, level, may_move, cap, gpus, cluster, place, draw, theirs, back)
+            worse = int(noise * limit) if turn == count - 1 else 0
+            give, take = _best_exchange(
+                limit - left[a], limit - left[b], limit, cap[a] - cap[b], out[: 1 << many],
+                back[: 1 << more], worse
+            )  # fmt: skip
+            if give or take:
+                for i in range(many):
+                    if give >> i & 1:
+                        relocate(mine[i], a, b, place, gpus, cluster)
+                for i in range(more):
+                    if take >> i & 1:
+                        relocate(theirs[i], b, a, place, gpus, cluster)
+                break
+    return float(-np.minimum(left, 0).sum() / max(1, limit))

@@ -30,12 +30,10 @@ def tree_heuristics(
 
     if not instance.gang:
         return anywhere(instance, levels)
-    made = GangLayout(instance, levels, anywhere, seed, params.gang_layout)
+    made = GangLayout(instance, levels, seed, params)
     layout = (made,) if made.applies else ()
     diving = ServerDiving(params)
     servers = ServerNeighbourhoods(
         lambda part, own: (diving,) if part.gang else anywhere(part, own), seed, params.lns
     )
-    if instance.tasks <= params.tree.gang_tasks:
-        return (*3 * layout, diving, servers)
     return (*4 * layout, servers, *4 * layout, diving)

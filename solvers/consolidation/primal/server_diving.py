@@ -10,16 +10,15 @@ import math
 import numpy as np
 
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.branch_and_price.branching import unassigned
+from optgap.solvers.consolidation.branch_and_price.branching import Node, unassigned
 from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
-from optgap.solvers.consolidation.branch_and_price.node import Node
 from optgap.solvers.consolidation.branch_and_price.packing import pack_usage
 from optgap.solvers.consolidation.column_generation.generation import Relaxation
 from optgap.solvers.consolidation.column_generation.master import RestrictedMaster
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.numerics import SLACK_W, Counts, FloatArray, IntArray
-from optgap.solvers.consolidation.primal.diving import Dive, near_best
+from optgap.solvers.consolidation.primal.diving import Dive
 
 
 class ServerDiving:
@@ -41,20 +40,22 @@ class ServerDiving:
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """Assign all tasks at a small loss, then dive on columns."""
-        best, box = state.best[0], near_best(state)
-        start = best if self.dives % 2 else state.root
+        best, root = state.best[0], state.root
+        start = best if self.dives % 2 else root
         limits = limits.within(self.own.dive_s * state.generation.instance.tasks / 100)
-        if self.dives % 4 == 0:  # as many GPUs as the best node's linear program has
-            box = CountBox(box.low, (max(box.low[0], best.rounded[0]), *box.high[1:]))
-        most = best.bound * (1 + self.own.first_loss)
-        assignment = self._assign(state, box, start.assignment, most, limits)
+        gpus, servers = best.box.low[0], best.box.low[-1]
+        # every fourth dive takes as many GPUs as the best node's linear program has
+        most = max(gpus, best.rounded[0]) if self.dives % 4 == 0 else root.box.high[0]
+        box = CountBox((gpus, *root.box.low[1:-1], servers), (most, *root.box.high[1:-1], servers))
+        below = best.bound * (1 + self.own.first_loss)
+        assignment = self._assign(state, box, start.assignment, below, limits)
         self.dives += 1
         if assignment is not None:
             self._place(state, box, assignment, state.cutoff, limits)
 
     def _place(
         self, state: SearchState, box: CountBox, assignment: ServerAssignment, most: float,
-        limits: Limits,
+        limits: Limits
     ) -> None:  # fmt: skip
         """Dive on columns under an assignment, for a placement of at most `most` W."""
         dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.params)
@@ -64,7 +65,7 @@ class ServerDiving:
 
     def _assign(
         self, state: SearchState, box: CountBox, assignment: ServerAssignment, most: float,
-        limits: Limits,
+        limits: Limits
     ) -> ServerAssignment | None:  # fmt: skip
         """Assign all tasks of several GPUs so that the linear program's value is at most `most` W.
 

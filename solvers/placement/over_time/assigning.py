@@ -5,6 +5,7 @@ Every task k that runs occupies its node from its submission for `lasting_s`. Be
 *moments*, times how long each lasts.
 
     Σ_n x_kn = 1                                          task k is on one node
+    Σ_{k in g} x_kn ≤ 1                                   and a gang g on as many as it has rows
     Σ_h y_knh = x_kn                                      one that shares, in one slot
     Σ_{k in t} g_k y_knh ≤ 1000 on_nht,  y_knh ≤ on_nht    slot h is in use at moment t
     Σ_{k in t} G_k x_kn + Σ_h on_nht ≤ GPUs of n           G_k: GPUs it has to itself
@@ -135,6 +136,7 @@ class Assigning:
             if rules.sleeps:
                 self._switching(n)
         self._each_once()
+        self._gangs()
         self._order_nodes()
         self.model = self.builder.build()
 
@@ -278,6 +280,20 @@ class Assigning:
         for k in range(len(self.classes)):
             terms = [(columns.x[k], 1.0) for columns in self.columns if k in columns.x]
             self.builder.row(terms, 0.0 if self.accepting else 1.0, 1.0)
+
+    def _gangs(self) -> None:
+        """The rows of a task: on different nodes, and all or none."""
+        for rows in self.problem.tasks.gangs:
+            for columns in self.columns:
+                terms = [(columns.x[k], 1.0) for k in rows if k in columns.x]
+                if len(terms) > 1:
+                    self.builder.row(terms, upper=1)
+            for k, j in itertools.pairwise(rows) if self.accepting else ():
+                here, there = (
+                    [(columns.x[i], sign) for columns in self.columns if i in columns.x]
+                    for i, sign in ((k, 1.0), (j, -1.0))
+                )
+                self.builder.row([*here, *there], 0.0, 0.0)
 
     def _order_slots(self, n: int, sharing: Sequence[int]) -> None:
         """Of slots that can be renamed: each begins after the one before it."""

@@ -54,4 +54,5 @@ def at_a_moment(problem: PlacementProblem, tasks: IntArray) -> PlacementProblem:
     """The problem of placing these tasks, all at once and for ever."""
     some = problem.tasks.take(tasks.tolist())
     still = replace(some, submit_s=np.zeros(len(some)), duration_s=np.full(len(some), np.inf))
-    return replace(problem, tasks=still, over_time=None, objective=problem.objective.at_a_moment)
+    goal = problem.objective.at_a_moment
+    return replace(problem, tasks=still.apart(), over_time=None, objective=goal)

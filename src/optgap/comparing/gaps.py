@@ -337,7 +337,7 @@ class _Bench:
         self.limits = limits
         self.terminations: set[Termination] = set()
         self.hopeless = False
-        self.found: dict[str, dict[str, Any]] = {}
+        self.found: dict[str, Any] = {}
 
     def run(self, problem: Problem, runnable: Runnable, scope: _Scope | None = None) -> _Line:
         def tell(phase: str, incumbent: float | None, bound: float | None) -> None:
@@ -346,7 +346,7 @@ class _Bench:
 
         failure: Failure = ""
         if runnable.entry.shares:  # the parts that policies accept are bounded with it
-            runnable = replace(runnable, found=self.found.setdefault(runnable.label, {}))
+            runnable = replace(runnable, found=self.found)
         self.limits.progress(runnable.label, None, None)
         try:
             if self.hopeless:

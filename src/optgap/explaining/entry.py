@@ -8,7 +8,7 @@ from typing import Any
 
 from optgap.api import ahead, choose_method, choose_policy, execute, require_time_limit, serves
 from optgap.comparing.certainty import price_of_certainty, require
-from optgap.comparing.comparison import ACCEPTED, ALL
+from optgap.comparing.comparison import ACCEPTED, ALL, Comparison
 from optgap.comparing.gaps import Methods, Policies, compare, policy_names
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem, as_solution
@@ -44,9 +44,10 @@ def explain(
     known by then (the *price of being online*), and on to the policy itself (the *price of the
     heuristic*, negative when it beats that policy). Where jobs are placed on nodes but could be
     counted, the first step has two parts: to the best solution known where GPUs are only counted,
-    and on to the best on nodes (the *price of nodes*). Where restarts cost time, or a policy has to
-    learn its jobs' models (`elastic`), what these cost is told apart from the heuristic: what it
-    is not to know them, and what it is to measure. A policy
+    and on to the best on nodes (the *price of nodes*); where tasks stay on their nodes and leave,
+    the best where they may move stands between the two (the *price of not migrating*). Where
+    restarts cost time, or a policy has to learn its jobs' models (`elastic`), what these cost is
+    told apart from the heuristic: what it is not to know them, and what it is to measure. A policy
     that turns some of the demand down is explained on the part that it served.
 
     Parameters
@@ -86,10 +87,10 @@ def explain(
     whole = runnable if scope == ALL else None
     rival, trouble = _rival(asked, others, whole, time_limit, seed, limits)
     regrets = _regrets(problem, own) if spec.regrets else ()
-    placed, counted = _with_hindsight(asked, spec, time_limit, seed, limits)
+    placed, relaxed = _with_hindsight(asked, spec, table, time_limit, seed, limits)
     known = Known.of(table, own.sense, [None if broken else own, rival, placed])
     ideal = _ideal(problem, spec, whole, time_limit, seed, limits) if whole else None
-    found = explanation(table, scope, own, known, counted, regrets, spec, ideal)
+    found = explanation(table, scope, own, known, relaxed, regrets, spec, ideal)
     told = [f"{own.method} breaks {len(broken)} constraints: it may owe what it gains to them"]
     worth: Any = imported(spec.worth)(problem, own.solution) if spec.worth else None
     priced = [] if worth is None else [str(worth)]
@@ -203,26 +204,34 @@ def _ideal(
 
 
 def _with_hindsight(
-    problem: Problem, spec: FamilySpec, time_limit: float | None, seed: int, limits: Limits
+    problem: Problem,
+    spec: FamilySpec,
+    table: Comparison,
+    time_limit: float | None,
+    seed: int,
+    limits: Limits,
 ) -> tuple[Result | None, Result | None]:
-    """What the family's search with hindsight finds, and what where only GPUs are counted.
+    """What the family's search with hindsight finds, and what on the relaxed problem.
 
-    None for a family, or a problem, in which nodes are no matter; and where nothing is found.
+    None for a family, or a problem, that has none; and where nothing is found.
     """
-    counted = imported(spec.counted)(problem) if spec.counted else None
+    relaxed = imported(spec.relaxed[1])(problem) if spec.relaxed else None
     names = [entry.name for entry in spec.methods.values() if entry.kind == "offline"]
-    if counted is None or not names:
+    runnables = [choose_method(problem, name) for name in names]
+    fitting = [runnable for runnable in runnables if runnable.treats(problem)]
+    if relaxed is None or not fitting:
         return None, None
-    found: list[Result | None] = []
-    for subject in (problem, counted):
+    known = [row.result for row in table.rows if row.result.method == fitting[0].label]
+    found: list[Result | None] = list(known[:1])
+    for subject in (relaxed,) if known else (problem, relaxed):
         if limits.interrupted.is_set():
             found.append(None)
             continue
-        limits.progress(names[0], None, None)
-        runnable = choose_method(subject, names[0])
-        result = execute(subject, runnable, limits.each(time_limit), seed)
-        found.append(result if result.objective is not None else None)
-    return found[0], found[1]
+        limits.progress(fitting[0].label, None, None)
+        result = execute(subject, fitting[0], limits.each(time_limit), seed)
+        found.append(result)
+    placed, other = (r if r is None or r.objective is not None else None for r in found)
+    return placed, other
 
 
 def _scope(problem: Problem, own: Result) -> tuple[str, Problem]:

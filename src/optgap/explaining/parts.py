@@ -20,7 +20,7 @@ def explanation(
     scope: str,
     own: Result,
     known: Known,
-    counted: Result | None,
+    relaxed: Result | None,
     regrets: tuple[Regret, ...],
     spec: FamilySpec,
     ideal: Ideal | None = None,
@@ -37,7 +37,8 @@ def explanation(
         event, trouble = objective, ""
     _confront(table, known, own.sense)
     ends = Ends(own.method, per_event, spec.per_event_exact, known.by, known.kind, own.sense)
-    steps = ends.to_known(table, known.objective, counted)
+    part = spec.relaxed[0] if spec.relaxed else ""
+    steps = ends.to_known(table, known.objective, relaxed, part)
     if event is None:
         steps.append(ends.merged(known.objective, objective, trouble))
     else:
@@ -66,6 +67,13 @@ def explanation(
         termination=_termination(table, own),
         versions=versions(),
     )
+
+
+RELAXED = {
+    "nodes": ("with GPUs only counted", "on nodes", "nodes"),
+    "migration": ("with tasks that move for nothing", "without moves", "not migrating"),
+}
+"""Of a part between the bound and the best known: what is relaxed, what is not, and its price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,27 +137,30 @@ class Ends:
     known_kind: str
     sense: Sense
 
-    def to_known(self, table: Comparison, known: float, counted: Result | None) -> list[Part]:
-        """From the bound to the best known, by way of the best where GPUs are only counted.
+    def to_known(
+        self, table: Comparison, known: float, relaxed: Result | None, part: str
+    ) -> list[Part]:
+        """From the bound to the best known, by way of the best of the relaxed problem.
 
-        A schedule on nodes is one of counted GPUs, too, and a bound may know of nodes: what was
-        found is brought between the two.
+        A schedule on nodes is one of counted GPUs, too, and one without moves one with them; and a
+        bound may know of nodes, or of tasks that stay: what was found is brought between the two.
         """
-        if counted is None:
+        if relaxed is None:
             return [self.unproven(table, known)]
-        bound, by = table.best_bound, f"{counted.method} with GPUs only counted"
-        least = min(value(counted.objective), known)
+        free, tied, price = RELAXED[part]
+        bound, by = table.best_bound, f"{relaxed.method} {free}"
+        least = min(value(relaxed.objective), known)
         if bound is not None and bound > least:
             least, by = bound, "the bound itself"
         because = (
-            f"{self.known_by} on nodes against {by}: what nodes cost as far as is known, "
+            f"{self.known_by} {tied} against {by}: what {price} costs as far as is known, "
             "for neither is proven"
         )
         unproven = self.unproven(table, least)
         if bound is not None and not close(bound, least):
             because_bound = f"bound by {table.bound_by}, best known by {by}: either may be off"
             unproven = replace(unproven, because=because_bound)
-        return [unproven, Part("nodes", least, known, because)]
+        return [unproven, Part(part, least, known, because)]  # type: ignore[arg-type]
 
     def unproven(self, table: Comparison, known: float) -> Part:
         bound = table.best_bound

@@ -25,11 +25,20 @@ TOP = 10
 """How many of the costliest decisions are shown."""
 
 Name = Literal[
-    "unproven", "nodes", "online", "heuristic", "restarts", "model", "measuring", "online+heuristic"
+    "unproven",
+    "nodes",
+    "migration",
+    "online",
+    "heuristic",
+    "restarts",
+    "model",
+    "measuring",
+    "online+heuristic",
 ]
 TITLES: Mapping[str, str] = {
     "unproven": "unproven",
     "nodes": "price of nodes",
+    "migration": "price of not migrating",
     "online": "price of being online",
     "heuristic": "price of the heuristic",
     "restarts": "price of restarts",

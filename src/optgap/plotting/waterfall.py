@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 PART_COLOURS = {
     "unproven": GREY,
     "nodes": COLOURS[5],
+    "migration": COLOURS[5],
     "online": COLOURS[4],
     "heuristic": COLOURS[1],
     "restarts": COLOURS[3],

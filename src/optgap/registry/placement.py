@@ -13,7 +13,8 @@ SPEC = FamilySpec(
     tiny={"preset": "small", "size": 6},
     files={
         "nodes": "sn,cpu_milli,memory_mib,gpu,model",
-        "tasks": "name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec][,submit_s,duration_s]",
+        "tasks": "name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]"
+        "[,submit_s,duration_s[,nodes]]",
         "order": "seq,task",
         "ranks": "rank,node",
         "devices": "model,idle_w,full_w",
@@ -34,6 +35,7 @@ SPEC = FamilySpec(
     bound_curve="optgap.solvers.placement.over_time.curve:bound_curve",
     doubts="optgap.models.placement.doubts:doubts",
     per_event="greedy-exact",
+    relaxed=("migration", "optgap.models.placement.pieces:movable"),
     regrets="optgap.heuristics.placement.regret:regrets",
     refit="optgap.models.placement.fits:refit",
 )

@@ -29,7 +29,7 @@ SPEC = FamilySpec(
     doubts="optgap.models.queueing.doubts:doubts",
     per_event="replan",
     per_event_exact=False,
-    counted="optgap.models.queueing.problem:counted",
+    relaxed=("nodes", "optgap.models.queueing.problem:counted"),
     regrets="optgap.heuristics.queueing.regret:regrets",
     refit="optgap.models.queueing.fits:refit",
 )

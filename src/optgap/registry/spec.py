@@ -40,7 +40,8 @@ class FamilySpec:
     exact: the exact methods that policies ask at their events, by policy.
     per_event: the policy that solves every event exactly with what is known by then, or, where
         `per_event_exact` is false, as well as it can.
-    counted: ``f(problem)``, the problem with GPUs of nodes only counted; None where they are.
+    relaxed: a part of the way from the bound to the best known, and what that part is the price
+        of: ``f(problem)``, the problem where it is none; None where it is none already.
     spared: ``f(problem)``, the problem with free restarts; None where they are.
     informed: parameters with which policies that have them know their jobs' models for nothing.
     unpaid: parameters with which these learn the models as ever, and learning costs nothing.
@@ -70,7 +71,7 @@ class FamilySpec:
     exact: Mapping[str, str] = field(default_factory=dict)
     per_event: str = ""
     per_event_exact: bool = True
-    counted: str = ""
+    relaxed: tuple[str, str] | None = None
     spared: str = ""
     informed: Mapping[str, Any] = field(default_factory=dict)
     unpaid: Mapping[str, Any] = field(default_factory=dict)

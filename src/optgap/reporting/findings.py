@@ -116,6 +116,7 @@ def of_explanation(item: Explanation) -> str:
 PARTS = {
     "unproven": "unproven",
     "nodes": "the price of nodes",
+    "migration": "the price of not migrating",
     "online": "the price of being online",
     "heuristic": "the price of the heuristic",
     "restarts": "the price of restarts",

@@ -113,14 +113,27 @@ class _Part:
         self.groups: dict[str, list[Row]] = {}
         for row in rows:
             self.groups.setdefault(row["method"], []).append(row)
-        self.gaps, self.differ = in_common(self._values("gap_to_bound"))
-        self.best, _ = in_common(self._values("gap_to_best"))
+        made = {method: {_run(row) for row in group} for method, group in self.groups.items()}
+        self.runs = len(set().union(*made.values()))
+        # `auto` makes a method for some instances alone: no reason to leave out the others' runs
+        self.everywhere = {method for method, runs in made.items() if len(runs) == self.runs}
+        self.gaps, self.differ = self._means("gap_to_bound")
+        self.best, _ = self._means("gap_to_best")
+
+    def _means(self, column: str) -> tuple[dict[str, list[float]], str]:
+        """The values that means are over, and a line where these are not all."""
+        values = self._values(column)
+        if not self.everywhere:
+            return in_common(values)
+        used, note = in_common({method: values[method] for method in self.everywhere})
+        own = {method: list(found.values()) for method, found in values.items()}
+        return {**own, **used}, note
 
     def _values(self, column: str) -> dict[str, dict[Hashable, float]]:
         """By method and run; a gap against a bound for an accepted part is another matter."""
         return {
             method: {
-                (row["instance"], row["instance_seed"], row["seed"]): row[column]
+                _run(row): row[column]
                 for row in group
                 if row[column] is not None and row.get("bound_scope") != ACCEPTED
             }
@@ -148,7 +161,17 @@ class _Part:
         }
         told = ", ".join(f"{count} of {method}" for method, count in partial.items() if count)
         left = f"left out of all means, as they accepted only a part: {told}" if told else ""
-        return [note for note in (self.differ, left) if note]
+        few = [
+            f"{method}: over its own {len(group)} of {self.runs} runs"
+            for method, group in self.groups.items()
+            if self.everywhere and method not in self.everywhere and self.gaps[method]
+        ]
+        return [note for note in (self.differ, *few, left) if note]
+
+
+def _run(row: Row) -> Hashable:
+    """Which run a row is of, the same for all methods."""
+    return row["instance"], row["instance_seed"], row["seed"]
 
 
 def run(

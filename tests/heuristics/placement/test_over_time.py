@@ -62,7 +62,10 @@ def timed(still: PlacementProblem, queue: str, seed: int = 0) -> PlacementProble
     ],
     ids=str,
 )
-@given(problem=timed_placement_problems(max_nodes=4, max_tasks=14))
+@given(
+    problem=timed_placement_problems(max_nodes=4, max_tasks=14)
+    | timed_placement_problems(max_nodes=4, max_tasks=8, gangs=True)
+)
 def test_every_start_is_that_of_the_plain_simulation(
     name: str, params: dict[str, Any], problem: PlacementProblem
 ) -> None:

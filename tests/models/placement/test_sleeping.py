@@ -76,8 +76,11 @@ def test_after_the_horizon_an_empty_node_is_not_counted() -> None:
     assert late.evaluate(on_a(late)).metrics["energy_after_horizon_j"] == 295 * 2
 
 
-@settings(max_examples=20)
-@given(problem=timed_placement_problems(goals=("energy",), sleeping=True))
+@settings(max_examples=25)
+@given(
+    problem=timed_placement_problems(goals=("energy",), sleeping=True)
+    | timed_placement_problems(goals=("energy",), sleeping=True, gangs=True, max_tasks=4)
+)
 def test_energy_is_the_integral_of_the_power_that_is_drawn(problem: PlacementProblem) -> None:
     rules = problem.over_time
     assert rules is not None

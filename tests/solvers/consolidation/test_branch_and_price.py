@@ -35,8 +35,8 @@ from optgap.solvers.consolidation.branch_and_price.branching import (
     split_servers,
     unassigned,
 )
+from optgap.solvers.consolidation.branch_and_price.feasibility import OPEN, SetCover
 from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
-from optgap.solvers.consolidation.branch_and_price.set_cover import OPEN, SetCover
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE
 from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
@@ -166,9 +166,7 @@ def test_counts_are_denied_exactly_where_no_placement_has_them(
     counts.append(int(np.clip(rounded[-1] - less[-1], 1, len(instance.server_w))))
     costs = [master.watts(one.tolist()) for one in truth]
     cutoff = data.draw(st.sampled_from([math.inf, *costs]))
-    verdict = tree.feasibility.decide(
-        tuple(counts), cutoff, Limits(), most_columns=most, quick=most == 1
-    )
+    verdict = tree.feasibility.decide(tuple(counts), cutoff, Limits(), most_columns=most)
     within = [cost for one, cost in zip(truth, costs, strict=True) if (one <= counts).all()]
     if within and min(within) <= cutoff:
         assert not verdict.infeasible

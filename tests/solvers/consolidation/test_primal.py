@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -34,15 +35,17 @@ from optgap.solvers.consolidation.instance import instance_of
 from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
-from optgap.solvers.consolidation.primal.counts import gpu_levels, richer_counts
+from optgap.solvers.consolidation.primal.counts import richer_counts
 from optgap.solvers.consolidation.primal.diving import Dive, Diving
-from optgap.solvers.consolidation.primal.exchange_kernels import Tasks, exchange, fill_levels
 from optgap.solvers.consolidation.primal.gang_layout import GangLayout
 from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
+from optgap.solvers.consolidation.primal.gpu_state import Cluster
 from optgap.solvers.consolidation.primal.lns import ServerNeighbourhoods
 from optgap.solvers.consolidation.primal.pairwise_exchange import (
     PairwiseExchange,
+    exchange,
     exchange_cheapest,
+    fill_levels,
 )
 from optgap.solvers.consolidation.primal.server_diving import ServerDiving
 
@@ -98,12 +101,6 @@ def test_richer_counts_are_no_fewer_and_as_dear_as_they_may_be(share: float) -> 
                 assert closed_form_w(instance, levels, more) > most
 
 
-def test_gpus_get_as_many_of_each_level_as_counts_say() -> None:
-    levels = gpu_levels((11, 7, 2), 4)
-    assert [int((levels >= q).sum()) for q in range(-1, 3)] == [12, 11, 7, 2]
-    assert levels[:4].tolist() == [2, 2, 1, 1]
-
-
 def test_counts_from_some_of_the_rows_are_no_more_than_from_all() -> None:
     instance = instance_of(mixed(seed=4, size=40, capacity="slot"))
     tasks = np.arange(instance.tasks)
@@ -129,13 +126,24 @@ def test_exchanged_placements_are_no_cheaper_than_their_counts() -> None:
         assert not PairwiseExchange(other, levels, RNG(0)).applies
 
 
+def cluster(size: IntArray, width: IntArray, limit: int, gpus: int) -> Cluster:
+    """One server of GPUs that draw nothing, with memory as their only capacity."""
+    count, start = len(size), np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
+    nothing = np.zeros((1, count))
+    return Cluster(
+        start, np.repeat(np.arange(count), width).astype(np.int64), size[None, :].astype(np.int64),
+        nothing, np.array([[limit]]), np.zeros(gpus, np.int64), np.zeros(gpus, np.int64),
+        np.array([0, gpus]), np.zeros(1), nothing, nothing, nothing, False,
+    )  # fmt: skip
+
+
 def test_tasks_are_exchanged_where_no_move_and_no_swap_of_two_helps() -> None:
     """3 + 5 + 12 and 7 + 6 + 5 on GPUs of 19: 3 + 5 for 7 makes 19 of both, no swap of two does."""
     sizes = np.array([3, 5, 12, 7, 6, 5], dtype=np.int64)
     place = np.array([0, 0, 0, 1, 1, 1], dtype=np.int64)
     zeros, cap = np.zeros(6, dtype=np.int64), np.zeros(2, dtype=np.int64)
-    tasks = Tasks(np.arange(7), np.arange(6), sizes, 19, zeros, 0)
-    left = exchange(tasks, cap, place, 50, 0.0, RNG(0))
+    two = cluster(sizes, np.ones(6, dtype=np.int64), 19, 2)
+    left = exchange(zeros, np.ones(6, np.bool_), cap, 50, 0.0, two, place, RNG(0))
     assert left == 0.0
     assert [int(sizes[place == g].sum()) for g in (0, 1)] == [19, 19]
 
@@ -152,8 +160,8 @@ def test_room_that_is_scattered_is_driven_together() -> None:
         level += [cap[g], *rng.integers(0, cap[g] + 1, each - 1).tolist()]
     held, of = np.array(sizes, dtype=np.int64), np.array(level, dtype=np.int64)
     place = np.array([rng.choice(np.flatnonzero(cap >= one)) for one in level], dtype=np.int64)
-    tasks = Tasks(np.arange(len(sizes) + 1), np.arange(len(sizes)), held, most, of, 0)
-    left = exchange(tasks, cap, place, 100_000, 0.02, RNG(0))
+    sixty = cluster(held, np.ones_like(held), most, gpus)
+    left = exchange(of, np.ones_like(of, np.bool_), cap, 100_000, 0.02, sixty, place, RNG(0))
     assert left == 0.0
     assert [int(held[place == g].sum()) for g in range(gpus)] == [most] * gpus
     assert np.all(cap[place] >= of)
@@ -171,22 +179,19 @@ def test_exchange_keeps_levels_and_what_is_in_place_and_says_what_is_left(
     width = np.array([data.draw(st.integers(1, span)) for _ in range(count)], dtype=np.int64)
     level = np.array([data.draw(st.integers(0, 2)) for _ in range(count)], dtype=np.int64)
     size = np.array([data.draw(st.integers(0, 9)) for _ in range(count)], dtype=np.int64)
-    start = np.concatenate([[0], np.cumsum(width)]).astype(np.int64)
-    owner = np.repeat(np.arange(count), width).astype(np.int64)
-    place = np.zeros(len(owner), dtype=np.int64)
+    six = cluster(size, width, limit, gpus)
+    start, owner = six.start, six.owner
+    place = np.full(len(owner), -1, dtype=np.int64)
     fixed = data.draw(st.integers(0, count))
-    tasks = Tasks(start, owner, size, limit, level, fixed)
+    for ell in range(fixed):
+        place[start[ell] : start[ell + 1]] = np.arange(width[ell])
+    begun, may_move = place.copy(), np.arange(count) >= fixed
     order = np.array(data.draw(st.permutations(range(count))), dtype=np.int64)
-    order = np.concatenate([order[order < fixed], order[order >= fixed]])
-    if not fill_levels(order, tasks, cap, place):
-        assert width[:fixed].sum() > span  # those that stay have no GPUs of their own
-        return
-    begun = place.copy()
-    assert len(set(begun[: start[fixed]].tolist())) == start[fixed]
-    left = exchange(tasks, cap, place, 200, 0.0, RNG(data.draw(st.integers(0, 9))))
+    assert fill_levels(order, level, cap, six, place)
+    left = exchange(level, may_move, cap, 200, 0.0, six, place, RNG(data.draw(st.integers(0, 9))))
+    assert place[: start[fixed]].tolist() == begun[: start[fixed]].tolist()
     loads = np.array([size[owner[place == g]].sum() for g in range(gpus)])
     assert left == pytest.approx(float((np.maximum(0, loads - limit) / limit).sum()), abs=1e-9)
-    assert place[: start[fixed]].tolist() == begun[: start[fixed]].tolist()
     for ell in range(count):
         mine = place[start[ell] : start[ell + 1]].tolist()
         assert len(set(mine)) == len(mine)
@@ -204,7 +209,7 @@ def heuristic(name: str, tree: Tree) -> PrimalHeuristic:
         ),
         "server_diving": ServerDiving(replace(
             DEFAULT, server_diving=replace(DEFAULT.server_diving, dive_s=20.0, assign_s=20.0))),
-        "layout": GangLayout(tree.instance, tree.levels, lambda *_: (Diving(),), 0),
+        "layout": GangLayout(tree.instance, tree.levels, 0),
     }  # fmt: skip
     return made[name]
 
@@ -348,11 +353,11 @@ def test_what_a_layout_leaves_is_solved_to_its_optimum(
     """Against all placements of the others beside the same layout."""
     instance = instance_of(problem)
     levels = cost_levels(instance)
-    layout = GangLayout(instance, levels, lambda *_: (), 0)
+    layout = GangLayout(instance, levels, 0)
     if not counts_fix_power(instance, levels) or not layout.applies:
         return
     servers, seats = data.draw(st.integers(1, len(instance.server_w))), layout.server_gpus
-    widths = instance.width[layout.prices.wide].tolist()
+    widths = instance.width[layout.wide].tolist()
     first = np.array(
         [
             seats * data.draw(st.integers(0, servers - 1)) + data.draw(st.integers(0, seats - v))
@@ -377,9 +382,10 @@ def test_what_a_layout_leaves_is_solved_to_its_optimum(
     assert found.placement is not None
     assert min(bound, found.watts) <= brute.best * (1 + 1e-9) + 1e-5
     assert found.watts == pytest.approx(brute.best, rel=1e-6, abs=1e-5)
-    whole = residual.whole(found.placement)
-    assert problem.check(instance.solution(whole)) == []
-    assert instance.total(whole) == pytest.approx(found.watts)
+    whole = Incumbent(instance)
+    whole.offer_flat(residual.whole(found.placement))
+    agrees(problem, whole)
+    assert whole.watts == pytest.approx(found.watts)
 
 
 def test_tasks_of_several_gpus_are_laid_over_one_another_where_room_is_short() -> None:
@@ -389,10 +395,13 @@ def test_tasks_of_several_gpus_are_laid_over_one_another_where_room_is_short() -
     problem = ConsolidationProblem.of(
         [GpuKind(memory_gb=16.0)], [Server((0,) * 4, 100.0)] * 3, wide + narrow, rules=Rules("none")
     )
-    instance = instance_of(problem)
-    incumbent = Incumbent(instance)
-    layout = GangLayout(instance, cost_levels(instance), lambda *_: (Diving(),), 0)
-    layout.attempt(incumbent, (4, 1), 1e6, Limits(5))
-    assert incumbent.placement is not None
-    assert incumbent.watts == pytest.approx(4 * float(instance.watts[0, 0]) + 100.0)
-    assert incumbent.placement[0] == incumbent.placement[1]
+    tree = tree_of(problem)
+    layout = GangLayout(tree.instance, tree.levels, 0)
+    tree.incumbent.watts = math.inf
+    layout.improve(tree.state(), Limits(5))
+    first = layout.anneal((4, 1))
+    assert first[0] == first[1]
+    assert layout.fits(first, 1)
+    assert tree.incumbent.placement is not None
+    least = 4 * float(tree.instance.watts[0, 0]) + 100.0
+    assert tree.incumbent.watts == pytest.approx(least)

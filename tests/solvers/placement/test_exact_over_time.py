@@ -81,7 +81,8 @@ def test_what_it_is_not_for_it_refuses_in_one_line(change: dict[str, object], na
         exact_over_time(problem, limits=Limits(), seed=0)
     assert named in str(error.value)
     assert "\n" not in str(error.value)
-    assert auto(problem) == "bound-over-time"
+    energy = problem.objective.goal == "energy"
+    assert auto(problem) == ("hindsight" if energy else "bound-over-time")
 
 
 @pytest.mark.parametrize(
@@ -94,8 +95,8 @@ def test_what_it_is_not_for_it_refuses_in_one_line(change: dict[str, object], na
 )
 def test_the_bound_says_why_there_is_no_proof(change: dict[str, object], why: str) -> None:
     problem = small_time(seed=0, **change)  # type: ignore[arg-type]
-    assert auto(problem) == "bound-over-time"
-    shown = str(optgap.compare(problem, "firstfit", time_limit=0.5)).splitlines()
+    assert auto(problem) == "hindsight"
+    shown = str(optgap.compare(problem, "firstfit", "bound-over-time", time_limit=0.5)).splitlines()
     told = [line for line in shown if line.startswith("bound-over-time: exact-over-time was not")]
     assert len(told) == 1
     assert why in told[0]
@@ -106,3 +107,5 @@ def test_auto_takes_it_where_a_proof_is_near() -> None:
         problem = small_time(seed=0, size=12, **more)
         assert auto(problem) == "exact-over-time"
         assert not optgap.bound(problem, "bound-over-time", time_limit=0.5).message
+    assert auto(small_time(seed=0, size=30)) == "hindsight"
+    assert auto(small_time(seed=0, size=30, goal="mean_fragmentation")) == "bound-over-time"

@@ -1,0 +1,392 @@
+"""Compiled books of nodes: what runs on each between its events, and what a task adds to that.
+
+A task k takes a node from s_k until f_k, its start and when its room is free again. A node's book
+has a row for its first moment and one for every start and end on it, in order of time; each row
+says what is in use until the next. So what k adds to a node,
+
+    Σ over rows r that overlap k:  |r ∩ [s_k, f_k)| · (P(in use in r, and k) − P(in use in r)),
+
+is one walk over the rows between s_k and f_k. A GPU's part of it is how long nothing else is on it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from optgap.models.compiled import compiled, inner
+from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
+from optgap.models.placement.cluster import TASKS_PER_NODE
+from optgap.models.placement.kernels import Row, Table, cpu_w
+from optgap.models.times import ROUNDING, TOLERANCE_S
+
+
+class Case(NamedTuple):
+    """What is given: T tasks with their times, N nodes.
+
+    Parameters
+    ----------
+    submit_s, lasting_s: (T,) when each comes and how long it runs, s.
+    start_s, freed_s: (T,) from when on it has its room, and until when (`freed_s`).
+    cpu_milli, memory_mib, num_gpu, gpu_milli: (T,) what it takes; the last of each GPU.
+    kind: (T,) which row of `accepts` is its.
+    accepts: (kinds, models) which GPU models it may run on.
+    nodes: (N,) `NODE`.
+    ease: (1,) λ of `eased`.
+    used_s: (G,) work space: by how much a task makes each GPU of a node longer in use, eased.
+    room: (G,) work space: whether it has room for the task all the time.
+    """
+
+    submit_s: FloatArray
+    lasting_s: FloatArray
+    start_s: FloatArray
+    freed_s: FloatArray
+    cpu_milli: IntArray
+    memory_mib: IntArray
+    num_gpu: IntArray
+    gpu_milli: IntArray
+    kind: IntArray
+    accepts: BoolArray
+    nodes: Table
+    ease: FloatArray
+    used_s: FloatArray
+    room: BoolArray
+
+
+class Book(NamedTuple):
+    """What runs where, R rows for all nodes.
+
+    Parameters
+    ----------
+    first, rows: (N,) a node's first row, and how many it has; `first` has one entry more, and a
+        node room until the next one's.
+    time_s: (R,) from when on a row holds; minus infinity for the first of a node.
+    event: (R,) 2k for the start of task k, 2k + 1 for its end, -1 for the first of a node.
+    cpu_milli, memory_mib, tasks: (R,) in use. gpu_milli: (R, G) the same of each GPU.
+    cpu_w: (R,) what the node's CPUs draw, eased.
+    node, mask: (T,) where each task is, -1 for nowhere, and its GPUs as bits.
+    """
+
+    first: IntArray
+    rows: IntArray
+    time_s: FloatArray
+    event: IntArray
+    cpu_milli: IntArray
+    memory_mib: IntArray
+    tasks: IntArray
+    gpu_milli: IntArray
+    cpu_w: FloatArray
+    node: IntArray
+    mask: IntArray
+
+
+@inner
+def row_at(book: Book, n: int, time_s: float) -> int:
+    """The last row of node `n` that begins by then."""
+    low, high = book.first[n], book.first[n] + book.rows[n]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if book.time_s[middle] <= time_s:
+            low = middle
+        else:
+            high = middle
+    return int(low)
+
+
+@inner
+def row_of(book: Book, n: int, time_s: float, event: int) -> int:
+    """The row of this event."""
+    row = row_at(book, n, time_s)
+    while book.event[row] != event:
+        row -= 1
+    return row
+
+
+@inner
+def eased(share: float, ease: float) -> float:
+    """What counts of a device in use of which so much is taken: 1 − λ (1 − share)².
+
+    Energy is that for λ = 0. With more, moving a task from a device that is little used to one
+    that is much used is a gain, long before the first is empty.
+    """
+    return 1.0 - ease * (1.0 - share) ** 2
+
+
+@inner
+def eased_w(case: Case, node: Row, used_milli: int) -> float:
+    """What a node's CPUs draw, of which so much is in use, the last package eased."""
+    watts = cpu_w(node, node["cpu_milli"] - used_milli)
+    size = 2000 * node["cpu_cores"]
+    last = used_milli % size
+    if last > 0:
+        counts = eased(last / size, case.ease[0])
+        watts -= (1.0 - counts) * (node["cpu_full_w"] - node["cpu_idle_w"])
+    return watts
+
+
+@inner
+def longer(case: Case, used_milli: int, milli: int) -> float:
+    """By how much a task adds to a GPU's use, eased, that others use so much of."""
+    after = eased((used_milli + milli) / 1000, case.ease[0])
+    return after - eased(used_milli / 1000, case.ease[0]) if used_milli > 0 else after
+
+
+@inner
+def added_j(case: Case, book: Book, k: int, n: int, most_j: float) -> tuple[float, int]:
+    """What task `k` adds on node `n` on the GPUs that are best for it, and these as bits.
+
+    Infinity where it finds no room, or where it is `most_j` or more.
+    """
+    node = case.nodes[n]
+    wanted, milli, cpu = case.num_gpu[k], case.gpu_milli[k], case.cpu_milli[k]
+    gpus = node["gpus"]
+    if wanted > gpus or (wanted > 0 and not case.accepts[case.kind[k], node["model"]]):
+        return math.inf, 0
+    most_cpu = node["cpu_milli"] - cpu
+    most_memory = node["memory_mib"] - case.memory_mib[k]
+    for g in range(gpus):
+        case.used_s[g] = 0.0
+        case.room[g] = True
+    joules, until = 0.0, case.freed_s[k]
+    row = row_at(book, n, case.start_s[k])
+    last = book.first[n] + book.rows[n] - 1
+    now = case.start_s[k]
+    while now < until:
+        then = until if row == last else min(until, book.time_s[row + 1])
+        lasts = then - now
+        if lasts > 0.0:
+            if book.cpu_milli[row] > most_cpu or book.memory_mib[row] > most_memory:
+                return math.inf, 0
+            if book.tasks[row] >= TASKS_PER_NODE:
+                return math.inf, 0
+            if cpu > 0:
+                watts = eased_w(case, node, book.cpu_milli[row] + cpu)
+                joules += lasts * (watts - book.cpu_w[row])
+                if joules >= most_j:
+                    return math.inf, 0
+            if wanted > 0:
+                for g in range(gpus):
+                    used = book.gpu_milli[row, g]
+                    if used + milli > 1000:
+                        case.room[g] = False
+                    elif used == 0 or case.ease[0] > 0.0:
+                        case.used_s[g] += lasts * longer(case, used, milli)
+            now = then
+        row += 1
+    mask = 0
+    for _ in range(wanted):
+        chosen = -1
+        for g in range(gpus):
+            if case.room[g] and (chosen < 0 or case.used_s[g] < case.used_s[chosen]):
+                chosen = g
+        if chosen < 0:
+            return math.inf, 0
+        joules += case.used_s[chosen] * (node["gpu_full_w"] - node["gpu_idle_w"])
+        case.room[chosen] = False
+        mask |= 1 << chosen
+    if joules >= most_j:
+        return math.inf, 0
+    return joules, mask
+
+
+@inner
+def saved_j(case: Case, book: Book, k: int) -> float:
+    """What task `k` adds where it is."""
+    n = book.node[k]
+    node = case.nodes[n]
+    milli, cpu, mask = case.gpu_milli[k], case.cpu_milli[k], book.mask[k]
+    joules, watts = 0.0, node["gpu_full_w"] - node["gpu_idle_w"]
+    row = row_of(book, n, case.start_s[k], 2 * k)
+    while book.event[row] != 2 * k + 1:
+        lasts = book.time_s[row + 1] - book.time_s[row]
+        if lasts > 0.0:
+            if cpu > 0:
+                rest_w = eased_w(case, node, book.cpu_milli[row] - cpu)
+                joules += lasts * (book.cpu_w[row] - rest_w)
+            for g in range(node["gpus"]):
+                if mask >> g & 1:
+                    others = book.gpu_milli[row, g] - milli
+                    if others == 0 or case.ease[0] > 0.0:
+                        joules += lasts * watts * longer(case, others, milli)
+        row += 1
+    return joules
+
+
+@inner
+def copy_row(book: Book, source: int, target: int) -> None:
+    """Make one row what another is."""
+    book.time_s[target] = book.time_s[source]
+    book.event[target] = book.event[source]
+    book.cpu_milli[target] = book.cpu_milli[source]
+    book.memory_mib[target] = book.memory_mib[source]
+    book.tasks[target] = book.tasks[source]
+    book.cpu_w[target] = book.cpu_w[source]
+    for g in range(book.gpu_milli.shape[1]):
+        book.gpu_milli[target, g] = book.gpu_milli[source, g]
+
+
+@inner
+def new_row(book: Book, n: int, time_s: float, event: int) -> int:
+    """Divide a row of node `n` at this time, and tell where the second half is."""
+    at = row_at(book, n, time_s) + 1
+    for row in range(book.first[n] + book.rows[n], at, -1):
+        copy_row(book, row - 1, row)
+    copy_row(book, at - 1, at)
+    book.time_s[at] = time_s
+    book.event[at] = event
+    book.rows[n] += 1
+    return at
+
+
+@inner
+def change(case: Case, book: Book, k: int, n: int, mask: int, sign: int) -> None:
+    """Add what task `k` takes to the rows from its start to its end, or take it off."""
+    node = case.nodes[n]
+    row = row_of(book, n, case.start_s[k], 2 * k)
+    while book.event[row] != 2 * k + 1:
+        book.cpu_milli[row] += sign * case.cpu_milli[k]
+        book.memory_mib[row] += sign * case.memory_mib[k]
+        book.tasks[row] += sign
+        for g in range(node["gpus"]):
+            if mask >> g & 1:
+                book.gpu_milli[row, g] += sign * case.gpu_milli[k]
+        if case.cpu_milli[k] > 0:
+            book.cpu_w[row] = eased_w(case, node, book.cpu_milli[row])
+        row += 1
+
+
+@inner
+def insert(case: Case, book: Book, k: int, n: int, mask: int) -> None:
+    """Put task `k` on a node, whose book must have room for two more rows."""
+    new_row(book, n, case.start_s[k], 2 * k)
+    new_row(book, n, case.freed_s[k], 2 * k + 1)
+    change(case, book, k, n, mask, 1)
+    book.node[k] = n
+    book.mask[k] = mask
+
+
+@inner
+def remove(case: Case, book: Book, k: int) -> None:
+    """Take task `k` off its node."""
+    n = book.node[k]
+    change(case, book, k, n, book.mask[k], -1)
+    begin = row_of(book, n, case.start_s[k], 2 * k)
+    end = row_of(book, n, case.freed_s[k], 2 * k + 1)
+    for row in range(begin + 1, end):
+        copy_row(book, row, row - 1)
+    for row in range(end + 1, book.first[n] + book.rows[n]):
+        copy_row(book, row, row - 2)
+    book.rows[n] -= 2
+    book.node[k] = -1
+    book.mask[k] = 0
+
+
+@inner
+def full(book: Book, n: int) -> bool:
+    """Whether the book of node `n` has no room for another task."""
+    return bool(book.first[n] + book.rows[n] + 2 > book.first[n + 1])
+
+
+@inner
+def empty_for(case: Case, book: Book, k: int, n: int) -> bool:
+    """Whether nothing runs on node `n` while task `k` would."""
+    row = row_at(book, n, case.start_s[k])
+    last = book.first[n] + book.rows[n] - 1
+    if book.tasks[row] > 0:
+        return False
+    return bool(row == last or book.time_s[row + 1] >= case.freed_s[k])
+
+
+@inner
+def cheapest(
+    case: Case, book: Book, k: int, like: IntArray, hurried: bool
+) -> tuple[float, int, int]:
+    """Where task `k` adds least: how much, which node and which GPUs; the first of equals.
+
+    Parameters
+    ----------
+    like: (N,) which nodes are alike when empty: one of those is enough.
+    hurried: take the first node with room.
+    """
+    best, node, mask = math.inf, -1, 0
+    seen = -1
+    for n in range(len(book.rows)):
+        if empty_for(case, book, k, n):
+            if like[n] == seen:
+                continue
+            seen = like[n]
+        joules, gpus = added_j(case, book, k, n, best)
+        if joules < best:
+            best, node, mask = joules, n, gpus
+            if hurried:
+                break
+    return best, node, mask
+
+
+@inner
+def start_at(case: Case, k: int, time_s: float) -> None:
+    """Let task `k`, which is nowhere, start then."""
+    end = time_s + case.lasting_s[k]
+    slack = TOLERANCE_S + ROUNDING * abs(end)
+    case.start_s[k] = time_s
+    case.freed_s[k] = end - min(slack, (end - time_s) / 2)
+
+
+@inner
+def earliest_s(case: Case, book: Book, k: int) -> float:
+    """When a node first has room for task `k` after some other ends there; infinity for never."""
+    best = math.inf
+    for n in range(len(book.rows)):
+        for row in range(row_at(book, n, case.submit_s[k]) + 1, book.first[n] + book.rows[n]):
+            if book.time_s[row] >= best:
+                break
+            if book.event[row] % 2 == 1:
+                gone = book.event[row] // 2
+                end = case.start_s[gone] + case.lasting_s[gone]
+                start_at(case, k, max(end, case.submit_s[k]))
+                if end < best and added_j(case, book, k, n, math.inf)[0] < math.inf:
+                    best = case.start_s[k]
+    start_at(case, k, case.submit_s[k])
+    return best
+
+
+@compiled
+def place_all(
+    case: Case,
+    book: Book,
+    order: IntArray,
+    begin: int,
+    end: int,
+    like: IntArray,
+    waits: bool,
+    hurried: bool,
+) -> int:
+    """Put tasks, `order` from `begin` to `end`, where each adds least; where to go on.
+
+    That is before `end` where a book is full. A task without room waits until there is some, or
+    is left out.
+    """
+    for i in range(begin, end):
+        k = order[i]
+        _, n, mask = cheapest(case, book, k, like, hurried)
+        if n < 0 and waits:
+            then = earliest_s(case, book, k)
+            if then < math.inf:
+                start_at(case, k, then)
+                _, n, mask = cheapest(case, book, k, like, hurried)
+        if n < 0:
+            continue
+        if full(book, n):
+            start_at(case, k, case.submit_s[k])
+            return i
+        insert(case, book, k, n, mask)
+    return end
+
+
+@compiled
+def ease_all(case: Case, book: Book, ease: float) -> None:
+    """Let λ be so much from now on."""
+    case.ease[0] = ease
+    for n in range(len(book.rows)):
+        for row in range(book.first[n], book.first[n] + book.rows[n]):
+            book.cpu_w[row] = eased_w(case, case.nodes[n], book.cpu_milli[row])

@@ -1,0 +1,305 @@
+"""A schedule of little energy for somebody who knows when tasks will leave; none is ever moved.
+
+Tasks are put, in some order, where each adds least over its whole life; then what some nodes run at
+some moment is taken off and put back, again and again (`search_kernels`). Every task starts when it
+is submitted, or where there is a queue as soon as the first pass finds room for it: later moves
+leave starts as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from optgap.models.compiled import interpreted
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.placement import PlacementProblem, PlacementSolution
+from optgap.models.placement.arrays import IntArray
+from optgap.models.placement.kernels import accepts, model_names, node_table
+from optgap.models.placement.timeline import rest_values
+from optgap.models.result import Outcome, Status, Termination
+from optgap.models.spec import chosen
+from optgap.models.times import freed_s
+from optgap.solvers.placement.over_time.book_kernels import Book, Case, ease_all, place_all
+from optgap.solvers.placement.over_time.bounding import bound_over_time
+from optgap.solvers.placement.over_time.parameters import HindsightParams
+from optgap.solvers.placement.over_time.search_kernels import Moves, anneal
+
+AT_ONCE = 500
+"""Moves between two looks at the limits, at most."""
+CHUNKS = 40
+"""The least number of looks, where there are so many moves."""
+EASED = 0.8
+"""Share of the moves after which energy is all that counts."""
+PLACED_AT_ONCE = 100
+"""Tasks between two."""
+FEW = 1000
+"""Moves, and the least; with few tasks Python makes them sooner than the compiler is through."""
+FEW_CELLS = 200
+"""Nodes times tasks up to which it does."""
+PER_TASK = 1
+"""A move for each task, where nothing else is said."""
+MOST = 20_000
+"""And the most."""
+
+
+class Search:
+    """Schedules of one problem.
+
+    Attributes
+    ----------
+    best_j: what the best schedule so far adds to the empty cluster.
+    node, mask: (T,) that one.
+    ease: λ of `eased` at first.
+    """
+
+    def __init__(
+        self, problem: PlacementProblem, limits: Limits, seed: int, ease: float = 0.0
+    ) -> None:
+        self.problem, self.limits, self.ease = problem, limits, ease
+        self.rng = np.random.default_rng(seed)
+        self.case = case_of(problem)
+        self.book = empty_book(problem, self.case)
+        self.like = np.array(problem.cluster.type_of)
+        self.best_j = math.inf
+        self.node, self.mask = self.book.node.copy(), self.book.mask.copy()
+
+    @property
+    def missing(self) -> int:
+        """How many tasks have no place in the best schedule."""
+        return int((self.node < 0).sum())
+
+    def construct(self, order: IntArray) -> None:
+        """Put the tasks, in this order, where each adds least; once it is time, where it fits."""
+        assert self.problem.over_time is not None
+        done, waits = 0, self.problem.over_time.waits
+        ease_all(self.case, self.book, self.ease)
+        while done < len(order):
+            end = min(len(order), done + PLACED_AT_ONCE)
+            late = self.limits.stop is not None
+            at = place_all(self.case, self.book, order, done, end, self.like, waits, late)
+            if at < end:
+                self.book = roomier(self.book)
+            done = at
+            self.limits.progress(f"task {done} of {len(order)}", None, None)
+        self.keep()
+
+    def keep(self) -> None:
+        """Take the schedule as it is for the best, if it is."""
+        missing = int((self.book.node < 0).sum())
+        joules = beyond_empty_j(self.problem, self.solution_of(self.book))
+        if (missing, joules) < (self.missing, self.best_j):
+            self.best_j = joules
+            self.node[:], self.mask[:] = self.book.node, self.book.mask
+
+    def anneal(self, moves: int, hot_j: float, cold_j: float, choice: Moves) -> int:
+        """So many moves, from one temperature to another; how many there was time for.
+
+        With a time limit it is cold once that is reached, however many moves are left. What is
+        in use counts in full (`eased`) for the last fifth.
+        """
+        done, now, time_s = 0, 0.0, self.limits.remaining
+        while done < moves and self.limits.stop is None:
+            step = min(AT_ONCE, max(1, moves // CHUNKS), moves - done)
+            ease_all(self.case, self.book, self.ease * max(0.0, 1.0 - now / EASED))
+            hot = hot_j * (cold_j / hot_j) ** now
+            now = (done + step) / moves
+            if math.isfinite(time_s):
+                now = min(1.0, max(now, 1.0 - self.limits.remaining / time_s))
+            cold = hot_j * (cold_j / hot_j) ** now
+            anneal(self.case, self.book, choice, step, hot, cold, self.rng)
+            done += step
+            self.keep()
+            if (self.book.rows + 2 > 0.8 * np.diff(self.book.first)).any():
+                self.book = roomier(self.book)
+            self.limits.progress("annealing", self.objective, None)
+        return done
+
+    @property
+    def objective(self) -> float:
+        """Energy of the best schedule, J."""
+        return empty_j(self.problem) + self.best_j
+
+    def solution_of(self, of: Book | None = None) -> PlacementSolution:
+        """The best schedule, or the one in a book."""
+        node, mask = (self.node, self.mask) if of is None else (of.node, of.mask)
+        return PlacementSolution.of_arrays(node.copy(), mask.copy(), self.case.start_s)
+
+
+def empty_j(problem: PlacementProblem) -> float:
+    """What the empty cluster draws over the horizon, J."""
+    assert problem.over_time is not None
+    rest = rest_values(problem)
+    return float((rest.cpu_w + rest.gpu_w).sum()) * problem.over_time.horizon_s
+
+
+def beyond_empty_j(problem: PlacementProblem, solution: PlacementSolution) -> float:
+    """What a schedule draws beyond that, J."""
+    return problem.evaluate(solution).objective - empty_j(problem)
+
+
+def case_of(problem: PlacementProblem) -> Case:
+    """The problem as arrays, every task to start when it is submitted."""
+    tasks, cluster = problem.tasks, problem.cluster
+    submit, lasting = np.array(tasks.submit_s), np.array(problem.lasting_s)
+    specs = tuple(dict.fromkeys(tasks.gpu_specs))
+    place = {spec: k for k, spec in enumerate(specs)}
+    most = max(1, int(cluster.gpus.max()))
+    return Case(
+        submit,
+        lasting,
+        submit.copy(),
+        freed_s(submit, submit + lasting),
+        np.array(tasks.cpu_milli),
+        np.array(tasks.memory_mib),
+        np.array(tasks.num_gpu),
+        np.array(tasks.gpu_milli),
+        np.array([place[spec] for spec in tasks.gpu_specs], dtype=np.int64),
+        accepts(specs, model_names(problem)),
+        node_table(problem, np.arange(len(cluster))),
+        np.zeros(1),
+        np.zeros(most),
+        np.zeros(most, dtype=np.bool_),
+    )
+
+
+def empty_book(problem: PlacementProblem, case: Case) -> Book:
+    """Nothing runs anywhere."""
+    nodes, tasks = len(case.nodes), len(case.start_s)
+    room = 1 + 2 * min(tasks, 4 + 3 * tasks // nodes)
+    first = room * np.arange(nodes + 1)
+    size = int(first[-1])
+    whole, real = np.zeros(size, dtype=np.int64), np.zeros(size)
+    book = Book(
+        first,
+        np.ones(nodes, dtype=np.int64),
+        real - np.inf,
+        whole - 1,
+        whole.copy(),
+        whole.copy(),
+        whole.copy(),
+        np.zeros((size, len(case.room)), dtype=np.int64),
+        real,
+        np.full(tasks, -1, dtype=np.int64),
+        np.zeros(tasks, dtype=np.int64),
+    )
+    book.cpu_w[first[:-1]] = rest_values(problem).cpu_w
+    return book
+
+
+def roomier(book: Book) -> Book:
+    """The same with half as much room again for nodes that need it."""
+    room = np.diff(book.first)
+    tight = book.rows + 2 > 0.8 * room
+    first = np.concatenate([[0], np.cumsum(np.where(tight, 2 * room + 2, room))])
+    at = np.concatenate([np.arange(a, a + n) for a, n in zip(first, book.rows, strict=False)])
+    was = np.concatenate([np.arange(a, a + n) for a, n in zip(book.first, book.rows, strict=False)])
+
+    def moved(column: Any) -> Any:
+        made = np.zeros((int(first[-1]), *column.shape[1:]), dtype=column.dtype)
+        made[at] = column[was]
+        return made
+
+    columns = [moved(column) for column in book[2:9]]
+    return Book._make([first, book.rows, *columns, book.node, book.mask])
+
+
+def moves_for(problem: PlacementProblem, case: Case, params: HindsightParams) -> Moves:
+    """What annealing chooses from."""
+    whole, nodes = np.zeros(params.tasks, dtype=np.int64), len(problem.cluster)
+    return Moves(
+        params.nodes,
+        max(params.blinks, 1 - params.looks / nodes),
+        np.cumsum(case.lasting_s),
+        np.array(problem.cluster.type_of),
+        whole,
+        whole.copy(),
+        whole.copy(),
+        np.zeros(params.tasks),
+        np.zeros(nodes, dtype=np.bool_),
+    )
+
+
+def constructed(problem: PlacementProblem, limits: Limits, seed: int, ease: float) -> Search:
+    """The longest tasks first; in order of submission, where that leaves some without a place."""
+    search = Search(problem, limits, seed, ease)
+    search.construct(np.argsort(-problem.lasting_s, kind="stable"))
+    if search.missing == 0:
+        return search
+    other = Search(problem, limits, seed, ease)
+    other.construct(np.arange(len(problem.tasks)))
+    return min(search, other, key=lambda one: (one.missing, one.best_j))
+
+
+def unfit(problem: PlacementProblem) -> tuple[str, object, str] | None:
+    """Field, what it is, and what it would have to be, for a problem that this is no method for."""
+    assert problem.over_time is not None
+    if problem.objective.goal != "energy":
+        return "objective.goal", problem.objective.goal, "energy"
+    if problem.over_time.sleeps:
+        expected = "nothing: the search counts no nodes that are switched off"
+        return "over_time.sleep_after_s", problem.over_time.sleep_after_s, expected
+    if problem.tasks.gangs:
+        most = int(problem.tasks.parts.max())
+        return "tasks.nodes", most, "1: the search moves one task on one node at a time"
+    return None
+
+
+def hindsight(
+    problem: PlacementProblem,
+    *,
+    limits: Limits,
+    seed: int,
+    found: dict[str, Any] | None = None,
+    **given: Any,
+) -> Outcome:
+    """A schedule of all tasks that never moves one, and the bound of ``bound-over-time`` beside it.
+
+    Parameters
+    ----------
+    found: as for `bound_over_time`.
+    given: as in `HindsightParams`.
+
+    Raises
+    ------
+    InputError: for a parameter out of range, where nodes are switched off, and where a task takes
+        several.
+    """
+    trouble = unfit(problem)
+    if trouble is not None:
+        field, found_there, expected = trouble
+        raise InputError("hindsight", f"field {field}", found_there, expected)
+    params = chosen(HindsightParams, given, "hindsight")
+    timed = math.isfinite(limits.remaining)
+    part = limits.within(params.proof * limits.remaining) if timed else limits
+    bound = bound_over_time(problem, limits=part, seed=seed, found=found)
+    if bound.status is Status.INFEASIBLE:
+        return bound
+    count = len(problem.tasks)
+    moves = params.moves or max(FEW, min(MOST, PER_TASK * count))
+    with interpreted(moves <= FEW and count * len(problem.cluster) <= FEW_CELLS):
+        search = constructed(problem, limits, seed, params.ease)
+        first = search.objective
+        mean = max(search.best_j, 1.0) / count
+        choice = moves_for(problem, search.case, params)
+        done = search.anneal(moves, params.hot * mean, params.cold * mean, choice)
+    stop = limits.stop or Termination.COMPLETED
+    if search.missing:
+        message = f"no room found for {search.missing} of {count} tasks"
+        return replace(bound, termination=stop, message=message)
+    info = {**bound.info, "constructed_j": first, "moves": done}
+    return Outcome(
+        search.solution_of(),
+        Status.FEASIBLE,
+        stop,
+        bound=bound.bound,
+        bound_by=bound.bound_by,
+        info=info,
+        message="; ".join(
+            filter(None, (bound.message, "moves no task; the bound beside it lets tasks move"))
+        ),
+    )

@@ -1,0 +1,231 @@
+"""Compiled search: tasks of some nodes at a moment are taken off and put back where they add least.
+
+Tasks keep their starts. Which nodes, and in which order tasks are put back, is drawn, and some
+nodes are passed over now and then (ruin and recreate with blinks, Christiaens and Vanden Berghe
+2020); what that changes is accepted by Metropolis' rule.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from optgap.models.compiled import compiled, inner
+from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
+from optgap.solvers.placement.over_time.book_kernels import (
+    Book,
+    Case,
+    added_j,
+    empty_for,
+    full,
+    insert,
+    remove,
+    row_at,
+    saved_j,
+)
+
+
+class Moves(NamedTuple):
+    """What is drawn, and work space for it.
+
+    Parameters
+    ----------
+    nodes: of how many tasks are taken off at once, at most.
+    blinks: share of the nodes that are passed over, other than those that tasks are taken off.
+    by_worth: (T,) the sum of how long tasks run, up to each: half of the moves begin with these.
+    like: (N,) which nodes are alike when empty: one of those is enough.
+    tasks, node, mask: (L,) which tasks are taken off at once, and where they were.
+    key: (L,) by what they are put back in order.
+    opened: (N,) whether tasks are taken off a node.
+    """
+
+    nodes: int
+    blinks: float
+    by_worth: FloatArray
+    like: IntArray
+    tasks: IntArray
+    node: IntArray
+    mask: IntArray
+    key: FloatArray
+    opened: BoolArray
+
+
+@inner
+def drawn(moves: Moves, draw: float) -> int:
+    """A task: with half of the draws any, else the longer the likelier."""
+    count = len(moves.by_worth)
+    if draw < 0.5:
+        return int(2 * draw * count)
+    sought = (2 * draw - 1) * moves.by_worth[count - 1]
+    low, high = 0, count - 1
+    while low < high:
+        middle = (low + high) // 2
+        if moves.by_worth[middle] > sought:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@inner
+def take_off(
+    case: Case,
+    book: Book,
+    moves: Moves,
+    n: int,
+    time_s: float,
+    taken: int,
+    first: int,
+    share: float,
+    rng: np.random.Generator,
+) -> tuple[int, float]:
+    """Take off a share of what runs on node `n` then, with task `first` if that is there.
+
+    Returns
+    -------
+    How many are off by now, and what these added, J.
+    """
+    joules = 0.0
+    moves.opened[n] = True
+    row = row_at(book, n, time_s)
+    left = book.tasks[row]
+    while left > 0 and taken < len(moves.tasks):
+        event = book.event[row]
+        k = event // 2
+        row -= 1
+        if event % 2 == 0 and case.freed_s[k] > time_s:
+            left -= 1
+            if k != first and rng.random() > share:
+                continue
+            moves.tasks[taken] = k
+            moves.node[taken] = n
+            moves.mask[taken] = book.mask[k]
+            taken += 1
+            joules += saved_j(case, book, k)
+            remove(case, book, k)
+    return taken, joules
+
+
+@inner
+def cheapest_seen(
+    case: Case, book: Book, moves: Moves, k: int, rng: np.random.Generator
+) -> tuple[float, int, int]:
+    """Where task `k` adds least of the nodes that are not passed over; the first of equals."""
+    best, node, mask = math.inf, -1, 0
+    seen = -1
+    for n in range(len(book.rows)):
+        if empty_for(case, book, k, n):
+            if moves.like[n] == seen:
+                continue
+            seen = moves.like[n]
+        if (not moves.opened[n] and rng.random() < moves.blinks) or full(book, n):
+            continue
+        joules, gpus = added_j(case, book, k, n, best)
+        if joules < best:
+            best, node, mask = joules, n, gpus
+    return best, node, mask
+
+
+@inner
+def put_in_order(case: Case, moves: Moves, taken: int, rng: np.random.Generator) -> None:
+    """Sort what was taken off: the longest, the largest or the first comes first, or any."""
+    rule = rng.random()
+    for i in range(taken):
+        k = moves.tasks[i]
+        if rule < 0.4:
+            key = -case.lasting_s[k]
+        elif rule < 0.7:
+            demand = case.num_gpu[k] * case.gpu_milli[k] + case.cpu_milli[k] / 32
+            key = -case.lasting_s[k] * demand
+        elif rule < 0.8:
+            key = case.start_s[k]
+        else:
+            key = rng.random()
+        at = i
+        node, mask = moves.node[i], moves.mask[i]
+        while at > 0 and moves.key[at - 1] > key:
+            moves.key[at] = moves.key[at - 1]
+            moves.tasks[at] = moves.tasks[at - 1]
+            moves.node[at] = moves.node[at - 1]
+            moves.mask[at] = moves.mask[at - 1]
+            at -= 1
+        moves.key[at] = key
+        moves.tasks[at] = k
+        moves.node[at] = node
+        moves.mask[at] = mask
+
+
+@inner
+def renew(
+    case: Case, book: Book, moves: Moves, most_j: float, rng: np.random.Generator
+) -> tuple[float, int]:
+    """Take tasks off and put them back, if that adds less than `most_j`; the change.
+
+    Beside it, how many tasks without a place found one.
+    """
+    k = drawn(moves, rng.random())
+    taken, before, missing = 0, 0.0, 0
+    share = min(1.0, 2.0 * rng.random())
+    time_s = case.start_s[k] + rng.random() * (case.freed_s[k] - case.start_s[k])
+    if book.node[k] < 0:
+        moves.tasks[0] = k
+        moves.node[0] = -1
+        taken, missing = 1, 1
+    else:
+        taken, before = take_off(case, book, moves, book.node[k], time_s, 0, k, share, rng)
+    others = int(moves.nodes * rng.random())
+    for _ in range(4 * others):
+        n = int(rng.random() * len(book.rows))
+        if others > 0 and book.tasks[row_at(book, n, time_s)] > 0:
+            others -= 1
+            taken, joules = take_off(case, book, moves, n, time_s, taken, k, share, rng)
+            before += joules
+    put_in_order(case, moves, taken, rng)
+    after, put = 0.0, 0
+    while put < taken and after - before < most_j:
+        k = moves.tasks[put]
+        joules, n, mask = cheapest_seen(case, book, moves, k, rng)
+        after += joules
+        if n < 0:
+            break
+        insert(case, book, k, n, mask)
+        put += 1
+    for i in range(taken):
+        if moves.node[i] >= 0:
+            moves.opened[moves.node[i]] = False
+    if put == taken and (missing > 0 or after - before < most_j):
+        return after - before, missing
+    for i in range(put):
+        remove(case, book, moves.tasks[i])
+    for i in range(taken):
+        if moves.node[i] >= 0:
+            insert(case, book, moves.tasks[i], moves.node[i], moves.mask[i])
+    return 0.0, 0
+
+
+@compiled
+def anneal(
+    case: Case,
+    book: Book,
+    moves: Moves,
+    count: int,
+    hot_j: float,
+    cold_j: float,
+    rng: np.random.Generator,
+) -> tuple[float, int]:
+    """So many moves at temperatures from `hot_j` to `cold_j`.
+
+    Returns
+    -------
+    By how much energy changed, J, and how many tasks without a place found one.
+    """
+    joules, found = 0.0, 0
+    for i in range(count):
+        heat = hot_j * (cold_j / hot_j) ** (i / count)
+        most_j = -heat * math.log(max(rng.random(), 1e-300))  # Metropolis: what may be added
+        changed, placed = renew(case, book, moves, most_j, rng)
+        joules += changed
+        found += placed
+    return joules, found

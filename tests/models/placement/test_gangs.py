@@ -1,0 +1,138 @@
+"""Tasks that take several nodes: all or none, on different ones, and at the same time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import optgap
+from optgap.models.errors import InputError
+from optgap.models.jsonio import Fields
+from optgap.models.placement import Cluster, OverTime, PlacementProblem, PlacementSolution, Tasks
+from optgap.models.placement.presets import from_csv
+from optgap.models.result import Status
+from optgap.solvers.placement import auto
+
+CLUSTER = Cluster.of(["a", "b", "c"], [32_000] * 3, [4096] * 3, [2, 2, 2], ["G2"] * 3)
+
+
+def problem(nodes: list[int], cluster: Cluster = CLUSTER, **rules: Any) -> PlacementProblem:
+    """Tasks of two GPUs per node, one after another, each for 10 s."""
+    count = len(nodes)
+    tasks = Tasks.of(
+        [f"t{k}" for k in range(count)], [1000] * count, [10] * count, [2] * count, [1000] * count,
+        [""] * count, submit_s=np.arange(count), duration_s=[10.0] * count, nodes=nodes,
+    )  # fmt: skip
+    return PlacementProblem.of(cluster, tasks, over_time=OverTime(**{"horizon_s": 30.0, **rules}))
+
+
+def solution(made: PlacementProblem, nodes: list[int], start: list[float]) -> PlacementSolution:
+    mask = np.where(np.array(nodes) < 0, 0, 3)
+    return PlacementSolution.of_arrays(np.array(nodes), mask, np.array(start))
+
+
+def test_a_task_has_a_row_per_node_and_one_in_its_file() -> None:
+    made = problem([1, 2])
+    assert made.tasks.names == ("t0", "t1/1", "t1/2")
+    assert made.tasks.parts.tolist() == [1, 2, 2]
+    document = made.to_json()
+    assert document["tasks"]["name"] == ["t0", "t1"]
+    assert document["tasks"]["nodes"] == [1, 2]
+    again = PlacementProblem.from_json(Fields(json.loads(json.dumps(document)), "file"))
+    assert again.to_json() == document
+    assert again.tasks.gang.tolist() == [0, 1, 1]
+    assert "nodes" not in problem([1, 1]).to_json()["tasks"]
+    assert "2 tasks asking" in made.summary
+
+
+@pytest.mark.parametrize(
+    ("nodes", "start", "broken"),
+    [
+        ([0, 1, 2], [0, 1, 1], ""),
+        ([0, 1, -1], [0, 1, 1], "all nodes of a task or none"),
+        ([0, 1, 1], [0, 1, 1], "different nodes for a task"),
+        ([0, 1, 2], [0, 1, 2], "one start for a task"),
+        ([0, -1, -1], [0, 1, 1], ""),
+    ],
+)
+def test_the_referee_sees_to_it(nodes: list[int], start: list[float], broken: str) -> None:
+    made = problem([1, 2], queue="fifo")
+    found = [violation.constraint for violation in made.check(solution(made, nodes, start))]
+    assert broken in found if broken else not found
+
+
+def test_metrics_count_tasks_not_rows() -> None:
+    made = problem([2, 2], queue="reject")
+    found = optgap.run(made, "firstfit")
+    assert found.metrics["tasks"] == 2
+    assert found.metrics["failed_tasks"] == 1
+    assert found.metrics["used_gpu_milli"] == 4000
+    assert found.solution.node.tolist()[2:] == [-1, -1]
+
+
+def test_one_that_waits_lets_others_go_ahead_only_with_backfill() -> None:
+    for queue, start in (("backfill", [0, 0, 10, 10, 2]), ("fifo", [0, 0, 10, 10, 10])):
+        made = problem([2, 2, 1], queue=queue, horizon_s=40.0)
+        assert optgap.run(made, "pwr").solution.start_s.tolist() == start
+
+
+def test_it_runs_when_the_last_of_its_nodes_has_booted() -> None:
+    made = problem([1, 2], sleep_after_s=5.0, wake_s=4.0)
+    # node a boots from 0 to 4, node b from 1 to 5: the second task holds node c until 15, too
+    found = made.evaluate(solution(made, [0, 1, 2], [0, 1, 1]))
+    assert found.metrics["boots"] == 3
+    assert found.metrics["mean_wait_s"] == 4.0
+    assert found.metrics["last_end_s"] == 15.0
+    assert optgap.run(made, "firstfit").objective == pytest.approx(found.objective)
+
+
+def test_more_nodes_than_there_are_never_fit() -> None:
+    made = problem([4, 1])
+    assert made.never_fits == (0, 1, 2, 3)
+    found = optgap.bound(made)
+    assert found.status is Status.INFEASIBLE
+    assert found.message == "task t0 (arrival 0) fits fewer than 4 nodes even when empty"
+    assert str(optgap.conflict(made)).endswith("4 nodes asked, 3 could take a part")
+    assert optgap.run(made, "pwr").metrics["never_fit_tasks"] == 1
+
+
+def test_decisions_about_them_are_judged_with_their_other_nodes_taken() -> None:
+    # one node is left for the third task: nothing better was open, on either side
+    found = optgap.explain(problem([2, 1]), "random", methods="bound-over-time")
+    assert not found.regrets
+
+
+def test_where_tasks_stay_and_for_policies_of_ones_own_they_are_refused() -> None:
+    still = Tasks.of(["t"], [1000], [10], [1], [1000], [""], nodes=[2])
+    with pytest.raises(InputError, match=r"tasks\.nodes: found 2, expected 1 where tasks do not"):
+        PlacementProblem.of(CLUSTER, still)
+    with pytest.raises(InputError, match=r"hindsight: field tasks\.nodes: found 2, expected 1"):
+        optgap.solve(problem([2]), "hindsight")
+    assert auto(problem([2] * 40, queue="fifo", horizon_s=500.0)) == "bound-over-time"
+    with pytest.raises(InputError, match="several nodes, expected one node each"):
+        optgap.run(problem([2]), lambda task, state: 0)
+
+
+@pytest.mark.parametrize("bad", [0, -1])
+def test_a_number_of_nodes_is_at_least_one(bad: int) -> None:
+    with pytest.raises(InputError, match=r"tasks\.nodes"):
+        problem([1, bad])
+
+
+def test_lists_of_tasks_say_how_many_nodes(tmp_path: Path) -> None:
+    nodes, tasks = tmp_path / "nodes.csv", tmp_path / "tasks.csv"
+    rows = "".join(f"{name},32000,4096,2,G2\n" for name in "abc")
+    nodes.write_text(f"sn,cpu_milli,memory_mib,gpu,model\n{rows}")
+    head = "name,cpu_milli,memory_mib,num_gpu,gpu_milli"
+    tasks.write_text(f"{head},submit_s,duration_s,nodes\nt0,1000,10,2,1000,3,10,2\n"
+                     "t1,1000,10,1,500,1,5,\n")  # fmt: skip
+    made = from_csv(nodes, tasks, seed=0)
+    assert made.tasks.names == ("t1", "t0/1", "t0/2")
+    assert made.tasks.submit_s.tolist() == [1, 3, 3]
+    tasks.write_text(f"{head},nodes\nt0,1000,10,2,1000,2\n")
+    with pytest.raises(InputError, match="row 2, column nodes: found 2, expected 1 where tasks do"):
+        from_csv(nodes, tasks, seed=0)

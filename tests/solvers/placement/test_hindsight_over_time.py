@@ -1,0 +1,176 @@
+"""Schedules with hindsight: between the optimum and every policy, whatever stops the search."""
+
+from __future__ import annotations
+
+import itertools
+from collections import defaultdict
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slow_placement_schedules import optimum
+from strategies import timed_placement_problems
+
+import optgap
+from optgap.explaining import explain
+from optgap.models.errors import InputError
+from optgap.models.limits import Limits
+from optgap.models.placement import OverTime, PlacementProblem, PlacementSolution
+from optgap.models.placement.pieces import movable
+from optgap.models.placement.presets_over_time import alibaba_time, small_time
+from optgap.models.result import Status, Termination
+from optgap.solvers.placement import auto
+from optgap.solvers.placement.over_time.book_kernels import ease_all
+from optgap.solvers.placement.over_time.hindsight import (
+    Search,
+    beyond_empty_j,
+    hindsight,
+    moves_for,
+)
+from optgap.solvers.placement.over_time.parameters import HindsightParams
+from optgap.solvers.placement.over_time.search_kernels import anneal
+
+
+@settings(max_examples=12)
+@given(problem=timed_placement_problems(goals=("energy",), max_tasks=5, max_gpus=3))
+def test_it_lies_between_the_optimum_and_the_bound(problem: PlacementProblem) -> None:
+    # the referee checks the schedule, and its bound
+    found = optgap.solve(problem, "hindsight", moves=20)
+    if found.solution is None:
+        assert found.status is Status.INFEASIBLE or "no room found" in found.message
+        return
+    assert problem.serves_all(found.solution)
+    assert problem.over_time is not None
+    if not problem.over_time.waits:
+        want = optimum(problem)
+        assert want is not None
+        assert found.objective is not None
+        assert found.objective >= want - 1e-6 * max(1.0, abs(want))
+
+
+def test_it_comes_close_to_the_optimum_of_small_problems() -> None:
+    for seed in (0, 1):
+        problem = small_time(seed=seed, size=7)
+        want = optgap.solve(problem, "exact-over-time")
+        assert want.status is Status.OPTIMAL
+        assert want.objective is not None
+        found = optgap.solve(problem, "hindsight", moves=300).objective
+        assert want.objective * (1 - 1e-9) <= found <= 1.002 * want.objective
+
+
+def test_it_beats_every_policy_and_a_seed_gives_one_schedule() -> None:
+    problem = alibaba_time(seed=2, size=150, days=1)
+    found = optgap.solve(problem, "hindsight", moves=300)
+    best = min(optgap.run(problem, name).objective for name in ("pwr", "pwr+fgd"))
+    assert found.bound is not None
+    assert found.bound <= found.objective < 0.995 * best
+    again = optgap.solve(problem, "hindsight", moves=300)
+    assert np.array_equal(again.solution.node, found.solution.node)
+    assert auto(problem) == "hindsight"
+
+
+@settings(max_examples=10)
+@given(problem=timed_placement_problems(goals=("energy",), queues=("reject",)), data=st.data())
+def test_what_moves_change_is_what_the_referee_sees(
+    problem: PlacementProblem, data: st.DataObject
+) -> None:
+    search = Search(problem, Limits(), seed=0, ease=data.draw(st.sampled_from((0.0, 0.4))))
+    search.construct(np.array(data.draw(st.permutations(range(len(problem.tasks))))))
+    assert not problem.check(search.solution_of(search.book))
+    choice = moves_for(problem, search.case, HindsightParams(tasks=2))
+    search.anneal(10, 1e6, 1e3, choice)
+    ease_all(search.case, search.book, 0.0)
+    before = search.solution_of(search.book)
+    changed, found = anneal(search.case, search.book, choice, 10, 1e6, 1e3, search.rng)
+    after = search.solution_of(search.book)
+    assert not problem.check(after)
+    assert found == (before.node < 0).sum() - (after.node < 0).sum()
+    loss = problem.evaluate(after).objective - problem.evaluate(before).objective
+    assert changed == pytest.approx(loss, rel=1e-6, abs=1e-2)
+    assert search.best_j <= beyond_empty_j(problem, before) or search.missing
+
+
+def test_at_a_limit_every_task_has_a_place_all_the_same() -> None:
+    problem = small_time(seed=0, size=30)
+    found = hindsight(problem, limits=Limits(0.0), seed=0)
+    assert found.termination is Termination.TIME_LIMIT
+    assert isinstance(found.solution, PlacementSolution)
+    assert not problem.check(found.solution)
+    assert problem.serves_all(found.solution)
+    limits = Limits()
+    limits.interrupted.set()
+    assert hindsight(problem, limits=limits, seed=0).termination is Termination.INTERRUPTED
+
+
+def test_what_cannot_run_together_waits_or_is_proven_not_to_fit() -> None:
+    still = small_time(seed=0, size=8)
+    tasks = still.tasks.take([k for k in range(8) for _ in range(9)])
+    tasks = replace(tasks, submit_s=np.zeros(72), duration_s=np.full(72, 10.0))
+    for queue, status in (("reject", Status.INFEASIBLE), ("backfill", Status.FEASIBLE)):
+        crowd = PlacementProblem.of(
+            still.cluster,
+            tasks,
+            still.workload,
+            over_time=OverTime(queue, horizon_s=20.0),  # type: ignore[arg-type]
+        )
+        found = optgap.solve(crowd, "hindsight", moves=100)
+        assert found.status is status
+    assert found.solution is not None
+    assert max(found.solution.start_s) >= 10.0  # type: ignore[arg-type]
+
+
+@settings(max_examples=8)
+@given(problem=timed_placement_problems(goals=("energy",), max_tasks=5))
+def test_pieces_of_a_life_follow_one_another_and_cost_the_same(problem: PlacementProblem) -> None:
+    cut = movable(problem)
+    assert cut is not None
+    lives = defaultdict(list)
+    for k, name in enumerate(cut.tasks.names):
+        start = float(cut.tasks.submit_s[k])
+        lives[name].append((start, start + float(cut.lasting_s[k])))
+    for k, name in enumerate(problem.tasks.names):
+        begin, end = float(problem.tasks.submit_s[k]), float(problem.lasting_s[k])
+        pieces = sorted(lives[name])
+        assert pieces[0][0] == begin
+        assert pieces[-1][1] == pytest.approx(begin + end)
+        assert all(a[1] == pytest.approx(b[0]) for a, b in itertools.pairwise(pieces))
+    found = optgap.solve(replace(problem, over_time=cut.over_time), "hindsight", moves=20)
+    if found.solution is None:
+        return
+    where = {name: k for k, name in enumerate(problem.tasks.names)}
+    of = np.array([where[name] for name in cut.tasks.names])
+    node, mask = found.solution.node[of], found.solution.gpu_mask[of]
+    same = PlacementSolution.of_arrays(node, mask, np.array(cut.tasks.submit_s))
+    assert not cut.check(same)
+    assert cut.evaluate(same).objective == pytest.approx(found.objective, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"goal": "mean_fragmentation"}, "objective.goal: found 'mean_fragmentation'"),
+        ({"sleep_after_s": 60.0}, "over_time.sleep_after_s: found 60.0"),
+    ],
+)
+def test_what_it_is_not_for_it_refuses_in_one_line(change: dict[str, Any], named: str) -> None:
+    problem = small_time(seed=0, size=30, **change)
+    with pytest.raises(InputError) as error:
+        hindsight(problem, limits=Limits(), seed=0)
+    assert named in str(error.value)
+    assert "\n" not in str(error.value)
+    assert auto(problem) == "bound-over-time"
+
+
+def test_a_gap_over_time_has_a_part_for_not_migrating() -> None:
+    problem = small_time(seed=1, size=12)
+    answer = explain(problem, "fgd", "hindsight", beside=())
+    names = [part.name for part in answer.parts]
+    assert names == ["unproven", "migration", "online", "heuristic"]
+    amounts = [part.amount("min") for part in answer.parts]
+    assert sum(amounts) == pytest.approx(answer.objective - answer.bound)  # type: ignore[arg-type]
+    assert min(amounts[:3]) >= 0  # type: ignore[type-var]
+    assert amounts[1] > 0
+    assert "without moves" in answer.part("migration").because
