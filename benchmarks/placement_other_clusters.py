@@ -141,15 +141,16 @@ def cases(folder: Path, data: Path | None, jobs: Path | None) -> Iterator[Case]:
                 yield Case(f"{cluster}, {workload}, {load}", made, {})
 
 
-def chosen(case: Case) -> dict[str, float]:
-    """The best setting for the case on the training seeds."""
+def chosen(case: Case, given: dict[str, float]) -> dict[str, float]:
+    """The best setting for the case on the training seeds, beside what is given."""
     problems = [case.make(seed) for seed in TRAINING]
 
     def score(setting: dict[str, float]) -> tuple[int, float]:
-        results = [optgap.run(problem, "node-value", **setting) for problem in problems]
+        results = [optgap.run(problem, "node-value", **given, **setting) for problem in problems]
         away = sum(result.metrics["failed_tasks"] for result in results)
         return away, sum(result.objective or 0.0 for result in results)
 
+    given = {name: value for name, value in given.items() if name not in SETTINGS[0]}
     return min(SETTINGS, key=score)
 
 
@@ -170,7 +171,7 @@ def main() -> None:
             if asked.cases in case.name:
                 print(measured(case, seeds, asked.bounds, given), flush=True)
                 if asked.choose:
-                    setting = chosen(case)
+                    setting = chosen(case, given)
                     print(" ", setting, measured(case, seeds, 0, {**given, **setting}), flush=True)
 
 

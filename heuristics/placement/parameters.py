@@ -53,9 +53,16 @@ class PwrFgdParams:
 class NodeValueParams:
     """Node value."""
 
-    q: float = parameter(0.007, "probability that a node sees no further task", within=(1e-6, 1.0))
+    q: float = parameter(
+        0.0,
+        "probability that a node sees no further task; 0 for 0.003, where tasks leave 0.05",
+        within=(0.0, 1.0),
+    )
+    q_full: float = parameter(
+        0.01, "the same, at least, with less than half a GPU left", within=(1e-6, 1.0)
+    )
     rent_w: float = parameter(
-        15.0, "worth of a GPU that is cheap to wake staying usable", "W", within=(0.0, 1e6)
+        60.0, "worth of a GPU that is cheap to wake staying usable", "W", within=(0.0, 1e6)
     )
     fragment_w: float = parameter(1.0, "cost of a GPU's fragmentation", "W", within=(0.0, 1e6))
     workload: str = parameter(

@@ -32,7 +32,12 @@ class SlowValues:
     """V and R of one node type, given β by class of M."""
 
     def __init__(
-        self, problem: PlacementProblem, node: Node, beta: list[float], q: float, rent_w: float
+        self,
+        problem: PlacementProblem,
+        node: Node,
+        beta: list[float],
+        q: tuple[float, float],
+        rent_w: float,
     ) -> None:
         self.problem, self.node, self.beta, self.q = problem, node, beta, q
         power, cluster = problem.power, problem.cluster
@@ -91,10 +96,11 @@ class SlowValues:
             ]
             if ways:
                 gains.append((max(ways), float(w.popularity[m])))
+        q = self.q[0] if j or STEP_SHARE * r >= 500 else max(self.q)
         best = total = mass = 0.0
         for gain, p in sorted(gains, reverse=True):
             total, mass = total + p * gain, mass + p
-            best = max(best, (1 - self.q) * total / (self.q + (1 - self.q) * mass))
+            best = max(best, (1 - q) * total / (q + (1 - q) * mass))
         return best
 
     def _rents(self, u: int, j: int, r: int) -> float:
@@ -116,7 +122,7 @@ class SlowNodeValue(SlowRun):
         self,
         problem: PlacementProblem,
         beta: list[float],
-        q: float,
+        q: tuple[float, float],
         rent_w: float,
         fragment_w: float,
     ) -> None:

@@ -71,7 +71,7 @@ def test_the_worth_of_shares_packs_them_into_fewest_gpus(share: list[int]) -> No
 def test_values_are_those_of_the_plain_recursion(seed: int) -> None:
     problem = alibaba(seed=seed, size=20, load=0.2)
     values, beta = tables(problem, NodeValueParams())
-    slow = SlowNodeValue(problem, beta, 0.007, 15.0, 1.0)
+    slow = SlowNodeValue(problem, beta, (0.003, 0.01), 60.0, 1.0)
     rng = np.random.default_rng(seed)
     order = np.argsort(problem.ranks)
     for place, n in enumerate(order.tolist()):
@@ -91,7 +91,7 @@ def test_placements_are_those_of_the_plain_scores() -> None:
     problem = alibaba(seed=1, size=8, load=1.1)
     problem = problem.subset(range(60))
     _, beta = tables(problem, NodeValueParams(q=0.02))
-    slow = SlowNodeValue(problem, beta, 0.02, 15.0, 1.0)
+    slow = SlowNodeValue(problem, beta, (0.02, 0.01), 60.0, 1.0)
     solution = run(problem, q=0.02).solution
     for k in range(len(problem.tasks)):
         task, n = problem.tasks.task_class(k), int(solution.node[k])
@@ -119,7 +119,7 @@ def test_it_spends_less_than_pwr_and_pwr_fgd_on_the_alibaba_mix() -> None:
 
 
 def test_parameters_out_of_range_are_refused() -> None:
-    for given_ in ({"q": 0.0}, {"rent_w": -1.0}, {"workload": "future"}):
+    for given_ in ({"q": -0.1}, {"rent_w": -1.0}, {"workload": "future"}):
         with pytest.raises(InputError, match=next(iter(given_))):
             run(small(seed=0), **given_)
 
