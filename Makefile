@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-PYTEST_ARGS ?= -n 3
+PYTEST_ARGS ?= -n 2
 # set in many images: each of some hundred processes of the tests would compile all sources again
 unexport PYTHONDONTWRITEBYTECODE
 

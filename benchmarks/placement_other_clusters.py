@@ -1,10 +1,10 @@
 """`node-value` against PWR and PWR+FGD on clusters and workloads other than Alibaba's.
 
 Clusters, tasks and GPU models come as CSV files, as a user's own would. The sizes of nodes are
-those of named machines; how many there are of each is assumed, but for Helios:
+those of named machines; how many there are of each is assumed:
 
-- ``saturn``: Helios' cluster of that name (Hu et al., SC '21), 262 nodes of 8 GPUs, 64 threads and
-  256 GB, Pascal and Volta (assumed: half of them each);
+- ``saturn``: after Helios' cluster of that name (Hu et al., SC '21): 262 nodes of 8 GPUs, 64
+  threads and 256 GB, half of them Pascal and half Volta (all assumed, not checked against it);
 - ``ec2``: 280 instances of g4dn.12xlarge, g5.48xlarge, p3.16xlarge, p4d.24xlarge, p5.48xlarge;
 - ``dgx``: 96 DGX A100 and 64 DGX H100.
 

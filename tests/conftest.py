@@ -28,8 +28,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 TURNS = ({"placement"}, {"coscheduling"}, {"elastic"}, {"consolidation", "queueing"})
-"""Families in this order. Three workers begin with a twelfth of the tests each, so that no two
-compile the same; coscheduling, between the first two, has nothing to compile."""
+"""Families in this order. Two workers begin with an eighth of the tests each: one compiles for
+placement, the other for nearly all else; coscheduling has nothing to compile."""
 
 LONG = ("test_notebooks.py", "test_docs_commands.py", "test_sweep.py")
 """Run before all else: whoever is given one of these last keeps the others waiting."""
