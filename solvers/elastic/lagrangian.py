@@ -141,7 +141,7 @@ def _gains(
 
 
 @compiled
-def _tail_gains(first: Any, time_s: Any, watts: Any, values: Any, tail_price: float) -> Any:
+def tail_gains(first: Any, time_s: Any, watts: Any, values: Any, tail_price: float) -> Any:
     """(C, V) most that a second may gain after the last piece, and which configuration gains it."""
     classes, many = values.shape
     gain = np.zeros((classes, many))
@@ -169,7 +169,7 @@ def _jobs(
     """
     pieces, many = len(edges) - 1, values.shape[1]
     gain, which = _gains(first, time_s, gpus, watts, values, gpu_price, power_price)
-    tail, tail_pick = _tail_gains(first, time_s, watts, values, tail_price)
+    tail, tail_pick = tail_gains(first, time_s, watts, values, tail_price)
     gpu_s, joules, worth = np.zeros(pieces), np.zeros(pieces), np.zeros(len(submit))
     total, tail_j = 0.0, 0.0
     before = np.empty(many)

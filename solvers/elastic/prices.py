@@ -278,8 +278,7 @@ def _ascent(problem: ElasticProblem, pieces: int) -> Ascent:
 
 
 def _charging(free: Ascent, turns: int, limits: Limits, submitted: float, size: int) -> Ascent:
-    """From the best prices for free restarts on; few jobs are charged even when time is up."""
-    free.back()
+    """On from prices for free restarts; few jobs are charged even when time is up."""
     ascent = replace(free, restarts=Restarts.of(free.setting))
     few = size <= TUNING.most_ordered
     if few or limits.stop is None:

@@ -17,7 +17,7 @@ from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.snapshot import undominated
 from optgap.models.times import slack_s
-from optgap.solvers.elastic.lagrangian import ROUND, Evaluated, Setting, _tail_gains, proven
+from optgap.solvers.elastic.lagrangian import ROUND, Evaluated, Setting, proven, tail_gains
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,9 +59,8 @@ class Restarts:
         time_s, watts = np.concatenate(rows, axis=1)
         counts = problem.counts.astype(float)
         overhead = _overheads(problem, float(setting.edges[-1]))
-        starts = np.array(first).reshape(1, -1)
-        table = np.concatenate([starts[:, c * len(counts) :][:, : len(counts) + 1]
-                                for c in range(len(problem.classes))])  # fmt: skip
+        many = len(counts)
+        table = np.array([first[c * many :][: many + 1] for c in range(len(problem.classes))])
         idle = 0.0 if setting.energy else problem.idle_w
         return cls(
             setting, table, time_s, watts, counts, idle * counts, overhead,
@@ -73,7 +72,7 @@ class Restarts:
         setting, jobs = self.setting, self.setting.problem.jobs
         values = setting.values(gpu_price, power_price, per)
         tail_price = float(power_price[-1]) if setting.energy else 0.0
-        tail, tail_pick = _tail_gains(
+        tail, tail_pick = tail_gains(
             setting.first, setting.time_s, setting.watts, values, tail_price
         )
         pieces = len(gpu_price)
