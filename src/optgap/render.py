@@ -9,6 +9,32 @@ from typing import Any
 from optgap.models import shown
 
 Row = Sequence[str]
+Table = tuple[Row, list[Row], tuple[int, ...]]
+"""Header, rows and the columns that are right-aligned, as text."""
+
+
+class Answer:
+    """What a command answers: lines, a table and notes, the same as text and in a notebook."""
+
+    def head(self) -> list[str]:
+        """What the table is about."""
+        return []
+
+    def table(self) -> Table:
+        """The table itself."""
+        raise NotImplementedError
+
+    def notes(self) -> list[str]:
+        """What one must know to read the table."""
+        return []
+
+    def __str__(self) -> str:
+        blocks = "\n".join(self.head()), text_table(*self.table()), "\n".join(self.notes())
+        return "\n\n".join(filter(None, blocks))
+
+    def _repr_html_(self) -> str:
+        header, rows, right = self.table()
+        return html_table(header, rows, [*self.head(), *self.notes()], right)
 
 
 def text_table(header: Row, rows: Sequence[Row], right: Sequence[int] = ()) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from optgap.contract import Problem
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Evaluation, Termination, Violation, relative_gap
-from optgap.render import Row, html_table, number, percent, text_table
+from optgap.render import Answer, Row, Table, number, percent, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,7 @@ class Covered:
 
 
 @dataclass(frozen=True)
-class MoveList:
+class MoveList(Answer):
     """Migrations in an order in which each step fits.
 
     Parameters
@@ -80,8 +80,8 @@ class MoveList:
         frame["power_w"] = list(self.power_w[1:])
         return frame
 
-    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
-        """Header, rows and right-aligned columns, as text."""
+    def table(self) -> Table:
+        """A line per step."""
         rows: list[Row] = [
             (
                 str(step),
@@ -98,15 +98,11 @@ class MoveList:
         return ("step", "pod", "from", "to", "GPUs", "power (W)"), rows, (0, 5)
 
     def __str__(self) -> str:
-        return text_table(*self.table()) if self.moves else "no moves"
-
-    def _repr_html_(self) -> str:
-        header, rows, _ = self.table()
-        return html_table(header, rows)
+        return super().__str__() if self.moves else "no moves"
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Answer):
     """A cluster or a log against the proven bound.
 
     Parameters
@@ -275,8 +271,8 @@ class Audit:
             f"about {self.covered}",
         ]
 
-    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
-        """Header, rows and right-aligned columns of the main table, as text."""
+    def table(self) -> Table:
+        """What moves save, or every policy beside what happened."""
         if self.comparison is not None:
             return self.comparison.table()
         now = self.now.objective
@@ -317,7 +313,3 @@ class Audit:
 
     def __repr__(self) -> str:
         return f"<Audit of {self.kind} {self.source}: {self.sentence}>"
-
-    def _repr_html_(self) -> str:
-        header, rows, _ = self.table()
-        return html_table(header, rows, " · ".join([*self.head(), *self.notes()]))

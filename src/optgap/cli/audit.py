@@ -162,5 +162,4 @@ def _tell(answer: Audit, out: Output, moves: int | None, verbose: bool) -> None:
             out.table(header, shown, right)
             if len(shown) < len(rows):
                 out.line("… (-v shows all, --moves-json FILE writes them)")
-    for k, note in enumerate(answer.notes()):
-        out.line(note if k else "\n" + note)
+    out.notes(answer.notes())

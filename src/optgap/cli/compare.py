@@ -302,13 +302,7 @@ def _deliver(answer: Answer, out: Output, plot: str | None) -> int:
     from optgap.comparing.comparison import Comparison, ComparisonSet
 
     parts = (answer,) if isinstance(answer, Comparison) else answer.comparisons
-    if not isinstance(answer, ComparisonSet):
-        for line in answer.head():
-            out.line(line)
-        out.line()
-    out.table(*answer.table())
-    for k, note in enumerate(answer.notes()):
-        out.line(note if k else "\n" + note)
+    out.answer(answer)
     out.document(answer)
     if plot is not None:
         from optgap.plotting.figures import save_figure

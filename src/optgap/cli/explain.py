@@ -141,10 +141,9 @@ def _deliver(answer: Explanation, out: Output, top: int, plot: str | None) -> No
     if top and answer.costly:
         out.line()
         out.table(*answer.decisions(top))
-    for k, note in enumerate(answer.notes):
-        out.line(note if k else "\n" + note)
+    out.notes(answer.notes)
     if answer.certainty is not None:
-        out.line("\n" + answer.certainty.head())
+        out.notes(answer.certainty.head())
         out.table(*answer.certainty.table())
 
 

@@ -123,9 +123,7 @@ def _deliver(reports: list[Report], left: list[Item], out: Output) -> None:
     from optgap.versions import versions
 
     for report in reports:
-        out.line(report.head + "\n")
-        out.table(*report.table())
-        out.line(report.rules)
+        out.answer(report)
         out.line()
     for item in left:
         out.line(f"{item.name}: {item.title}: not run")

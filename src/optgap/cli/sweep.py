@@ -104,9 +104,7 @@ def _deliver(done: Done, out: Output) -> int:
     from optgap.cli import FAILED, complain
     from optgap.cli.work import exit_code
 
-    out.table(*done.table())
-    for k, note in enumerate(done.notes()):
-        out.line(note if k else "\n" + note)
+    out.answer(done)
     out.line(
         f"\n{len(done.rows)} of {done.total} runs in {done.path}: "
         f"{done.skipped} there before, {done.ran} now"

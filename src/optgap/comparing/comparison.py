@@ -14,7 +14,7 @@ from optgap.models.result import SERVES_PART, Result, Sense, Status, Termination
 from optgap.models.shown import MOST
 from optgap.models.spec import imported
 from optgap.plotting.figures import delivered
-from optgap.render import Row, duration, html_table, number, percent, text_table
+from optgap.render import Answer, Row, Table, duration, number, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +100,7 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Answer):
     """The gap table of one problem.
 
     `best_bound` and `best_known` hold for everything that the problem asks; None where no
@@ -207,8 +207,8 @@ class Comparison:
         lines.append(f"best known {known}" + (f", by {self.known_by}" if self.known_by else ""))
         return lines
 
-    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
-        """Header, rows and right-aligned columns, as text."""
+    def table(self) -> Table:
+        """A line per method and policy."""
         header = ["", "kind", "status", f"objective ({self.unit})", f"bound ({self.unit})"]
         header += ["gap to bound", "gap to best", "bound for", "time"]
         rows: list[Row] = []
@@ -241,12 +241,6 @@ class Comparison:
             ),
         ]
 
-    def __str__(self) -> str:
-        parts = ["\n".join(self.head()), text_table(*self.table())]
-        if self.notes():
-            parts.append("\n".join(self.notes()))
-        return "\n\n".join(parts)
-
     def __repr__(self) -> str:
         gap = "no gap known" if self.gap is None else f"best known within {percent(self.gap)}"
         return shorten(
@@ -262,13 +256,9 @@ class Comparison:
         """
         return drawn(self, path)
 
-    def _repr_html_(self) -> str:
-        header, rows, right = self.table()
-        return html_table(header, rows, self.head(), right)
-
 
 @dataclass(frozen=True, repr=False)
-class ComparisonSet:
+class ComparisonSet(Answer):
     """The same comparison for several values of one parameter of the problem."""
 
     parameter: str
@@ -339,7 +329,7 @@ class ComparisonSet:
         partial = {r.result.method for c in self.comparisons for r in c.rows if r.partial}
         return tuple(sorted(self.measured, key=lambda name: name in partial))
 
-    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
+    def table(self) -> Table:
         """Gap to the bound: one line per method or policy, one column per value."""
         header = ("gap to bound", *(f"{self.parameter}={value}" for value in self.values))
         rows: list[Row] = [
@@ -372,9 +362,6 @@ class ComparisonSet:
             ]
         return lines
 
-    def __str__(self) -> str:
-        return "\n\n".join(filter(None, (text_table(*self.table()), "\n".join(self.notes()))))
-
     def __repr__(self) -> str:
         values = ", ".join(map(str, self.values))
         return shorten(NoQuote(f"<ComparisonSet {self.parameter} = {values}>"), MOST)
@@ -382,10 +369,6 @@ class ComparisonSet:
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """The gaps over the parameter; errors as `Comparison.plot`."""
         return drawn(self, path)
-
-    def _repr_html_(self) -> str:
-        header, rows, right = self.table()
-        return html_table(header, rows, self.notes(), right)
 
 
 def drawn(answer: Any, path: str | os.PathLike[str] | None) -> Figure:

@@ -15,7 +15,7 @@ from optgap.models.result import Sense, Termination, relative_gap
 from optgap.models.shown import Brief
 from optgap.models.spec import imported
 from optgap.plotting.figures import delivered
-from optgap.render import Row, html_table, number, percent, text_table
+from optgap.render import Row, Table, html_table, number, percent, text_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -256,8 +256,8 @@ class Explanation(Brief):
             bound,
         ]
 
-    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
-        """The parts: header, rows and right-aligned columns, as text."""
+    def table(self) -> Table:
+        """The parts."""
         header = ("", "from", "to", self.unit, "of the bound")
         rows: list[Row] = [
             (
@@ -284,7 +284,7 @@ class Explanation(Brief):
         """One line per part: who stands at its two ends, and what that says."""
         return [f"{TITLES[part.name]}: {part.because}" for part in self.parts]
 
-    def decisions(self, top: int = TOP) -> tuple[Row, list[Row], tuple[int, ...]]:
+    def decisions(self, top: int = TOP) -> Table:
         """The decisions that cost most, in time order, as text."""
         header = ("when", "about", "chosen", "better", f"cost ({self.unit})")
         rows: list[Row] = [

@@ -12,10 +12,12 @@ from optgap.plotting.figures import (
     GREY,
     MARKERS,
     aim,
+    axes_or_new,
     end_labels,
     heading,
     labelled,
     legend_below,
+    new_figure,
     plain,
     titled,
 )
@@ -44,10 +46,7 @@ def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes | None = None) ->
     ax: where to draw; a new figure without it, which has a legend, too.
     """
     own = ax is None
-    if ax is None:
-        from matplotlib import pyplot
-
-        _, ax = pyplot.subplots(figsize=figure_size(comparison), layout="constrained")
+    ax = axes_or_new(ax, *figure_size(comparison))
     if isinstance(comparison, ComparisonSet):
         return _lines(comparison, ax)
     _dots(comparison, ax)
@@ -68,10 +67,8 @@ def gaps_figure(answer: Comparison | ComparisonSet | UncertainComparison) -> Fig
 
     What was compared under the uncertainty of fits has an interval below every dot.
     """
-    from matplotlib.figure import Figure
-
     comparison = answer if isinstance(answer, (Comparison, ComparisonSet)) else answer.comparison
-    figure = Figure(figsize=figure_size(comparison), layout="constrained")
+    figure = new_figure(*figure_size(comparison))
     ax = plot_gaps(comparison, figure.subplots())
     if not isinstance(answer, (Comparison, ComparisonSet)):
         _intervals(answer, ax)

@@ -277,7 +277,7 @@ def _explanation(
         ]
         grids.append(grid("The decisions that cost most, in time order", decisions))
     if found.certainty is not None:
-        grids.append(grid(found.certainty.head(), found.certainty.to_json()["rows"]))
+        grids.append(grid(found.certainty.head()[0], found.certainty.to_json()["rows"]))
     yield section.new(
         f"{found.family}: why {found.policy} is where it is",
         found=[findings.of_explanation(found)],

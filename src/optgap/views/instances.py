@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from optgap.plotting.figures import COLOURS, GREY, MARKERS, aim, heading, plain, titled
+from optgap.plotting.figures import COLOURS, GREY, MARKERS, aim, heading, new_figure, plain, titled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,9 +27,7 @@ def frame(problem: Any) -> pd.DataFrame:
 
 def draw(problem: Any) -> Figure:
     """What is asked for, and of what: sizes, times, and how they go together."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.0, 4.0), layout="constrained")
+    figure = new_figure(8.0, 4.0)
     ax = figure.subplots()
     _PICTURES[problem.family](problem, ax)
     titled(ax, heading(problem.family, problem.summary), aim(problem.summary))
