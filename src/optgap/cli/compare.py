@@ -105,7 +105,6 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.RunLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.subjects import is_file, refuse_beside_file
     from optgap.cli.work import Output, interruptible, no_solution

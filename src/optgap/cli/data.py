@@ -45,10 +45,8 @@ def command(
         typer.Option("--catalogue", metavar="TOML", help="other datasets than the built-in ones"),
     ] = None,
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.datasets import catalogue, choose, data_folder

@@ -24,6 +24,20 @@ _Beside = Annotated[
         autocompletion=completing.policies("all", "none"),
     ),
 ]
+_Log = Annotated[
+    str | None,
+    typer.Option(
+        "--log", metavar="FILE", help="in its place what was done, as for `audit`: CSV or JSON"
+    ),
+]
+_Certainty = Annotated[
+    str | None,
+    typer.Option(
+        "--certainty",
+        metavar="C,…",
+        help="elastic: what keeping the limit with such confidence costs, as 0.9,0.99",
+    ),
+]
 _Settings = Annotated[
     list[str] | None,
     typer.Option(
@@ -53,25 +67,13 @@ def command(
             autocompletion=completing.policies(),
         ),
     ] = None,
-    log: Annotated[
-        str | None,
-        typer.Option(
-            "--log", metavar="FILE", help="in its place what was done, as for `audit`: CSV or JSON"
-        ),
-    ] = None,
+    log: _Log = None,
     methods: opt.Methods = "auto",
     beside: _Beside = "all",
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="how many costly decisions to show")
     ] = 10,
-    certainty: Annotated[
-        str | None,
-        typer.Option(
-            "--certainty",
-            metavar="C,…",
-            help="elastic: what keeping the limit with such confidence costs, as 0.9,0.99",
-        ),
-    ] = None,
+    certainty: _Certainty = None,
     preset: opt.Preset = None,
     size: opt.Size = None,
     settings: _Settings = None,
@@ -80,7 +82,6 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.RunLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.api import choose_policy
     from optgap.auditing.tables import read_log, require_some

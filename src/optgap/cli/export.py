@@ -20,10 +20,8 @@ def command(
     formulation: opt.Formulation = "auto",
     settings: opt.Settings = None,
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli import DONE, PARTIAL, complain
     from optgap.cli.work import Output, interruptible

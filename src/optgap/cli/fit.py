@@ -21,19 +21,22 @@ if TYPE_CHECKING:
     from optgap.fitting.splits import Split
 
 
+Arguments = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="[MODEL] CSV",
+        help=f"a model, then profiles; models: {', '.join(ESTIMATORS)}",
+        autocompletion=completing.models,
+    ),
+]
+
+
 def _texts(flag: str, metavar: str, text: str) -> Any:
     return typer.Option(flag, metavar=metavar, help=text)
 
 
 def command(
-    arguments: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[MODEL] CSV",
-            help=f"a model, then profiles; models: {', '.join(ESTIMATORS)}",
-            autocompletion=completing.models,
-        ),
-    ],
+    arguments: Arguments,
     auto: Annotated[
         bool, typer.Option("--auto", help="no MODEL: rank all that the columns allow")
     ] = False,
@@ -77,9 +80,7 @@ def command(
     plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.fitting.workflow import usual_groups

@@ -28,9 +28,7 @@ def command(
     strict: opt.Strict = True,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
     **files: str | list[str] | None,
 ) -> int:
     from optgap.making import MODELS, fitted

@@ -20,14 +20,9 @@ def command(
     ],
     formulation: opt.Formulation = "auto",
     settings: opt.Settings = None,
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here"),
-    ] = None,
+    output: opt.SolutionFile = None,
     plot: opt.SolutionPlot = None,
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:

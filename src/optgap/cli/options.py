@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,7 +38,6 @@ Seed = Annotated[
     int,
     typer.Option("--seed", metavar="N", min=0, help="where randomness starts", show_default=True),
 ]
-UnusedSeed = Annotated[int, typer.Option("--seed", metavar="N", min=0, hidden=True)]
 TimeLimit = Annotated[
     float | None,
     typer.Option(
@@ -46,9 +46,6 @@ TimeLimit = Annotated[
         callback=positive,
         help="stop after so many seconds",
     ),
-]
-UnusedTimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", metavar="SECONDS", callback=positive, hidden=True)
 ]
 RunLimit = Annotated[
     float | None,
@@ -134,6 +131,9 @@ PlotFile = Annotated[
     str | None,
     typer.Option("--plot", metavar="FILE", help="draw the picture here: .png, .svg or .pdf"),
 ]
+SolutionFile = Annotated[
+    str | None, typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here")
+]
 SolutionPlot = Annotated[
     str | None,
     typer.Option("--plot", metavar="FILE", help="draw the solution here: .png, .svg or .pdf"),
@@ -164,25 +164,60 @@ def require_plot_bound(wanted: bool, plot: str | None, problem: Any) -> None:
     require_curve(problem, "--plot-bound")
 
 
+def _option(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+COMMON = (
+    _option("seed", Annotated[int, typer.Option("--seed", min=0, hidden=True)], 0),
+    _option(
+        "time_limit",
+        Annotated[float | None, typer.Option("--time-limit", callback=positive, hidden=True)],
+    ),
+    _option("verbose", Verbose, False),
+)
+"""What every command takes, whether it has a use for it or not."""
+
+
+def with_common(function: Callable[..., int]) -> Callable[..., int]:
+    """A command that takes those of `COMMON`, too, which the function has no use for."""
+    signature = inspect.signature(function, eval_str=True)
+    unused = [option for option in COMMON if option.name not in signature.parameters]
+
+    @wraps(function)
+    def command(**given: Any) -> int:
+        for option in unused:
+            del given[option.name]
+        return function(**given)
+
+    return _shown_with(command, signature, unused)
+
+
 def with_files(function: Callable[..., int], files: Mapping[str, str]) -> Callable[..., int]:
     """Give a command that takes ``**files`` one option per file that some family knows.
 
     So that a new family needs no change in the commands. `files` are names with help texts.
     """
-    signature = inspect.signature(function, eval_str=True)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     more = [
-        inspect.Parameter(
+        _option(
             name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
+            Annotated[
                 (list[str] if REPEATABLE in text else str) | None,
                 typer.Option(f"--{name}", metavar="FILE", help=text),
             ],
         )
         for name, text in files.items()
     ]
+    return _shown_with(function, inspect.signature(function, eval_str=True), more)
+
+
+def _shown_with(
+    function: Callable[..., int], signature: inspect.Signature, more: Sequence[inspect.Parameter]
+) -> Callable[..., int]:
+    """The function as typer is to see it: its own options, and `more` behind them."""
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     anything: Any = function
     anything.__signature__ = signature.replace(parameters=[*own, *more])
     return function

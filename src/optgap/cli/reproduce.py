@@ -51,7 +51,6 @@ def command(
     ] = FIRST_SEED,
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output, interruptible
     from optgap.reproduce import Cache

@@ -23,10 +23,7 @@ def command(
         ),
     ],
     settings: opt.Settings = None,
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here"),
-    ] = None,
+    output: opt.SolutionFile = None,
     plot: opt.SolutionPlot = None,
     plot_bound: opt.PlotBound = False,
     json: opt.JsonFile = None,

@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from optgap.contract import Problem
     from optgap.models.result import Result
 
-SolutionFile = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here")
-]
-
 Conflict = Annotated[
     bool,
     typer.Option(
@@ -31,7 +27,7 @@ def command(
     method: opt.Method = "auto",
     settings: opt.Settings = None,
     conflict: Conflict = False,
-    output: SolutionFile = None,
+    output: opt.SolutionFile = None,
     plot: opt.SolutionPlot = None,
     plot_bound: opt.PlotBound = False,
     json: opt.JsonFile = None,

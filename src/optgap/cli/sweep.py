@@ -51,10 +51,8 @@ def command(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list the runs")] = False,
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from pathlib import Path
 

@@ -82,7 +82,6 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output, exit_code, interruptible
     from optgap.comparing.comparison import PART_NOTE
