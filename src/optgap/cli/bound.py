@@ -26,8 +26,6 @@ def command(
     problem = load_problem(problem_file)
     runnable = choose_method(problem, method, params, bounding=True)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed, bound_only=True),
-        time_limit,
-        quiet,
+        lambda limits: execute(problem, runnable, limits, seed, bound_only=True), time_limit, quiet
     )
     return deliver(result, problem, Output(json, quiet), None, verbose, ask=problem_file)

@@ -30,46 +30,37 @@ Subject = Annotated[
     ),
 ]
 Policies = Annotated[
-    str,
-    typer.Option(
-        "--policies",
-        metavar="P,…",
-        help="names with commas, or all",
-        autocompletion=completing.policies("all"),
-    ),
+    str, opt.option("--policies", "P,…", "names with commas, or all", completing.policies("all"))
 ]
 Sweep = Annotated[
     str | None,
-    typer.Option(
-        "--sweep",
-        metavar="KEY=V1,V2,…",
-        help="make the preset anew for each value",
-        autocompletion=completing.preset_settings,
+    opt.option(
+        "--sweep", "KEY=V1,V2,…", "make the preset anew for each value", completing.preset_settings
     ),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.option(
         "--set",
-        metavar="KEY=VALUE",
-        help="a parameter of the preset, or else of every policy and method that has it",
-        autocompletion=completing.settings,
+        "KEY=VALUE",
+        "a parameter of the preset, or else of every policy and method that has it",
+        completing.settings,
     ),
 ]
 Models = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.option(
         "--model",
-        metavar="FIT.json",
-        help="a saved fit to put into the problem: gaps get an interval; repeatable",
+        "FIT.json",
+        "a saved fit to put into the problem: gaps get an interval; repeatable",
     ),
 ]
 Profiles = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.option(
         "--profile",
-        metavar="CSV",
-        help="measurements: fits what the family needs, for the preset to rest on; repeatable",
+        "CSV",
+        "measurements: fits what the family needs, for the preset to rest on; repeatable",
     ),
 ]
 Samples = Annotated[

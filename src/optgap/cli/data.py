@@ -31,9 +31,7 @@ def command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME",
-            help="datasets; `list` shows them",
-            autocompletion=completing.datasets,
+            metavar="NAME", help="datasets; `list` shows them", autocompletion=completing.datasets
         ),
     ] = None,
     data: Annotated[

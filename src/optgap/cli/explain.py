@@ -17,34 +17,32 @@ if TYPE_CHECKING:
 
 _Beside = Annotated[
     str,
-    typer.Option(
+    opt.option(
         "--beside",
-        metavar="P,…",
-        help="policies that may know better, all or none",
-        autocompletion=completing.policies("all", "none"),
+        "P,…",
+        "policies that may know better, all or none",
+        completing.policies("all", "none"),
     ),
 ]
 _Log = Annotated[
     str | None,
-    typer.Option(
-        "--log", metavar="FILE", help="in its place what was done, as for `audit`: CSV or JSON"
-    ),
+    opt.option("--log", "FILE", "in its place what was done, as for `audit`: CSV or JSON"),
 ]
 _Certainty = Annotated[
     str | None,
-    typer.Option(
+    opt.option(
         "--certainty",
-        metavar="C,…",
-        help="elastic: what keeping the limit with such confidence costs, as 0.9,0.99",
+        "C,…",
+        "elastic: what keeping the limit with such confidence costs, as 0.9,0.99",
     ),
 ]
 _Settings = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.option(
         "--set",
-        metavar="KEY=VALUE",
-        help="a parameter of the preset, or else of the policy",
-        autocompletion=completing.settings,
+        "KEY=VALUE",
+        "a parameter of the preset, or else of the policy",
+        completing.settings,
     ),
 ]
 
@@ -60,12 +58,7 @@ def command(
     ],
     policy: Annotated[
         str | None,
-        typer.Option(
-            "--policy",
-            metavar="P",
-            help="whose gap; see `optgap families`",
-            autocompletion=completing.policies(),
-        ),
+        opt.option("--policy", "P", "whose gap; see `optgap families`", completing.policies()),
     ] = None,
     log: _Log = None,
     methods: opt.Methods = "auto",

@@ -30,6 +30,15 @@ def positive(value: float | None) -> float | None:
     return value
 
 
+def option(flag: str, metavar: str, text: str, offers: completing.Completer | None = None) -> Any:
+    """An option with a value; `offers` is what a shell completes it with."""
+    return typer.Option(flag, metavar=metavar, help=text, autocompletion=offers)
+
+
+def _time_limit(text: str) -> Any:
+    return typer.Option("--time-limit", metavar="SECONDS", callback=positive, help=text)
+
+
 ProblemFile = Annotated[str, typer.Argument(metavar="PROBLEM.json", help="the problem")]
 JsonFile = Annotated[
     str | None, typer.Option("--json", metavar="FILE", help="write JSON here; - is standard output")
@@ -38,59 +47,29 @@ Seed = Annotated[
     int,
     typer.Option("--seed", metavar="N", min=0, help="where randomness starts", show_default=True),
 ]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(
-        "--time-limit",
-        metavar="SECONDS",
-        callback=positive,
-        help="stop after so many seconds",
-    ),
-]
+TimeLimit = Annotated[float | None, _time_limit("stop after so many seconds")]
 RunLimit = Annotated[
-    float | None,
-    typer.Option(
-        "--time-limit",
-        metavar="SECONDS",
-        callback=positive,
-        help="stop each single method and policy after so many seconds",
-    ),
+    float | None, _time_limit("stop each single method and policy after so many seconds")
 ]
 Method = Annotated[
     str,
-    typer.Option(
-        "--method",
-        metavar="M",
-        help="see `optgap families`; auto goes by size",
-        autocompletion=completing.methods("auto"),
-    ),
+    option("--method", "M", "see `optgap families`; auto goes by size", completing.methods("auto")),
 ]
 Formulation = Annotated[
     str,
-    typer.Option(
+    option(
         "--method",
-        metavar="M",
-        help="the formulation, see `optgap families`; auto is the family's first",
-        autocompletion=completing.formulations("auto"),
+        "M",
+        "the formulation, see `optgap families`; auto is the family's first",
+        completing.formulations("auto"),
     ),
 ]
 Methods = Annotated[
     str,
-    typer.Option(
-        "--methods",
-        metavar="M,…",
-        help="names with commas, auto or all",
-        autocompletion=completing.methods("auto", "all"),
-    ),
+    option("--methods", "M,…", "names with commas, auto or all", completing.methods("auto", "all")),
 ]
 Preset = Annotated[
-    str | None,
-    typer.Option(
-        "--preset",
-        metavar="NAME",
-        help="see `optgap families`",
-        autocompletion=completing.presets,
-    ),
+    str | None, option("--preset", "NAME", "see `optgap families`", completing.presets)
 ]
 Size = Annotated[int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no tables and no progress")]
@@ -106,19 +85,14 @@ Verbose = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="set a parameter; repeatable",
-        autocompletion=completing.settings,
-    ),
+    option("--set", "KEY=VALUE", "set a parameter; repeatable", completing.settings),
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--column",
-        metavar="THEIRS=OURS[:UNIT]",
-        help="what a column is called and measured in, as watts=power_w:kW; repeatable",
+        "THEIRS=OURS[:UNIT]",
+        "what a column is called and measured in, as watts=power_w:kW; repeatable",
     ),
 ]
 Strict = Annotated[

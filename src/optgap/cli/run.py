@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from optgap.cli import completing
 from optgap.cli import options as opt
 from optgap.registry import family, file_options
@@ -15,11 +13,11 @@ def command(
     problem_file: opt.ProblemFile,
     policy: Annotated[
         str,
-        typer.Option(
+        opt.option(
             "--policy",
-            metavar="P",
-            help="see `optgap families`; module:attribute or file.py:attribute for your own",
-            autocompletion=completing.policies(),
+            "P",
+            "see `optgap families`; module:attribute or file.py:attribute for your own",
+            completing.policies(),
         ),
     ],
     settings: opt.Settings = None,

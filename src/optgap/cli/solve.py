@@ -50,9 +50,7 @@ def command(
     opt.require_plot_bound(plot_bound, plot, problem)
     runnable = choose_method(problem, method, params)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed),
-        time_limit,
-        quiet,
+        lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet
     )
     if conflict:
         result = _with_conflict(result, problem, time_limit, quiet)

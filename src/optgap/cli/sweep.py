@@ -30,11 +30,11 @@ def command(
     ] = None,
     engine: Annotated[
         str,
-        typer.Option(
+        opt.option(
             "--engine",
-            metavar="NAME",
-            help="processes, dask, ray or serial",
-            autocompletion=completing.one_of(lambda: ("processes", "dask", "ray", "serial")),
+            "NAME",
+            "processes, dask, ray or serial",
+            completing.one_of(lambda: ("processes", "dask", "ray", "serial")),
         ),
     ] = "processes",
     scheduler: Annotated[

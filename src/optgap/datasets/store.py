@@ -15,6 +15,7 @@ from optgap.datasets.places import data_folder
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import write_bytes
 from optgap.models.limits import Limits
+from optgap.models.reading import file_sha256
 from optgap.models.result import Termination
 
 PARTS = ".optgap-parts"
@@ -176,7 +177,7 @@ def _obtain(group: Sequence[File], folder: Path, limits: Limits, label: str) -> 
                 half = parts / f"{file.sha256}.member"
                 try:
                     extract(whole, url, file.archive.member, half, file.bytes)
-                    if sha256(half) != file.sha256:
+                    if file_sha256(half) != file.sha256:
                         found = NoQuote("a file with another SHA-256")
                         raise InputError(url, file.archive.member, found, file.sha256)
                     (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
@@ -219,10 +220,4 @@ def _state(file: File, folder: Path) -> State:
         return State.MISSING
     if place.stat().st_size != file.bytes:
         return State.WRONG
-    return State.RIGHT if sha256(place) == file.sha256 else State.WRONG
-
-
-def sha256(place: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
-    with open(place, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return State.RIGHT if file_sha256(place) == file.sha256 else State.WRONG

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from optgap.comparing.certainty import Certainty
@@ -172,16 +172,7 @@ class Explanation(Brief):
                 "judged": len(self.regrets) if self.judged else None,
                 "costly": len(self.costly),
                 "cost": sum(regret.cost for regret in self.costly),
-                "top": [
-                    {
-                        "time": regret.time,
-                        "subject": regret.subject,
-                        "chosen": regret.chosen,
-                        "better": regret.better,
-                        "cost": regret.cost,
-                    }
-                    for regret in self.top(top)
-                ],
+                "top": [asdict(regret) for regret in self.top(top)],
             },
             "notes": list(self.notes),
             "certainty": None if self.certainty is None else self.certainty.to_json(),
