@@ -122,6 +122,13 @@ PlotBound = Annotated[
 ]
 
 
+def refuse(options: Mapping[str, object], found: str, expected: str) -> None:
+    """Raise InputError for the first of some options that was given: it has no place here."""
+    for option, value in options.items():
+        if value is not None and value is not False and value != []:
+            raise InputError(option, "", NoQuote(found), expected)
+
+
 def require_plot_bound(wanted: bool, plot: str | None, problem: Any) -> None:
     """Refuse ``--plot-bound`` where there is nothing to draw it under, before any work.
 

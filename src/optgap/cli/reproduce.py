@@ -56,8 +56,7 @@ def command(
     from optgap.reproduce import Cache
 
     opt.require_writable(json)
-    if no_cache and refresh:
-        raise InputError("--refresh", "", NoQuote("--no-cache, too"), "one of the two")
+    opt.refuse({"--refresh": no_cache and refresh}, "--no-cache, too", "one of the two")
     out = Output(json, quiet)
     chosen = list(ITEMS.values()) if name in ("list", "all") else [find(name)]
     if name == "list":

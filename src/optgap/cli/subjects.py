@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from optgap.cli.options import refuse
 from optgap.contract import Problem
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, one_of
 from optgap.models.reading import STANDARD_INPUT
 from optgap.registry import FAMILIES
 
@@ -29,9 +30,7 @@ def is_file(subject: str) -> bool:
 
 def refuse_beside_file(options: Mapping[str, object]) -> None:
     """Raise InputError for options that make a preset, given together with a problem file."""
-    for option, value in options.items():
-        if value is not None:
-            raise InputError(option, "", NoQuote("it beside a problem file"), "a family beside it")
+    refuse(options, "it beside a problem file", "a family beside it")
 
 
 def problem_of(

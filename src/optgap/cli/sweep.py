@@ -57,12 +57,10 @@ def command(
     from pathlib import Path
 
     from optgap.cli.work import Output, interruptible
-    from optgap.models.errors import InputError, NoQuote
     from optgap.sweeping import Engine, load_spec, run
     from optgap.sweeping.formats import require_format
 
-    if retry_failed and not resume:
-        raise InputError("--retry-failed", "", NoQuote("it alone"), "--resume beside it")
+    opt.refuse({"--retry-failed": retry_failed and not resume}, "it alone", "--resume beside it")
     target = output or str(Path(spec).with_suffix(".parquet"))
     opt.require_writable(json, target)
     require_format(target)

@@ -255,13 +255,13 @@ def _explanation(
     parts = [
         {
             "part": row[0],
-            f"from ({found.unit})": part.start if part else found.bound,
-            f"to ({found.unit})": part.end if part else found.objective,
-            f"lost ({found.unit})": part.amount(found.sense) if part else _lost(found),
-            "gap": found.of_bound(part) if part else found.gap,
-            "because": part.because if part else "",
+            f"from ({found.unit})": part.start,
+            f"to ({found.unit})": part.end,
+            f"lost ({found.unit})": part.amount(found.sense),
+            "gap": found.of_bound(part) if part.name else found.gap,
+            "because": part.because,
         }
-        for row, part in zip(found.table()[1], [*found.parts, None], strict=True)
+        for row, part in zip(found.table()[1], [*found.parts, found.whole], strict=True)
     ]
     grids = [grid("From the proven bound to the policy", parts)]
     if found.costly:
@@ -293,13 +293,6 @@ def _explanation(
         grids=grids,
         notes=found.notes,
     )
-
-
-def _lost(found: Explanation) -> float | None:
-    if found.bound is None:
-        return None
-    loss = found.objective - found.bound
-    return loss if found.sense == "min" else -loss
 
 
 # -- many runs -----------------------------------------------------------------------------
