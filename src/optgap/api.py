@@ -366,11 +366,7 @@ def _evaluated(problem: Problem, runnable: Runnable, outcome: Outcome) -> Evalua
 
 
 def _confronted(
-    problem: Problem,
-    runnable: Runnable,
-    outcome: Outcome,
-    evaluation: Evaluation,
-    goal: Objective,
+    problem: Problem, runnable: Runnable, outcome: Outcome, evaluation: Evaluation, goal: Objective
 ) -> tuple[Status, float | None, str]:
     """Status, bound and a note, once objective and bound have been held side by side."""
     if outcome.status is Status.INFEASIBLE:

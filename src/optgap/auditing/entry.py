@@ -74,11 +74,7 @@ def audit(
         from optgap.auditing.kubernetes import audit_kubernetes
 
         return audit_kubernetes(
-            source,
-            moves=moves,
-            devices=devices,
-            limits=limits or Limits(time_limit),
-            seed=seed,
+            source, moves=moves, devices=devices, limits=limits or Limits(time_limit), seed=seed
         )
     from optgap.auditing.logged import Beside
 

@@ -151,10 +151,7 @@ def _own(
 
 
 def _rival(
-    problem: Problem,
-    names: Sequence[str | Callable[..., Any]],
-    done: Runnable | None,
-    runs: _Runs,
+    problem: Problem, names: Sequence[str | Callable[..., Any]], done: Runnable | None, runs: _Runs
 ) -> tuple[Result | None, list[str]]:
     """The best of these policies that serves everything, and what went wrong with others.
 
