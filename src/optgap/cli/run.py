@@ -33,15 +33,10 @@ def command(
 ) -> int:
     from optgap.api import choose_policy, execute
     from optgap.cli.results import Drawing, deliver
+    from optgap.cli.subjects import opened
     from optgap.cli.work import Output, interruptible
-    from optgap.documents import load_problem
-    from optgap.parameters import assignments
-    from optgap.plotting.figures import require_ending
 
-    opt.require_writable(json, output, plot, *tables.values())
-    require_ending(plot)
-    params = assignments(settings or [], "--set")
-    problem = load_problem(problem_file)
+    problem, params = opened(problem_file, settings, json, output, *tables.values(), plot=plot)
     opt.require_plot_bound(plot_bound, plot, problem)
     _refuse_foreign(problem, tables)
     runnable = choose_policy(problem, policy, params)

@@ -38,15 +38,10 @@ def command(
 ) -> int:
     from optgap.api import choose_method, execute
     from optgap.cli.results import Drawing, deliver
+    from optgap.cli.subjects import opened
     from optgap.cli.work import Output, interruptible
-    from optgap.documents import load_problem
-    from optgap.parameters import assignments
-    from optgap.plotting.figures import require_ending
 
-    opt.require_writable(json, output, plot)
-    require_ending(plot)
-    params = assignments(settings or [], "--set")
-    problem = load_problem(problem_file)
+    problem, params = opened(problem_file, settings, json, output, plot=plot)
     opt.require_plot_bound(plot_bound, plot, problem)
     runnable = choose_method(problem, method, params)
     result = interruptible(
