@@ -27,7 +27,7 @@ from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import Result
 from optgap.models.spec import imported
 from optgap.registry import FAMILIES, family
-from optgap.render import duration, number, percent
+from optgap.render import number, percent, result_facts
 from optgap.reporting import audits, charts, findings, others, runs, section
 from optgap.reporting.grid import Grid, constants, grid
 from optgap.reporting.pictures import Picture, picture
@@ -69,16 +69,8 @@ def _result(
     fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
 ) -> Iterator[Section]:
     result = Result.from_json(fields)
-    unit = f" {result.unit}"
-    facts = [
-        ("method", f"{result.method} ({result.kind})"),
-        ("status", f"{result.status} ({result.termination})"),
-        ("objective", _with(number(result.objective), unit)),
-        ("bound", _with(number(result.bound), f"{unit}, by {result.bound_by}")),
-        ("gap", percent(result.gap, 3)),
-        ("time", duration(result.seconds)),
-        ("seed", "" if result.seed is None else str(result.seed)),
-    ]
+    facts = [("method", f"{result.method} ({result.kind})"), *result_facts(result)]
+    facts += [] if result.seed is None else [("seed", str(result.seed))]
     facts += [
         (name, value if isinstance(value, str) else number(value))
         for name, value in result.metrics.items()
@@ -92,10 +84,6 @@ def _result(
         pictures=pictures,
         notes=[*filter(None, [result.message]), *notes],
     )
-
-
-def _with(text: str, behind: str) -> str:
-    return text + behind if text else ""
 
 
 def _views(
