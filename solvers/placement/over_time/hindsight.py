@@ -70,7 +70,7 @@ class Search:
 
     @property
     def missing(self) -> int:
-        """How many tasks have no place in the best schedule."""
+        """How many rows of tasks have no place in the best schedule."""
         return int((self.node < 0).sum())
 
     def construct(self, order: IntArray) -> None:
@@ -158,6 +158,8 @@ def case_of(problem: PlacementProblem) -> Case:
         np.array(tasks.memory_mib),
         np.array(tasks.num_gpu),
         np.array(tasks.gpu_milli),
+        np.flatnonzero(tasks.first)[tasks.gang],
+        np.array(tasks.parts),
         np.array([place[spec] for spec in tasks.gpu_specs], dtype=np.int64),
         accepts(specs, model_names(problem)),
         node_table(problem, np.arange(len(cluster))),
@@ -210,7 +212,8 @@ def roomier(book: Book) -> Book:
 
 def moves_for(problem: PlacementProblem, case: Case, params: HindsightParams) -> Moves:
     """What annealing chooses from."""
-    whole, nodes = np.zeros(params.tasks, dtype=np.int64), len(problem.cluster)
+    most = max(params.tasks, int(problem.tasks.parts.max()))
+    whole, nodes = np.zeros(most, dtype=np.int64), len(problem.cluster)
     return Moves(
         params.nodes,
         max(params.blinks, 1 - params.looks / nodes),
@@ -219,7 +222,7 @@ def moves_for(problem: PlacementProblem, case: Case, params: HindsightParams) ->
         whole,
         whole.copy(),
         whole.copy(),
-        np.zeros(params.tasks),
+        np.zeros(most),
         np.zeros(nodes, dtype=np.bool_),
     )
 
@@ -243,9 +246,6 @@ def unfit(problem: PlacementProblem) -> tuple[str, object, str] | None:
     if problem.over_time.sleeps:
         expected = "nothing: the search counts no nodes that are switched off"
         return "over_time.sleep_after_s", problem.over_time.sleep_after_s, expected
-    if problem.tasks.gangs:
-        most = int(problem.tasks.parts.max())
-        return "tasks.nodes", most, "1: the search moves one task on one node at a time"
     return None
 
 
@@ -266,8 +266,7 @@ def hindsight(
 
     Raises
     ------
-    InputError: for a parameter out of range, where nodes are switched off, and where a task takes
-        several.
+    InputError: for a parameter out of range, and where nodes are switched off.
     """
     trouble = unfit(problem)
     if trouble is not None:
@@ -289,7 +288,8 @@ def hindsight(
         done = search.anneal(moves, params.hot * mean, params.cold * mean, choice)
     stop = limits.stop or Termination.COMPLETED
     if search.missing:
-        message = f"no room found for {search.missing} of {count} tasks"
+        lost = int((search.node[problem.tasks.first] < 0).sum())
+        message = f"no room found for {lost} of {problem.tasks.count} tasks"
         return replace(bound, termination=stop, message=message)
     info = {**bound.info, "constructed_j": first, "moves": done}
     return Outcome(
