@@ -35,19 +35,14 @@ Log = Annotated[
 ]
 Policies = Annotated[
     str,
-    typer.Option(
-        "--policies",
-        metavar="P,…",
-        help="beside what happened, for logs",
-        autocompletion=completing.policies("all"),
-    ),
+    opt.option("--policies", "P,…", "beside what happened, for logs", completing.policies("all")),
 ]
 LogSettings = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.option(
         "--set",
-        metavar="KEY=VALUE",
-        help="Slurm: pool, wait=eligible|submit, nodes, gpus_per_node; SWF: the last two",
+        "KEY=VALUE",
+        "Slurm: pool, wait=eligible|submit, nodes, gpus_per_node; SWF: the last two",
     ),
 ]
 
@@ -61,14 +56,10 @@ def command(
         typer.Option("--moves", metavar="K", min=0, help="a plan with at most so many migrations"),
     ] = None,
     moves_json: Annotated[
-        str | None,
-        typer.Option("--moves-json", metavar="FILE", help="that plan alone, as JSON"),
+        str | None, typer.Option("--moves-json", metavar="FILE", help="that plan alone, as JSON")
     ] = None,
     devices: Annotated[
-        str | None,
-        typer.Option(
-            "--devices", metavar="FILE", help="power of GPU products: model,idle_w,full_w"
-        ),
+        str | None, opt.option("--devices", "FILE", "power of GPU products: model,idle_w,full_w")
     ] = None,
     policies: Policies = "all",
     methods: opt.Methods = "auto",

@@ -18,8 +18,6 @@ def command(
         bool, typer.Option("--strict", help="exit 2 when a constraint is broken")
     ] = False,
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:

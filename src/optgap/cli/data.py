@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,9 +32,7 @@ def command(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="NAME",
-            help="datasets; `list` shows them",
-            autocompletion=completing.datasets,
+            metavar="NAME", help="datasets; `list` shows them", autocompletion=completing.datasets
         ),
     ] = None,
     data: Annotated[
@@ -45,10 +44,8 @@ def command(
         typer.Option("--catalogue", metavar="TOML", help="other datasets than the built-in ones"),
     ] = None,
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.datasets import catalogue, choose, data_folder
@@ -77,7 +74,8 @@ def _list(chosen: list[Dataset], folder: Path, full: bool, out: Output) -> int:
         there = sum((folder / file.path).is_file() for file in item.files)
         state = {0: "no", len(item.files): "yes"}.get(there, f"{there} of {len(item.files)}")
         rows.append((item.name, item.title, f"{item.bytes / 1e6:.2f} MB", item.source, state))
-        documents.append({**_described(item), "there": there, "files": _files(item)})
+        sizes = {"bytes": item.bytes, "there": there}
+        documents.append({**asdict(item), **sizes, "files": _files(item)})
     if full:
         for item in chosen:
             _tell_all(item, folder, out)
@@ -104,18 +102,7 @@ def _origin(file: File) -> str:
     """Where a file is from: an address, how it is converted, or from what it was derived."""
     if file.url is None:
         return f"derived, not for download: {file.made}"
-    return f"{file.url}; converted: {file.made}" if file.original else file.url
-
-
-def _described(item: Dataset) -> dict[str, Any]:
-    return {
-        "name": item.name,
-        "title": item.title,
-        "licence": item.licence,
-        "cite": item.cite,
-        "home": item.home,
-        "bytes": item.bytes,
-    }
+    return f"{file.url}; converted: {file.made}" if file.made else file.url
 
 
 def _files(item: Dataset) -> list[dict[str, Any]]:

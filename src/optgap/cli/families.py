@@ -32,10 +32,7 @@ def command(
         ),
     ] = None,
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.registry import FAMILIES, family

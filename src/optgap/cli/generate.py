@@ -28,9 +28,7 @@ def command(
     strict: opt.Strict = True,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
     **files: str | list[str] | None,
 ) -> int:
     from optgap.making import MODELS, fitted
@@ -100,9 +98,7 @@ def _from_files(
     from optgap.models.errors import InputError, NoQuote
 
     files = named(spec, files)
-    for option, value in (("--preset", preset), ("--size", size)):
-        if value is not None:
-            raise InputError(option, "", NoQuote("it beside CSV files"), "one or the other")
+    opt.refuse({"--preset": preset, "--size": size}, "it beside CSV files", "one or the other")
     for key, paths in files.items():
         if key not in spec.files:
             expected = f"files of {spec.name}: " + ", ".join(f"--{key}" for key in spec.files)

@@ -36,7 +36,6 @@ def command(
     ] = None,
     json: opt.JsonFile = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.fitting.nvml import Nvml

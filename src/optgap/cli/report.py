@@ -25,10 +25,7 @@ def command(
         str, typer.Option("--title", metavar="TEXT", help="the page's heading")
     ] = "optgap report",
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.reporting import report

@@ -51,14 +51,12 @@ def command(
     ] = FIRST_SEED,
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output, interruptible
     from optgap.reproduce import Cache
 
     opt.require_writable(json)
-    if no_cache and refresh:
-        raise InputError("--refresh", "", NoQuote("--no-cache, too"), "one of the two")
+    opt.refuse({"--refresh": no_cache and refresh}, "--no-cache, too", "one of the two")
     out = Output(json, quiet)
     chosen = list(ITEMS.values()) if name in ("list", "all") else [find(name)]
     if name == "list":
