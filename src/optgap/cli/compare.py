@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 Subject = Annotated[
     str | None,
-    typer.Argument(
-        metavar="FAMILY|PROBLEM.json",
-        help="a family's preset, or a problem; without it all families, in a minute or so",
-        autocompletion=completing.subjects,
+    opt.argument(
+        "FAMILY|PROBLEM.json",
+        "a family's preset, or a problem; without it all families, in a minute or so",
+        completing.subjects,
     ),
 ]
 Policies = Annotated[
@@ -64,11 +64,9 @@ Profiles = Annotated[
     ),
 ]
 Samples = Annotated[
-    int | None, typer.Option("--samples", metavar="N", help="draws from the fit's covariance (20)")
+    int | None, opt.option("--samples", "N", "draws from the fit's covariance (20)")
 ]
-Level = Annotated[
-    float | None, typer.Option("--level", metavar="SHARE", help="of the draws within (0.9)")
-]
+Level = Annotated[float | None, opt.option("--level", "SHARE", "of the draws within (0.9)")]
 Parts = Annotated[
     bool,
     typer.Option(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from optgap.cli import BAD_INPUT, DONE, completing
 from optgap.cli import options as opt
 
@@ -23,25 +21,16 @@ SCHEMA = "optgap.data/1"
 def command(
     action: Annotated[
         str,
-        typer.Argument(
-            metavar="list|fetch|verify|path",
-            help="what to do",
-            autocompletion=completing.one_of(lambda: ACTIONS),
-        ),
+        opt.argument("list|fetch|verify|path", "what to do", completing.one_of(lambda: ACTIONS)),
     ] = "list",
     names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME", help="datasets; `list` shows them", autocompletion=completing.datasets
-        ),
+        list[str] | None, opt.argument("NAME", "datasets; `list` shows them", completing.datasets)
     ] = None,
     data: Annotated[
-        str | None,
-        typer.Option("--data", metavar="DIR", help="the folder; $OPTGAP_DATA without it"),
+        str | None, opt.option("--data", "DIR", "the folder; $OPTGAP_DATA without it")
     ] = None,
     known: Annotated[
-        str | None,
-        typer.Option("--catalogue", metavar="TOML", help="other datasets than the built-in ones"),
+        str | None, opt.option("--catalogue", "TOML", "other datasets than the built-in ones")
     ] = None,
     json: opt.JsonFile = None,
     time_limit: opt.TimeLimit = None,

@@ -50,11 +50,7 @@ _Settings = Annotated[
 def command(
     subject: Annotated[
         str,
-        typer.Argument(
-            metavar="FAMILY|PROBLEM.json",
-            help="a problem, or a family's preset",
-            autocompletion=completing.subjects,
-        ),
+        opt.argument("FAMILY|PROBLEM.json", "a problem, or a family's preset", completing.subjects),
     ],
     policy: Annotated[
         str | None,

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from optgap.cli import options as opt
 
 
 def command(
     problem_file: opt.ProblemFile,
     output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="write here: .lp or .mps; - is an LP on stdout"
-        ),
+        str, opt.option("--output -o", "FILE", "write here: .lp or .mps; - is an LP on stdout")
     ],
     formulation: opt.Formulation = "auto",
     settings: opt.Settings = None,

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 
 Arguments = Annotated[
     list[str],
-    typer.Argument(
-        metavar="[MODEL] CSV",
-        help=f"a model, then profiles; models: {', '.join(ESTIMATORS)}",
-        autocompletion=completing.models,
+    opt.argument(
+        "[MODEL] CSV", f"a model, then profiles; models: {', '.join(ESTIMATORS)}", completing.models
     ),
 ]
 
@@ -72,9 +70,7 @@ def command(
     columns: opt.Columns = None,
     strict: opt.Strict = True,
     settings: opt.Settings = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="save the model here")
-    ] = None,
+    output: Annotated[str | None, opt.option("--output -o", "FILE", "save the model here")] = None,
     plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,

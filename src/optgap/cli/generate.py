@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from optgap.cli import completing
 from optgap.cli import options as opt
 from optgap.registry import REPEATABLE, family, file_options
 
 
 def command(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="FAMILY", help="the problem family", autocompletion=completing.families
-        ),
-    ],
+    name: Annotated[str, opt.argument("FAMILY", "the problem family", completing.families)],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="the problem file; - is stdout")
+        str, opt.option("--output -o", "FILE", "the problem file; - is stdout")
     ] = "-",
     preset: opt.Preset = None,
     size: opt.Size = None,

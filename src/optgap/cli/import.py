@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from optgap.cli import options as opt
 
 
@@ -13,9 +11,9 @@ def command(
     problem_file: opt.ProblemFile,
     solution_file: Annotated[
         str,
-        typer.Argument(
-            metavar="MODEL.sol",
-            help="what HiGHS, CBC, Gurobi, SCIP or CPLEX (XML) wrote about an exported model",
+        opt.argument(
+            "MODEL.sol",
+            "what HiGHS, CBC, Gurobi, SCIP or CPLEX (XML) wrote about an exported model",
         ),
     ],
     formulation: opt.Formulation = "auto",

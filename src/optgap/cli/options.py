@@ -30,19 +30,22 @@ def positive(value: float | None) -> float | None:
     return value
 
 
-def option(flag: str, metavar: str, text: str, offers: completing.Completer | None = None) -> Any:
-    """An option with a value; `offers` is what a shell completes it with."""
-    return typer.Option(flag, metavar=metavar, help=text, autocompletion=offers)
+def argument(metavar: str, text: str, offers: completing.Completer | None = None) -> Any:
+    """An argument by its place; `offers` is what a shell completes it with."""
+    return typer.Argument(metavar=metavar, help=text, autocompletion=offers)
+
+
+def option(flags: str, metavar: str, text: str, offers: completing.Completer | None = None) -> Any:
+    """An option with a value, ``--output`` or ``--output -o``."""
+    return typer.Option(*flags.split(), metavar=metavar, help=text, autocompletion=offers)
 
 
 def _time_limit(text: str) -> Any:
     return typer.Option("--time-limit", metavar="SECONDS", callback=positive, help=text)
 
 
-ProblemFile = Annotated[str, typer.Argument(metavar="PROBLEM.json", help="the problem")]
-JsonFile = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="write JSON here; - is standard output")
-]
+ProblemFile = Annotated[str, argument("PROBLEM.json", "the problem")]
+JsonFile = Annotated[str | None, option("--json", "FILE", "write JSON here; - is standard output")]
 Seed = Annotated[
     int,
     typer.Option("--seed", metavar="N", min=0, help="where randomness starts", show_default=True),
@@ -102,15 +105,11 @@ Strict = Annotated[
     ),
 ]
 PlotFile = Annotated[
-    str | None,
-    typer.Option("--plot", metavar="FILE", help="draw the picture here: .png, .svg or .pdf"),
+    str | None, option("--plot", "FILE", "draw the picture here: .png, .svg or .pdf")
 ]
-SolutionFile = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here")
-]
+SolutionFile = Annotated[str | None, option("--output -o", "FILE", "write the solution alone here")]
 SolutionPlot = Annotated[
-    str | None,
-    typer.Option("--plot", metavar="FILE", help="draw the solution here: .png, .svg or .pdf"),
+    str | None, option("--plot", "FILE", "draw the solution here: .png, .svg or .pdf")
 ]
 PlotBound = Annotated[
     bool,

@@ -18,14 +18,11 @@ SHOWN = 5
 
 
 def command(
-    spec: Annotated[str, typer.Argument(metavar="SPEC.toml", help="the grid of runs")],
+    spec: Annotated[str, opt.argument("SPEC.toml", "the grid of runs")],
     output: Annotated[
         str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="the table: .parquet, .csv or .json; SPEC.parquet without",
+        opt.option(
+            "--output -o", "FILE", "the table: .parquet, .csv or .json; SPEC.parquet without"
         ),
     ] = None,
     engine: Annotated[
@@ -38,7 +35,7 @@ def command(
         ),
     ] = "processes",
     scheduler: Annotated[
-        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="of a Dask or Ray cluster")
+        str | None, opt.option("--scheduler", "ADDRESS", "of a Dask or Ray cluster")
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", metavar="N", min=1, help="processes; one per core")

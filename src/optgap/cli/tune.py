@@ -9,12 +9,7 @@ import typer
 from optgap.cli import completing
 from optgap.cli import options as opt
 
-Family = Annotated[
-    str,
-    typer.Argument(
-        metavar="FAMILY", help="whose preset makes instances", autocompletion=completing.families
-    ),
-]
+Family = Annotated[str, opt.argument("FAMILY", "whose preset makes instances", completing.families)]
 Policy = Annotated[str, opt.option("--policy", "P", "whose parameters", completing.policies())]
 Ranges = Annotated[
     list[str],
