@@ -22,7 +22,7 @@ SPEC = FamilySpec(
         "placements": (
             "optgap.models.consolidation.csvout:placements",
             "task,start_s,server,gpu_index per stay of a task",
-        ),
+        )
     },
     view="optgap.views.consolidation:draw",
     doubts="optgap.models.consolidation.doubts:doubts",
