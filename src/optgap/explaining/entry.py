@@ -21,6 +21,7 @@ from optgap.models.regret import Regret
 from optgap.models.result import Result, Termination, Violation
 from optgap.models.spec import imported
 from optgap.registry import FamilySpec, Runnable, family
+from optgap.render import number, percent
 
 
 def explain(
@@ -95,7 +96,8 @@ def explain(
     told = [f"{own.method} breaks {len(broken)} constraints: it may owe what it gains to them"]
     worth: Any = imported(spec.worth)(problem, own.solution) if spec.worth else None
     priced = [] if worth is None else [str(worth)]
-    notes = (*found.notes, *priced, *(told if broken else ()), *trouble)
+    moves = _worth_of_moves(asked, spec, found, limits.each(time_limit), seed)
+    notes = (*found.notes, *priced, *moves, *(told if broken else ()), *trouble)
     certain = None
     if certainty and not limits.interrupted.is_set():
         certain = price_of_certainty(
@@ -226,6 +228,27 @@ def _with_hindsight(
         found.append(None if runs.interrupted else runs.result(subject, fitting[0]))
     placed, other = (r if r is None or r.objective is not None else None for r in found)
     return placed, other
+
+
+def _worth_of_moves(
+    problem: Problem, spec: FamilySpec, found: Explanation, limits: Limits, seed: int
+) -> list[str]:
+    """What moves could save at most where tasks must stay, by the bounds with and without them."""
+    free = imported(spec.freed)(problem) if spec.freed else None
+    if free is None or limits.interrupted.is_set():
+        return []
+    limits.progress("bound with moves", None, None)
+    runnable = choose_method(free, bounding=True)
+    least = execute(free, runnable, limits, seed, bound_only=True).bound
+    if least is None or found.bound is None or not found.best_known:
+        return []
+    saved = max(0.0, found.best_known - least)
+    text = (
+        f"moves for nothing could save {number(saved)} {found.unit} at most, "
+        f"{percent(saved / abs(found.best_known))} of the best known: {number(least)} are needed "
+        f"even with them ({runnable.label}), {number(max(found.bound, least))} without"
+    )
+    return [text]
 
 
 def _scope(problem: Problem, own: Result) -> tuple[str, Problem]:

@@ -28,6 +28,7 @@ SPEC = FamilySpec(
     doubts="optgap.models.consolidation.doubts:doubts",
     exact={"opt_repack": "optgap.solvers.consolidation.snapshot:solve"},
     per_event="opt_nomig",
+    freed="optgap.models.consolidation.problem:with_moves",
     regrets="optgap.heuristics.consolidation.regret:regrets",
     refit="optgap.models.consolidation.fits:refit",
 )
