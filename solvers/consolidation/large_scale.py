@@ -21,11 +21,10 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     cost_levels,
     level_counts,
 )
-from optgap.solvers.consolidation.config import DEFAULT, Params
-from optgap.solvers.consolidation.incumbent import Incumbent
+from optgap.solvers.consolidation.config import DEFAULT, LargeScaleParams, Params
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.numerics import BoolArray, FloatArray, IntArray
-from optgap.solvers.consolidation.outcome import outcome
+from optgap.solvers.consolidation.outcome import Incumbent, outcome
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
 
@@ -77,20 +76,19 @@ def fill_gpus(
     if not instance.identical_servers or int(instance.width.max()) > int(instance.server_gpus[0]):
         return
     exact = cost_levels(instance, params.bounds.levels)
-    ways = [cost_levels(instance, max(4, instance.tasks // few)) for few in own.level_tasks]
-    ways = [exact, *ways] if exact.exact else ways
+    ways = [exact] if exact.exact else []
+    ways.append(cost_levels(instance, max(4, instance.tasks // own.level_tasks)))
     for k in range(tries):
         if incumbent.watts <= target * (1 + 1e-9) or (k and limits.stop is not None):
             return
         power = own.first_power if k == 0 else float(rng.uniform(*own.power))
-        breadth = own.breadths[int(rng.integers(len(own.breadths)))]
-        place = _filled(instance, ways[k % len(ways)], power, breadth, own.full)
+        place = _filled(instance, ways[k % len(ways)], power, own)
         if place is not None:
             incumbent.offer_flat(place)
 
 
 def _filled(
-    instance: Instance, levels: CostLevels, power: float, breadth: tuple[int, ...], full: float
+    instance: Instance, levels: CostLevels, power: float, own: LargeScaleParams
 ) -> IntArray | None:
     """One placement, or None; a capacity row's weight is its demand over capacity to `power`."""
     limit = np.maximum(instance.capacity[0], 1)
@@ -106,7 +104,7 @@ def _filled(
         order.astype(np.int64), np.append(first, len(order)).astype(np.int64),
         instance.width[order][first], levels.of[order][first].astype(np.int64), instance.demand,
         instance.capacity[0], weight, shares, int(instance.server_gpus[0]), len(instance.server_w),
-        np.array(breadth, dtype=np.int64), full, instance.entry_start, place
+        np.array(own.breadth, dtype=np.int64), own.full, instance.entry_start, place
     )  # fmt: skip
     return place if done else None
 
@@ -220,25 +218,15 @@ class Fleet(NamedTuple):
 
 @inner
 def _weighted(room: IntArray, fleet: Fleet) -> float:
-    total = 0.0
-    for r in range(len(room)):
-        total += fleet.shares[r] * room[r] / max(1, fleet.limit[r])
-    return total
+    return float((fleet.shares * room / np.maximum(1, fleet.limit)).sum())
 
 
 @inner
 def _emptiest(server: int, count: int, fleet: Fleet, group: IntArray) -> None:
     """Collect the `count` GPUs of a server with the most room into `group`, the emptiest first."""
-    lo = server * fleet.server_gpus
-    for m in range(count):
-        pick = -1
-        for g in range(lo, lo + fleet.server_gpus):
-            taken = False
-            for k in range(m):
-                taken = taken or group[k] == g
-            if not taken and (pick < 0 or fleet.space[g] > fleet.space[pick]):
-                pick = g
-        group[m] = pick
+    low = server * fleet.server_gpus
+    order = np.argsort(-fleet.space[low : low + fleet.server_gpus], kind="mergesort")
+    group[:count] = low + order[:count]
 
 
 @inner

@@ -26,7 +26,7 @@ SPEC = FamilySpec(
     },
     view="optgap.views.consolidation:draw",
     doubts="optgap.models.consolidation.doubts:doubts",
-    exact={"opt_repack": "optgap.solvers.consolidation.snapshot:solve"},
+    exact={"opt_repack": "optgap.solvers.consolidation.exact:repack"},
     per_event="opt_nomig",
     regrets="optgap.heuristics.consolidation.regret:regrets",
     refit="optgap.models.consolidation.fits:refit",
