@@ -17,7 +17,7 @@
         generation        the loop of master, pricing and dual bound
         enumeration       every column whose reduced cost is within the gap
     branch_and_price/
-        branching         WHERE A NODE BRANCHES: on a count, on a server, beyond infeasible counts
+        branching         WHERE A NODE BRANCHES: on a count, on a server, around a vector of counts
         tree              best-first search, and the interface of a primal heuristic
         feasibility       whether counts are feasible, by an integer program; columns to placements
     primal/               WHERE THE INCUMBENT COMES FROM, chosen in `exact.tree_heuristics`

@@ -1,8 +1,8 @@
 """Nodes of the tree and branching rules: every placement of a node is in one of its children.
 
 A fractional count N_q or Z splits its interval. Where all counts are integer, the widest task of
-several GPUs that is not assigned yet is assigned to each server in turn. Counts that
-are proven infeasible are cut off, and all smaller ones.
+several GPUs that is not assigned yet is assigned to each server in turn. Where all are assigned,
+the vector of counts is split off from the rest of the box.
 """
 
 from __future__ import annotations
@@ -62,6 +62,17 @@ def split_count(box: CountBox, found: FloatArray, prices_w: FloatArray) -> list[
         CountBox((*box.low[:j], below + 1, *box.low[j + 1 :]), box.high),
         CountBox(box.low, (*box.high[:j], below, *box.high[j + 1 :])),
     ]
+
+
+def split_around(box: CountBox, counts: Counts) -> Iterator[CountBox]:
+    """The counts alone, and disjoint boxes that cover the rest of the box."""
+    yield CountBox(counts, counts)
+    low, high = list(box.low), list(box.high)
+    for j, x in enumerate(counts):
+        for least, most in ((x + 1, box.high[j]), (box.low[j], x - 1)):
+            if least <= most:
+                yield CountBox((*low[:j], least, *low[j + 1 :]), (*high[:j], most, *high[j + 1 :]))
+        low[j] = high[j] = x
 
 
 def split_beyond(box: CountBox, counts: Counts) -> Iterator[CountBox]:

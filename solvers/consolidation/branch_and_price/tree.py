@@ -16,6 +16,7 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w, server_limit
 from optgap.solvers.consolidation.branch_and_price.branching import (
     Node,
+    split_around,
     split_beyond,
     split_count,
     split_servers,
@@ -326,6 +327,8 @@ class Tree:
             most = node.box.high[-1]
             for assignment in split_servers(self.instance, node.assignment, most, shares):
                 self._push(node, counts, node.box, assignment)
+        elif not node.box.single:
+            self._push_boxes(node, counts, split_around(node.box, counts))
         else:
             self.undecided.append(replace(node, rounded=counts))
 

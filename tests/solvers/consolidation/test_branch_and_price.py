@@ -29,6 +29,7 @@ from optgap.models.result import Status
 from optgap.solvers.consolidation import METHODS
 from optgap.solvers.consolidation.bounds.level_counts import closed_form_w, cost_levels
 from optgap.solvers.consolidation.branch_and_price.branching import (
+    split_around,
     split_beyond,
     split_count,
     split_servers,
@@ -61,6 +62,10 @@ def test_splits_lose_no_counts_and_none_is_in_two_children(
     box: CountBox, data: st.DataObject
 ) -> None:
     counts = data.draw(st.sampled_from(sorted(inside(box))))
+    around = [inside(one) for one in split_around(box, counts)]
+    assert set().union(*around) == inside(box)
+    assert sum(map(len, around)) == len(inside(box))
+    assert around[0] == {counts}
     beyond = [inside(one) for one in split_beyond(box, counts)]
     more = {one for one in inside(box) if any(a > b for a, b in zip(one, counts, strict=True))}
     assert set().union(*beyond) == more

@@ -224,6 +224,7 @@ def test_heuristics_better_a_first_placement_by_one_that_the_referee_takes(
     made = heuristic(name, tree)
     for _ in range(12):
         if tree.incumbent.watts == before:
+            tree.ambition = min(1.0, 1.2 * tree.ambition)
             made.improve(tree.state(), Limits(10.0))
             made.realise(tree.state(), tree.root, tree.root.rounded, Limits(0.2))
     assert tree.incumbent.watts < before
