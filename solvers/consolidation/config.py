@@ -73,10 +73,14 @@ class MasterParams:
 
     Parameters
     ----------
+    columns, columns_per_task: beyond the larger of both numbers of columns, half of them are
+        removed. Larger keeps more of what may be needed again; each linear program takes longer.
     penalty: what a GPU beyond the node's counts costs, as a multiple of the dearest GPU and a
         server's static power. Above the gap it makes no difference to the value.
     """
 
+    columns: int = 1500
+    columns_per_task: int = 16
     penalty: float = 50.0
 
 

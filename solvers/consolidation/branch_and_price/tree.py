@@ -242,6 +242,7 @@ class Tree:
         began, known = working_time(), self.incumbent.watts
         heuristic = self.heuristics[self._turn % len(self.heuristics)]
         self._turn += 1
+        self.generation.master.remove_unused()
         seconds = self.params.tree.heuristic_s * self.instance.tasks / 100
         heuristic.improve(self.state(), self.limits.within(seconds))
         failed = self.incumbent.watts == known

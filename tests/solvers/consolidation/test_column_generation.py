@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -303,6 +304,34 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated_or_part_of_one(
                 )
     few = enumerate_columns(generation, relaxed.duals, watts, 1, Limits(), dominated=dominated)
     assert (few is None) == (len(found) > 1)
+
+
+def test_a_linear_program_forgets_columns_that_it_does_not_use() -> None:
+    tree = tree_of(mixed(seed=0, size=40))
+    generation, master, box = tree.generation, tree.generation.master, tree.root.box
+    value = generation.solve(Limits()).value
+    more = CountBox((*(2 * low for low in box.low[:-1]), 8), (*box.high[:-1], 99))
+    master.set_box(more)
+    assert generation.solve(Limits()).value > value + 1
+    master.set_box(box)
+    found = master.solve(Limits())
+    assert found is not None
+    assert found.value == pytest.approx(value, rel=1e-7)
+    # with room for few columns most are removed, and generated again
+    instance = tree.instance
+    master.params = replace(master.params, columns=60, columns_per_task=1)
+    pairs = itertools.combinations(range(instance.tasks), 2)
+    master.add(p for p in pairs if (instance.demand[:, p].sum(1) <= instance.max_capacity).all())
+    known = len(master.columns)
+    master.remove_unused()
+    assert len(master.columns) < known
+    assert {(ell,) for ell in range(instance.tasks)} <= set(master.columns)
+    again = generation.solve(Limits())
+    assert again.value == pytest.approx(value, rel=1e-8)
+    held = np.zeros(instance.tasks)
+    for column, amount in zip(master.columns, again.usage.tolist(), strict=True):
+        held[list(column)] += amount
+    assert (held >= instance.width - 1e-6).all()
 
 
 def test_counts_that_are_too_few_cost_the_penalty_of_what_is_missing() -> None:
