@@ -21,7 +21,7 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     cost_levels,
     level_counts,
 )
-from optgap.solvers.consolidation.config import DEFAULT, LargeScaleParams, Params
+from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.numerics import BoolArray, FloatArray, IntArray
 from optgap.solvers.consolidation.outcome import Incumbent, outcome
@@ -76,19 +76,20 @@ def fill_gpus(
     if not instance.identical_servers or int(instance.width.max()) > int(instance.server_gpus[0]):
         return
     exact = cost_levels(instance, params.bounds.levels)
-    ways = [exact] if exact.exact else []
-    ways.append(cost_levels(instance, max(4, instance.tasks // own.level_tasks)))
+    ways = [cost_levels(instance, max(4, instance.tasks // few)) for few in own.level_tasks]
+    ways = [exact, *ways] if exact.exact else ways
     for k in range(tries):
         if incumbent.watts <= target * (1 + 1e-9) or (k and limits.stop is not None):
             return
         power = own.first_power if k == 0 else float(rng.uniform(*own.power))
-        place = _filled(instance, ways[k % len(ways)], power, own)
+        breadth = own.breadths[int(rng.integers(len(own.breadths)))]
+        place = _filled(instance, ways[k % len(ways)], power, breadth, own.full)
         if place is not None:
             incumbent.offer_flat(place)
 
 
 def _filled(
-    instance: Instance, levels: CostLevels, power: float, own: LargeScaleParams
+    instance: Instance, levels: CostLevels, power: float, breadth: tuple[int, ...], full: float
 ) -> IntArray | None:
     """One placement, or None; a capacity row's weight is its demand over capacity to `power`."""
     limit = np.maximum(instance.capacity[0], 1)
@@ -104,7 +105,7 @@ def _filled(
         order.astype(np.int64), np.append(first, len(order)).astype(np.int64),
         instance.width[order][first], levels.of[order][first].astype(np.int64), instance.demand,
         instance.capacity[0], weight, shares, int(instance.server_gpus[0]), len(instance.server_w),
-        np.array(own.breadth, dtype=np.int64), own.full, instance.entry_start, place
+        np.array(breadth, dtype=np.int64), full, instance.entry_start, place
     )  # fmt: skip
     return place if done else None
 
