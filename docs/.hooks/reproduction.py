@@ -24,6 +24,7 @@ DOCS = Path(__file__).parent.parent
 STORED = DOCS / "reproduction.json"
 PAGE = DOCS / "reproduction.md"
 WORDS = ("yes", "nearly", "no")
+BEYOND = " (not in the paper)"
 
 PAPERS: dict[str, tuple[str, str, str, str]] = {
     "pwr": ("PWR and FGD", "placement", "1 2 3 4 5 6 7 8 9 10", "I II"),
@@ -80,14 +81,13 @@ WHY: dict[str, str] = {
 INTRO = """# Reproduction: every figure and table
 
 `optgap reproduce all` runs again what the five papers show; `optgap reproduce NAME` runs one item
-and prints *paper | ours | why different*, `--plot FOLDER` draws it. Behind a name DIR asks for
-`--data DIR`, [a folder with the public files](data.md); in brackets something in the package can
-stand in.
+and prints *paper | ours | why different*, `--plot FOLDER` draws it. DIR asks for `--data DIR`,
+[a folder with the public files](data.md); for (DIR) the package has a stand-in.
 
 *Yes, nearly, no* counts an item's statements by how far our number is from the paper's, by the
-rule whose letter stands below the table. *Why* names the item that shows the reason, or says that
-it is unexplained. All verdicts of one run: [reproduction.json](reproduction.json), from which
-this page is made. What contradicts itself in the papers: [errata](errata.md).
+rule of that letter. *Why* names the item that shows the reason, or says that it is unexplained.
+This page is made from one run, [reproduction.json](reproduction.json). What contradicts itself in
+the papers: [errata](errata.md).
 """
 
 
@@ -157,24 +157,31 @@ def data(item: Item) -> str:
 
 
 def table(prefix: str, results: Mapping[str, Any]) -> str:
-    """The rows of a paper's items, and the rules that their letters stand for."""
+    """The rows of a paper's items, the rules of their letters, and the items without a verdict."""
     lines = [
         "| NAME | what | yes, nearly, no | why |",
         "| --- | --- | --- | --- |",
     ]
     letters: dict[str, str] = {}
+    without = []
     for name, kept in results.items():
         if not name.startswith(f"{prefix}-"):
             continue
         item, rows = ITEMS[name], kept["rows"]
         for row in rows:
             letters.setdefault(row["rule"], chr(ord("a") + len(letters)))
+        if not rows:
+            why = f" ({WHY[name]})" if name in WHY else ""
+            without.append(f"`{name}`{data(item)}: {item.title.removesuffix(BEYOND)}{why}")
+            continue
         rules = ", ".join(dict.fromkeys(letters[row["rule"]] for row in rows))
-        verdicts = f"{', '.join(map(str, counts(rows)))} ({rules})" if rows else ""
+        verdicts = f"{', '.join(map(str, counts(rows)))} ({rules})"
         cells = (f"`{name}`{data(item)}", item.title, verdicts, WHY.get(name, ""))
         lines.append("| " + " | ".join(cells) + " |")
-    rules = [f"- **{letter}**: {rule}" for rule, letter in letters.items()]
-    return "\n".join([*lines, "", *rules])
+    lines += ["", *(f"- **{letter}**: {rule}" for rule, letter in letters.items())]
+    if without:
+        lines += ["", "Without a verdict, or beyond the paper:", "", *(f"- {it}" for it in without)]
+    return "\n".join(lines)
 
 
 def page(results: Mapping[str, Any]) -> str:

@@ -25,7 +25,7 @@ where tasks leave and may wait):
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,7 +34,7 @@ import numpy.typing as npt
 
 from optgap.heuristics.custom import Own
 from optgap.heuristics.placement.custom_over_time import Decision, Events
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import NoQuote
 from optgap.models.limits import Limits
 from optgap.models.placement import Cluster, PlacementProblem, PlacementSolution, Tasks
 from optgap.models.placement.arrays import IntArray
@@ -57,6 +57,8 @@ class Task:
     gpu_milli: request per GPU in milli-GPU, below 1000 for a share of one GPU.
     gpu_spec: accepted GPU models separated by ``|``, "" for any.
     submit_s: when it was submitted, s from the horizon's begin; 0 where nothing leaves.
+    nodes: how many it takes, each of which gives what the others say. A policy is asked for one
+        after another; it gets all or none.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Task:
     gpu_milli: int
     gpu_spec: str
     submit_s: float = 0.0
+    nodes: int = 1
 
 
 class State:
@@ -91,6 +94,7 @@ class State:
         self._most_free: IntArray = self._gpus.max(axis=1)
         self._idle: IntArray = (self._gpus == 1000).sum(axis=1)
         self._tasks = np.zeros(len(cluster), dtype=np.int64)
+        self._beside: Sequence[int] = ()  # nodes that the same task has just been given
         self._accepting: dict[str, npt.NDArray[np.bool_]] = {}
         self._views = tuple(_read_only(a) for a in (self._cpu, self._memory, self._gpus))
 
@@ -140,6 +144,7 @@ class State:
         """Indices of the nodes that could take `task` now, lowest rank first."""
         fits = (self._cpu >= task.cpu_milli) & (self._memory >= task.memory_mib)
         fits &= self._tasks < TASKS_PER_NODE
+        fits[list(self._beside)] = False
         if task.num_gpu:
             enough = (
                 self._most_free >= task.gpu_milli
@@ -179,6 +184,8 @@ class State:
             return f"{memory} MiB free", f"at least {task.memory_mib}"
         if self._tasks[node] >= TASKS_PER_NODE:
             return f"{TASKS_PER_NODE} tasks", "fewer"
+        if node in self._beside:
+            return "another part of the task", f"{task.nodes} different nodes"
         if task.num_gpu and task.gpu_spec and not self._accepts(task.gpu_spec)[node]:
             return f"GPU model {self.cluster.models[node] or 'none'}", task.gpu_spec
         if len(self.gpus_for(task, node)) < task.num_gpu:
@@ -237,20 +244,18 @@ def run(
 
 
 def _run_over_time(problem: PlacementProblem, limits: Limits, own: Own, state: State) -> Outcome:
-    if problem.tasks.gangs:
-        found = NoQuote("tasks that take several nodes")
-        expected = "one node each: place(task, state) names one node"
-        raise InputError(f"policy {own.name}", "field tasks.nodes", found, expected)
     tasks = list(_tasks(problem))
 
-    def decide(k: int, now_s: float) -> Decision | None:
-        state._now_s = now_s
-        return _decide(own, tasks[k], state, k)
+    def decide(k: int, now_s: float, beside: Sequence[int]) -> Decision | None:
+        state._now_s, state._beside = now_s, beside
+        decision = _decide(own, tasks[k], state, k)
+        state._beside = ()
+        return decision
 
     events = Events(
         problem,
         decide,
-        lambda k: bool(state.feasible(tasks[k]).size),
+        lambda k, nodes: state.feasible(tasks[k]).size >= nodes,
         lambda k, held: state._hold(tasks[k], *held, sign=-1),
     )
     termination = events.pass_all(limits, lambda k: _say(own, k, problem, limits))
@@ -283,12 +288,14 @@ def _tasks(problem: PlacementProblem) -> Iterable[Task]:
     tasks = problem.tasks
     columns = (tasks.cpu_milli, tasks.memory_mib, tasks.num_gpu, tasks.gpu_milli)
     came = (tasks.submit_s - problem.epoch_s).tolist()
-    return map(Task, tasks.names, *(c.tolist() for c in columns), tasks.gpu_specs, came)
+    given = (tasks.gpu_specs, came, tasks.parts.tolist())
+    return map(Task, tasks.names, *(c.tolist() for c in columns), *given)
 
 
 def _decide(own: Own, task: Task, state: State, k: int) -> Decision | None:
     """What the policy answers about arrival `k`, which then holds it."""
-    state._arrived = max(state._arrived, k + 1)
+    whole = int(np.searchsorted(state._whole.tasks.gang, state._whole.tasks.gang[k], "right"))
+    state._arrived = max(state._arrived, whole)  # with all rows of its task
     decision = _asked(own, task, state, f"arrival {k} (task {task.name})")
     if decision is not None:
         state._hold(task, *decision)

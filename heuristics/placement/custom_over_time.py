@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,15 +33,16 @@ class Events:
     Parameters
     ----------
     problem: the problem, over time.
-    decide: a node and GPUs for this task at this time, which are then held; None to let it wait,
-        or to turn it away where nothing waits. The second argument is s from the horizon's begin.
-    fits: whether any node could take this task now.
-    release: give back what this task held.
+    decide: a node and GPUs for this row at this time, which are then held; None to let its task
+        wait, or to turn it away where nothing waits. The second argument is s from the horizon's
+        begin, the third the nodes that other rows of the task have just been given.
+    fits: whether so many nodes could each take this row now.
+    release: give back what this row held.
     """
 
     problem: PlacementProblem
-    decide: Callable[[int, float], Decision | None]
-    fits: Callable[[int], bool]
+    decide: Callable[[int, float, Sequence[int]], Decision | None]
+    fits: Callable[[int, int], bool]
     release: Callable[[int, Decision], None]
     placed: list[Decision | None] = field(init=False)
     start_s: list[float] = field(init=False)
@@ -68,7 +69,7 @@ class Events:
                 self._leave()
                 continue
             say(k)
-            self.arrived += 1
+            self.arrived += int(self.problem.tasks.parts[k])
             if k in never:
                 continue
             blocked = rules.queue == "fifo" and self.waiting
@@ -76,12 +77,24 @@ class Events:
                 self.waiting.append(k)
         return Termination.COMPLETED
 
+    def _rows(self, k: int) -> range:
+        """The rows of the task that begins with row `k`."""
+        return range(k, k + int(self.problem.tasks.parts[k]))
+
     def _start(self, k: int, now: float) -> bool:
-        decision = self.decide(k, now - self.problem.epoch_s)
-        if decision is None:
-            return False
-        end = self._ready_s(decision[0], now) + float(self.problem.lasting_s[k])
-        self.placed[k], self.start_s[k] = decision, now
+        """Start the task that begins with row `k`, on all of its nodes or on none."""
+        held: list[Decision] = []
+        for i in self._rows(k):
+            decision = self.decide(i, now - self.problem.epoch_s, [node for node, _ in held])
+            if decision is None:
+                for j, given in enumerate(held):
+                    self.release(k + j, given)
+                return False
+            held.append(decision)
+        begins = max([self._ready_s(node, now) for node, _ in held])
+        end = begins + float(self.problem.lasting_s[k])
+        for i, decision in zip(self._rows(k), held, strict=True):
+            self.placed[i], self.start_s[i] = decision, now
         freed: float = freed_s(now, end)
         heapq.heappush(self.running, (freed, k, end))
         return True
@@ -103,17 +116,18 @@ class Events:
         assert rules is not None
         while self.running and self.running[0][0] <= now:
             _, k, end = heapq.heappop(self.running)
-            decision = self.placed[k]
-            assert decision is not None
-            self.release(k, decision)
-            self.on[decision[0]].tasks -= 1
-            self.on[decision[0]].off_s = end + rules.sleep_after_s
-        kind = self.problem.tasks.class_of
-        full: set[int] = set()
+            for i in self._rows(k):
+                decision = self.placed[i]
+                assert decision is not None
+                self.release(i, decision)
+                self.on[decision[0]].tasks -= 1
+                self.on[decision[0]].off_s = end + rules.sleep_after_s
+        tasks = self.problem.tasks
+        full: set[tuple[int, int]] = set()
         left: list[int] = []
         for at, k in enumerate(self.waiting):
-            c = int(kind[k])
-            if c not in full and not self.fits(k):
+            c = int(tasks.class_of[k]), int(tasks.parts[k])
+            if c not in full and not self.fits(k, c[1]):
                 full.add(c)  # and nothing leaves any more at this moment
             if c in full or not self._start(k, now):
                 left.append(k)

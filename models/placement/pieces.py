@@ -18,9 +18,9 @@ def movable(problem: PlacementProblem) -> PlacementProblem | None:
 
     Every task starts when it is submitted, and its pieces follow one another. A schedule of them
     that leaves none out is one of the problem with migration, and its energy is the same. None
-    where tasks stay for ever, where nodes are switched off, and where a task takes several.
+    where tasks stay for ever, and where nodes are switched off.
     """
-    if problem.over_time is None or problem.over_time.sleeps or problem.tasks.gangs:
+    if problem.over_time is None or problem.over_time.sleeps:
         return None
     submit = problem.tasks.submit_s
     end = submit + problem.lasting_s

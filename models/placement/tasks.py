@@ -118,7 +118,8 @@ class Tasks:
             time_column(duration, source, "tasks.duration_s", SHORTEST_S, endless=True),
             np.arange(len(labels)),
         )
-        taken = int_column([1] * len(labels) if nodes is None else nodes, source, "tasks.nodes")
+        each = [1] * len(labels) if nodes is None else nodes
+        taken = int_column(each, source, "tasks.nodes", minimum=1)
         columns = {
             "name": tasks.names,
             "cpu_milli": tasks.cpu_milli,
@@ -136,10 +137,6 @@ class Tasks:
             expected = gpu_request_error(int(count), int(milli))
             if expected:
                 raise InputError(source, f"field tasks.gpu_milli[{k}]", int(milli), expected)
-        few = np.flatnonzero(taken < 1)
-        if few.size:
-            where = f"field tasks.nodes[{few[0]}]"
-            raise InputError(source, where, int(taken[few[0]]), "at least 1")
         return tasks.on_nodes(taken)
 
     def on_nodes(self, nodes: IntArray) -> Tasks:
@@ -276,7 +273,7 @@ class Tasks:
             fields.source,
             submit_s=fields.array("submit_s") if "submit_s" in fields.document else None,
             duration_s=_lives(fields) if "duration_s" in fields.document else None,
-            nodes=fields.integers("nodes") if "nodes" in fields.document else None,
+            nodes=fields.integers("nodes", minimum=1) if "nodes" in fields.document else None,
         )
 
 

@@ -75,7 +75,8 @@ class Annealing:
     round_moves: moves of a round of annealing; every round starts from the best schedule so far.
     hot, cool, cold: the temperatures at which the first round begins, by turns for the starts; at
         which the last one does; and at which all of them end, of the mean duration.
-    hot_windows: the first one where all is done in windows.
+    hot_windows: the first one in windows: after the whole list was annealed, or for streams of more
+        than `long_jobs` jobs; and where a shorter stream is annealed in windows only.
     window: places of a window, at least and at most.
     chunk: moves between two looks at the limits; a tenth of that within one window, and less where
         more than 10,000 jobs may have to be scheduled again.
@@ -98,7 +99,7 @@ class Annealing:
     hot: tuple[float, ...] = (0.5, 0.05)
     cool: float = 0.05
     cold: float = 0.003
-    hot_windows: float = 0.02
+    hot_windows: tuple[float, float] = (0.02, 0.5)
     window: tuple[int, int] = (20, 60)
     chunk: int = 3000
     earlier: float = 0.35
@@ -248,6 +249,8 @@ class _Run:
         self.idle = machine_of(nodes, g, len(search.start))
         self.mean_s = float(problem.jobs.duration_s.mean())
         self.whole = settings.whole_share if len(problem) <= settings.whole_jobs else 0.0
+        alone = settings.whole_jobs < len(problem) <= settings.long_jobs
+        self.hot_windows = settings.hot_windows[alone]
         self.done, self.round, self.cut_short, self.waits = 0, 0, False, self.whole == 0.0
         self._enter()
 
@@ -284,7 +287,7 @@ class _Run:
             if spent >= self.whole or share >= 1.0:
                 self.waits, self.round, share = spent >= self.whole, self.done, 0.0
                 self._enter()
-        hot = chosen.hot_windows
+        hot = self.hot_windows
         if not self.waits:
             hot = self.hot * (chosen.cool / self.hot) ** min(spent / self.whole, 1.0)
         heat: float = hot * (chosen.cold / hot) ** min(share, 1.0)

@@ -23,7 +23,7 @@ import optgap.versions
 from optgap.models.limits import Limits
 from optgap.reproduce import ITEMS, Cache, Study, cache, find
 from optgap.reproduce.codec import CodecError, decode, encode
-from optgap.reproduce.panels import Line, Panel
+from optgap.reproduce.panels import Line, LoadPanel
 from optgap.reproduce.report import Item, Report, Row
 
 runs: list[str] = []
@@ -34,7 +34,7 @@ def counted(item: Item, study: Study) -> Report:
     runs.append(item.name)
     text = "" if study.data is None else (study.data / "d" / "a.csv").read_text()
     x = np.array([0.0, 0.1, np.nan])
-    panel = Panel("t", "W", (Line("a", x, x / 3, x, "red"),), y_range=(0.0, 1.0))
+    panel = LoadPanel("t", "W", (Line("a", x, x / 3, x, "red"),), y_range=(0.0, 1.0))
     rows = (Row("runs", "1", str(len(runs)), "yes", text, "a rule"),)
     return Report(item, "a test", rows, study.seeds, (panel,))
 
@@ -121,8 +121,8 @@ def test_hashes_are_remembered_only_of_files_that_have_settled(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashed: list[Path] = []
-    real = cache.sha256
-    monkeypatch.setattr(cache, "sha256", lambda path: hashed.append(path) or real(path))
+    real = cache.file_sha256
+    monkeypatch.setattr(cache, "file_sha256", lambda path: hashed.append(path) or real(path))
     data = folder / "data" / "d" / "a.csv"
     made(folder), made(folder)
     assert len(hashed) == 2  # a second edit within the clock's step would go unseen

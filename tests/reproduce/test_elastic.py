@@ -3,12 +3,13 @@ from __future__ import annotations
 import pytest
 
 from optgap import reproduce, run
-from optgap.reproduce.charts import Curve, CurvesReport, chart
+from optgap.reproduce.charts import Curve, chart
 from optgap.reproduce.elastic import ITEMS, fits
 from optgap.reproduce.elastic.causes import without_longest
 from optgap.reproduce.elastic.day import best_ratio
 from optgap.reproduce.elastic.motivation import gpt2, problem_of
 from optgap.reproduce.elastic.runs import Point, at_energy, frontier, synthetic_day
+from optgap.reproduce.report import Report
 
 
 def points(*pairs: tuple[float, float]) -> list[Point]:
@@ -48,7 +49,7 @@ def test_a_report_of_curves_draws_and_lists_them() -> None:
     panel = chart(
         "title", "x", "y", [Curve("a", [1, 2], [3, 4]), Curve("b", [1, 2], [1, 0], "step")]
     )
-    report = CurvesReport(ITEMS[0], "here", (), (1,), (panel,))
+    report = Report(ITEMS[0], "here", (), (1,), (panel,))
     assert report.to_json()["panels"][0]["curves"][0]["label"] == "a"
     assert report.png().startswith(b"\x89PNG")
 

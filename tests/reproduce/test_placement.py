@@ -77,7 +77,7 @@ def test_the_default_trace_needs_no_data_and_says_what_it_ran_from(
 ) -> None:
     report = find(name).run(without_data)
     assert report.source == "the counts in the package"
-    assert report.source in report.head
+    assert report.source in report.head()[0]
     found = list(verdicts(report).values())
     assert found.count("no") <= 2
     assert "yes" in found

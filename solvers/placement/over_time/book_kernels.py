@@ -20,6 +20,9 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import Row, Table, cpu_w
 from optgap.models.times import ROUNDING, TOLERANCE_S
 
+MANY_NODES = 100
+"""From more than so many, looking for room begins where it was found last."""
+
 
 class Case(NamedTuple):
     """What is given: T tasks with their times, N nodes.
@@ -29,6 +32,7 @@ class Case(NamedTuple):
     submit_s, lasting_s: (T,) when each comes and how long it runs, s.
     start_s, freed_s: (T,) from when on it has its room, and until when (`freed_s`).
     cpu_milli, memory_mib, num_gpu, gpu_milli: (T,) what it takes; the last of each GPU.
+    first, parts: (T,) the first row of its task, and how many nodes that takes.
     kind: (T,) which row of `accepts` is its.
     accepts: (kinds, models) which GPU models it may run on.
     nodes: (N,) `NODE`.
@@ -45,6 +49,8 @@ class Case(NamedTuple):
     memory_mib: IntArray
     num_gpu: IntArray
     gpu_milli: IntArray
+    first: IntArray
+    parts: IntArray
     kind: IntArray
     accepts: BoolArray
     nodes: Table
@@ -298,19 +304,31 @@ def empty_for(case: Case, book: Book, k: int, n: int) -> bool:
 
 
 @inner
+def beside(case: Case, book: Book, k: int, n: int) -> bool:
+    """Whether node `n` is another row's of the same task."""
+    for i in range(case.first[k], case.first[k] + case.parts[k]):
+        if i != k and book.node[i] == n:
+            return True
+    return False
+
+
+@inner
 def cheapest(
-    case: Case, book: Book, k: int, like: IntArray, hurried: bool
+    case: Case, book: Book, k: int, like: IntArray, hurried: int
 ) -> tuple[float, int, int]:
-    """Where task `k` adds least: how much, which node and which GPUs; the first of equals.
+    """Where row `k` adds least: how much, which node and which GPUs; the first of equals.
 
     Parameters
     ----------
     like: (N,) which nodes are alike when empty: one of those is enough.
-    hurried: take the first node with room.
+    hurried: take the first node with room from this one on; -1 for the best.
     """
     best, node, mask = math.inf, -1, 0
     seen = -1
-    for n in range(len(book.rows)):
+    for i in range(len(book.rows)):
+        n = (max(hurried, 0) + i) % len(book.rows)
+        if case.parts[k] > 1 and beside(case, book, k, n):
+            continue
         if empty_for(case, book, k, n):
             if like[n] == seen:
                 continue
@@ -318,36 +336,65 @@ def cheapest(
         joules, gpus = added_j(case, book, k, n, best)
         if joules < best:
             best, node, mask = joules, n, gpus
-            if hurried:
+            if hurried >= 0:
                 break
     return best, node, mask
 
 
 @inner
 def start_at(case: Case, k: int, time_s: float) -> None:
-    """Let task `k`, which is nowhere, start then."""
+    """Let the task that begins with row `k`, which is nowhere, start then."""
     end = time_s + case.lasting_s[k]
     slack = TOLERANCE_S + ROUNDING * abs(end)
-    case.start_s[k] = time_s
-    case.freed_s[k] = end - min(slack, (end - time_s) / 2)
+    for i in range(k, k + case.parts[k]):
+        case.start_s[i] = time_s
+        case.freed_s[i] = end - min(slack, (end - time_s) / 2)
 
 
 @inner
-def earliest_s(case: Case, book: Book, k: int) -> float:
-    """When a node first has room for task `k` after some other ends there; infinity for never."""
+def end_on(case: Case, book: Book, row: int) -> float:
+    """When the task ends whose end this row is; minus infinity for a row that is none."""
+    if book.event[row] % 2 == 0 or book.event[row] < 0:
+        return -math.inf
+    gone = book.event[row] // 2
+    return float(case.start_s[gone] + case.lasting_s[gone])
+
+
+@inner
+def earliest_s(case: Case, book: Book, k: int, after_s: float) -> float:
+    """When row `k` first fits a node as a task ends there, later than `after_s`; or infinity."""
     best = math.inf
     for n in range(len(book.rows)):
-        for row in range(row_at(book, n, case.submit_s[k]) + 1, book.first[n] + book.rows[n]):
+        for row in range(row_at(book, n, after_s) + 1, book.first[n] + book.rows[n]):
             if book.time_s[row] >= best:
                 break
-            if book.event[row] % 2 == 1:
-                gone = book.event[row] // 2
-                end = case.start_s[gone] + case.lasting_s[gone]
-                start_at(case, k, max(end, case.submit_s[k]))
-                if end < best and added_j(case, book, k, n, math.inf)[0] < math.inf:
-                    best = case.start_s[k]
+            end = end_on(case, book, row)
+            if after_s < end < best:
+                start_at(case, k, end)
+                if added_j(case, book, k, n, math.inf)[0] < math.inf:
+                    best = end
     start_at(case, k, case.submit_s[k])
     return best
+
+
+@inner
+def put(case: Case, book: Book, k: int, like: IntArray, hurried: int) -> int:
+    """Put the rows of the task that begins with row `k` where each adds least, or none of them.
+
+    Returns
+    -------
+    How many found a node, or -1 where the book of one is full.
+    """
+    parts = case.parts[k]
+    for i in range(k, k + parts):
+        _, n, mask = cheapest(case, book, i, like, hurried)
+        if n >= 0 and not full(book, n):
+            insert(case, book, i, n, mask)
+            continue
+        for j in range(k, i):
+            remove(case, book, j)
+        return -1 if n >= 0 else 0
+    return int(parts)
 
 
 @compiled
@@ -364,22 +411,27 @@ def place_all(
     """Put tasks, `order` from `begin` to `end`, where each adds least; where to go on.
 
     That is before `end` where a book is full. A task without room waits until there is some, or
-    is left out.
+    is left out. One of several nodes is put when its first row's turn comes. Hurried, each goes to
+    the first node with room, of `MANY_NODES` from the last one's on.
     """
+    node = 0 if hurried else -1
     for i in range(begin, end):
         k = order[i]
-        _, n, mask = cheapest(case, book, k, like, hurried)
-        if n < 0 and waits:
-            then = earliest_s(case, book, k)
+        if case.first[k] != k:
+            continue
+        found = put(case, book, k, like, node)
+        then = case.submit_s[k]
+        while found == 0 and waits and then < math.inf:
+            then = earliest_s(case, book, k, then)
             if then < math.inf:
                 start_at(case, k, then)
-                _, n, mask = cheapest(case, book, k, like, hurried)
-        if n < 0:
-            continue
-        if full(book, n):
+                found = put(case, book, k, like, node)
+        if found <= 0:
             start_at(case, k, case.submit_s[k])
+        if found < 0:
             return i
-        insert(case, book, k, n, mask)
+        if hurried and found > 0 and len(book.rows) > MANY_NODES:
+            node = book.node[k]
     return end
 
 

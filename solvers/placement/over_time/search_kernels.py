@@ -18,6 +18,7 @@ from optgap.solvers.placement.over_time.book_kernels import (
     Book,
     Case,
     added_j,
+    beside,
     empty_for,
     full,
     insert,
@@ -116,6 +117,8 @@ def cheapest_seen(
     best, node, mask = math.inf, -1, 0
     seen = -1
     for n in range(len(book.rows)):
+        if case.parts[k] > 1 and beside(case, book, k, n):
+            continue
         if empty_for(case, book, k, n):
             if moves.like[n] == seen:
                 continue
@@ -163,16 +166,18 @@ def renew(
 ) -> tuple[float, int]:
     """Take tasks off and put them back, if that adds less than `most_j`; the change.
 
-    Beside it, how many tasks without a place found one.
+    Beside it, how many rows without a place found one.
     """
     k = drawn(moves, rng.random())
     taken, before, missing = 0, 0.0, 0
     share = min(1.0, 2.0 * rng.random())
     time_s = case.start_s[k] + rng.random() * (case.freed_s[k] - case.start_s[k])
     if book.node[k] < 0:
-        moves.tasks[0] = k
-        moves.node[0] = -1
-        taken, missing = 1, 1
+        for i in range(case.first[k], case.first[k] + case.parts[k]):
+            moves.tasks[taken] = i
+            moves.node[taken] = -1
+            taken += 1
+        missing = taken
     else:
         taken, before = take_off(case, book, moves, book.node[k], time_s, 0, k, share, rng)
     others = int(moves.nodes * rng.random())
@@ -219,7 +224,7 @@ def anneal(
 
     Returns
     -------
-    By how much energy changed, J, and how many tasks without a place found one.
+    By how much energy changed, J, and how many rows without a place found one.
     """
     joules, found = 0.0, 0
     for i in range(count):

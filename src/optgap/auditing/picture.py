@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.auditing.result import Audit
-from optgap.plotting.figures import heading, legend_below, titled
+from optgap.plotting.figures import axes_or_new, heading, legend_below, new_figure, titled
 from optgap.plotting.gaps import gaps_figure, plot_gaps
 from optgap.reporting.charts import draw_savings
 
@@ -26,10 +26,7 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
     if audit.comparison is not None:
         return plot_gaps(audit.comparison, ax)
     own = ax is None
-    if ax is None:
-        from matplotlib import pyplot
-
-        _, ax = pyplot.subplots(figsize=SIZE, layout="constrained")
+    ax = axes_or_new(ax, *SIZE)
     _curve(audit, ax)
     if own:
         legend_below(ax, 1)
@@ -38,14 +35,10 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
 
 def audit_figure(audit: Audit) -> Figure:
     """The picture as a figure of its own, without touching pyplot's state."""
-    from matplotlib.figure import Figure
-
     if audit.comparison is not None:
         return gaps_figure(audit.comparison)
-    figure = Figure(figsize=SIZE, layout="constrained")
-    ax = figure.subplots()
-    _curve(audit, ax)
-    legend_below(ax, 1)
+    figure = new_figure(*SIZE)
+    legend_below(plot_audit(audit, figure.subplots()), 1)
     return figure
 
 

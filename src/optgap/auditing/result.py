@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from optgap.contract import Problem
 from optgap.models.placement.migrations import MigrationProblem, Move
 from optgap.models.result import Evaluation, Termination, Violation, relative_gap
-from optgap.render import Row, html_table, number, percent, text_table
+from optgap.render import Answer, Row, Table, number, percent, text_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,7 @@ class Covered:
 
 
 @dataclass(frozen=True)
-class MoveList:
+class MoveList(Answer):
     """Migrations in an order in which each step fits.
 
     Parameters
@@ -80,8 +80,8 @@ class MoveList:
         frame["power_w"] = list(self.power_w[1:])
         return frame
 
-    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
-        """Header, rows and right-aligned columns, as text."""
+    def table(self) -> Table:
+        """A line per step."""
         rows: list[Row] = [
             (
                 str(step),
@@ -98,15 +98,11 @@ class MoveList:
         return ("step", "pod", "from", "to", "GPUs", "power (W)"), rows, (0, 5)
 
     def __str__(self) -> str:
-        return text_table(*self.table()) if self.moves else "no moves"
-
-    def _repr_html_(self) -> str:
-        header, rows, _ = self.table()
-        return html_table(header, rows)
+        return super().__str__() if self.moves else "no moves"
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Answer):
     """A cluster or a log against the proven bound.
 
     Parameters
@@ -223,11 +219,7 @@ class Audit:
             "now": {
                 "objective": self.now.objective,
                 "metrics": dict(self.now.metrics),
-                "violations": [
-                    {"constraint": v.constraint, "where": v.where, "found": v.found,
-                     "limit": v.limit}
-                    for v in self.violations
-                ],
+                "violations": [asdict(violation) for violation in self.violations],
             },
             "best_known": self.best_known,
             "known_by": self.known_by,
@@ -235,17 +227,13 @@ class Audit:
             "bound_by": self.bound_by,
             "gap_to_bound": self.gap_to_bound,
             "gap": self.gap,
-            "covered": {
-                "records": self.covered.records,
-                "used": self.covered.used,
-                "reasons": dict(self.covered.reasons),
-            },
+            "covered": asdict(self.covered),
             "moves_curve": self._curve_rows(),
             "facts": [{"name": name, "value": value} for name, value in self.facts],
             "tables": {caption: [dict(r) for r in rows] for caption, rows in self.tables.items()},
             "warnings": list(self.warnings),
             "termination": str(self.termination),
-        }  # fmt: skip
+        }
         if self.asked is not None and self.curve is not None:
             document["moves"] = self.moves(self.asked).to_json()
         if self.comparison is not None:
@@ -275,8 +263,8 @@ class Audit:
             f"about {self.covered}",
         ]
 
-    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
-        """Header, rows and right-aligned columns of the main table, as text."""
+    def table(self) -> Table:
+        """What moves save, or every policy beside what happened."""
         if self.comparison is not None:
             return self.comparison.table()
         now = self.now.objective
@@ -317,7 +305,3 @@ class Audit:
 
     def __repr__(self) -> str:
         return f"<Audit of {self.kind} {self.source}: {self.sentence}>"
-
-    def _repr_html_(self) -> str:
-        header, rows, _ = self.table()
-        return html_table(header, rows, " · ".join([*self.head(), *self.notes()]))

@@ -18,21 +18,21 @@ from optgap.models.clock import COMPILING
 from optgap.models.jsonio import dump_json
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.result import Result, Termination
-from optgap.render import Row, number, rich_table, text_table
+from optgap.render import Answer, Row, number, rich_table, text_table
 
-Answer = TypeVar("Answer")
+Found = TypeVar("Found")
 
 
 def interruptible(
-    work: Callable[[Limits], Answer], time_limit: float | None = None, quiet: bool = False
-) -> Answer:
+    work: Callable[[Limits], Found], time_limit: float | None = None, quiet: bool = False
+) -> Found:
     """Do the work; the first Ctrl-C asks it to end with what it has, the second aborts.
 
     The work runs beside the main thread, which alone hears signals: a solver that is busy
     outside Python would otherwise keep it from hearing any.
     """
     done = threading.Event()
-    answers: list[Answer] = []
+    answers: list[Found] = []
     failures: list[BaseException] = []
 
     with on_terminal(quiet) as progress:
@@ -142,6 +142,20 @@ class Output:
             Console(highlight=False).print(rich_table(header, rows, right))
         else:
             print(text_table(header, rows, right))
+
+    def answer(self, item: Answer) -> None:
+        """Lines, the table and notes, with a blank line between them."""
+        for line in (head := item.head()):
+            self.line(line)
+        if head:
+            self.line()
+        self.table(*item.table())
+        self.notes(item.notes())
+
+    def notes(self, notes: Sequence[str]) -> None:
+        """Lines below a blank one."""
+        for k, note in enumerate(notes):
+            self.line(note if k else "\n" + note)
 
     def pairs(self, rows: Sequence[Row]) -> None:
         """Names and values, without a header."""

@@ -14,7 +14,7 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
 from optgap.models.spec import imported
 from optgap.registry import family
-from optgap.render import Row, html_table, text_table
+from optgap.render import Answer, Row, Table
 
 if TYPE_CHECKING:
     from optgap.models.elastic import ElasticSolution
@@ -24,7 +24,7 @@ DRAWS = 40
 
 
 @dataclass(frozen=True)
-class Certainty:
+class Certainty(Answer):
     """One line per confidence.
 
     Parameters
@@ -48,25 +48,19 @@ class Certainty:
         """By how much the bound exceeds that of powers as fitted, relative."""
         return tuple(bound / self.bound_s[0] - 1 for bound in self.bound_s)
 
-    def head(self) -> str:
+    def head(self) -> list[str]:
         """Which decision it is."""
         limit = f"{self.jobs} jobs under {self.limit_w:,.0f} W"
-        return f"price of certainty, {limit} at {self.at_s:,.0f} s, powers being fitted"
+        return [f"price of certainty, {limit} at {self.at_s:,.0f} s, powers being fitted"]
 
-    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
-        """Header, rows and right-aligned columns, as text."""
+    def table(self) -> Table:
+        """A line per confidence."""
         columns = (self.confidences, self.bound_s, self.prices, self.kilowatt_s)
         rows: list[Row] = [
             (f"{100 * c:g} %", f"{bound:,.0f} s", f"{100 * price:+.2f} %", f"{k:,.0f} s")
             for c, bound, price, k in zip(*columns, strict=True)
         ]
         return ("limit kept with", "times at least", "price", "another kW"), rows, (0, 1, 2, 3)
-
-    def __str__(self) -> str:
-        return f"{self.head()}\n\n{text_table(*self.table())}"
-
-    def _repr_html_(self) -> str:
-        return html_table(*self.table()[:2], [self.head()], self.table()[2])
 
     def to_json(self) -> dict[str, Any]:
         """As a part of ``optgap.explain/1``."""

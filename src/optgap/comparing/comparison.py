@@ -14,7 +14,7 @@ from optgap.models.result import SERVES_PART, Result, Sense, Status, Termination
 from optgap.models.shown import MOST
 from optgap.models.spec import imported
 from optgap.plotting.figures import delivered
-from optgap.render import Row, duration, html_table, number, percent, text_table
+from optgap.render import Answer, Row, Table, duration, number, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,6 +76,11 @@ class ComparisonRow:
         """The gap to the bound for a table, with what it is about where that is a part."""
         return percent(self.gap_to_bound) + (f" ({PART})" if self.partial else "")
 
+    @property
+    def cell(self) -> str:
+        """The same, marked where the run was stopped: all that a set has room for."""
+        return self.gap_text + (STOPPED if self.stopped else "")
+
     def to_json(self) -> dict[str, Any]:
         """The result's keys less ``solution``, and the gaps."""
         document = replace(self.result, solution=None).to_json()
@@ -100,7 +105,7 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison:
+class Comparison(Answer):
     """The gap table of one problem.
 
     `best_bound` and `best_known` hold for everything that the problem asks; None where no
@@ -207,8 +212,8 @@ class Comparison:
         lines.append(f"best known {known}" + (f", by {self.known_by}" if self.known_by else ""))
         return lines
 
-    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
-        """Header, rows and right-aligned columns, as text."""
+    def table(self) -> Table:
+        """A line per method and policy."""
         header = ["", "kind", "status", f"objective ({self.unit})", f"bound ({self.unit})"]
         header += ["gap to bound", "gap to best", "bound for", "time"]
         rows: list[Row] = []
@@ -241,12 +246,6 @@ class Comparison:
             ),
         ]
 
-    def __str__(self) -> str:
-        parts = ["\n".join(self.head()), text_table(*self.table())]
-        if self.notes():
-            parts.append("\n".join(self.notes()))
-        return "\n\n".join(parts)
-
     def __repr__(self) -> str:
         gap = "no gap known" if self.gap is None else f"best known within {percent(self.gap)}"
         return shorten(
@@ -262,13 +261,9 @@ class Comparison:
         """
         return drawn(self, path)
 
-    def _repr_html_(self) -> str:
-        header, rows, right = self.table()
-        return html_table(header, rows, self.head(), right)
-
 
 @dataclass(frozen=True, repr=False)
-class ComparisonSet:
+class ComparisonSet(Answer):
     """The same comparison for several values of one parameter of the problem."""
 
     parameter: str
@@ -287,21 +282,19 @@ class ComparisonSet:
         return tuple(
             name
             for name in self.methods
-            if any(
-                row.gap_to_bound is not None or row.failure
-                for c in self.comparisons
-                for row in c.rows
-                if row.result.method == name
-            )
+            if any(row and (row.gap_to_bound is not None or row.failure) for row in self.row(name))
         )
+
+    def row(self, method: str) -> list[ComparisonRow | None]:
+        """The row of this method or policy at each value; None where there is none."""
+        return [
+            next((row for row in comparison.rows if row.result.method == method), None)
+            for comparison in self.comparisons
+        ]
 
     def gaps(self, method: str) -> list[float | None]:
         """The gaps to the bound of one row name, one per value."""
-        found: list[float | None] = []
-        for comparison in self.comparisons:
-            rows = [row for row in comparison.rows if row.result.method == method]
-            found.append(rows[0].gap_to_bound if rows else None)
-        return found
+        return [row.gap_to_bound if row else None for row in self.row(method)]
 
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.compare-set/1``."""
@@ -339,20 +332,14 @@ class ComparisonSet:
         partial = {r.result.method for c in self.comparisons for r in c.rows if r.partial}
         return tuple(sorted(self.measured, key=lambda name: name in partial))
 
-    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
+    def table(self) -> Table:
         """Gap to the bound: one line per method or policy, one column per value."""
         header = ("gap to bound", *(f"{self.parameter}={value}" for value in self.values))
-        rows: list[Row] = [
-            (method, *(self._cell(method, k) for k in range(len(self.values))))
-            for method in self.blocks
-        ]
+        cells = {
+            method: [row.cell if row else "" for row in self.row(method)] for method in self.blocks
+        }
+        rows: list[Row] = [(method, *own) for method, own in cells.items()]
         return header, rows, tuple(range(1, len(header)))
-
-    def _cell(self, method: str, k: int) -> str:
-        rows = [row for row in self.comparisons[k].rows if row.result.method == method]
-        if not rows:
-            return ""
-        return rows[0].gap_text + (STOPPED if rows[0].stopped else "")
 
     def notes(self) -> list[str]:
         """What marks and words in the table mean, and what rows have to say."""
@@ -372,9 +359,6 @@ class ComparisonSet:
             ]
         return lines
 
-    def __str__(self) -> str:
-        return "\n\n".join(filter(None, (text_table(*self.table()), "\n".join(self.notes()))))
-
     def __repr__(self) -> str:
         values = ", ".join(map(str, self.values))
         return shorten(NoQuote(f"<ComparisonSet {self.parameter} = {values}>"), MOST)
@@ -382,10 +366,6 @@ class ComparisonSet:
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """The gaps over the parameter; errors as `Comparison.plot`."""
         return drawn(self, path)
-
-    def _repr_html_(self) -> str:
-        header, rows, right = self.table()
-        return html_table(header, rows, self.notes(), right)
 
 
 def drawn(answer: Any, path: str | os.PathLike[str] | None) -> Figure:

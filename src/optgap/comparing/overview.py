@@ -17,7 +17,7 @@ from optgap.models.shown import Brief
 from optgap.models.spec import imported
 from optgap.processes import side_by_side
 from optgap.registry import families, family
-from optgap.render import Row, duration, html_table, number, percent, text_table
+from optgap.render import Row, Table, duration, html_table, number, percent, text_table
 from optgap.versions import versions
 
 if TYPE_CHECKING:
@@ -193,26 +193,13 @@ def head(comparison: Comparison) -> str:
     return f"{comparison.family}: " + "\n".join(comparison.head())
 
 
-def table(comparison: Comparison) -> tuple[Row, list[Row], tuple[int, ...]]:
-    """Policy, objective, gaps and time: header, rows and right-aligned columns, as text."""
-    header = (
-        "",
-        f"objective ({comparison.unit})",
-        "gap to best bound",
-        "gap to best known",
-        "time",
-    )
+def table(comparison: Comparison) -> Table:
+    """Policy, objective, gaps and time."""
+    objective = f"objective ({comparison.unit})"
+    header = ("", objective, "gap to best bound", "gap to best known", "time")
     rows: list[Row] = []
     for row in comparison.blocks:
         gap = f"failed: {row.failure}" if row.failure else row.gap_text
-        objective = number(row.result.objective)
-        rows.append(
-            (
-                row.label,
-                objective,
-                gap,
-                percent(row.gap_to_best),
-                duration(row.result.seconds),
-            )
-        )
+        best, took = percent(row.gap_to_best), duration(row.result.seconds)
+        rows.append((row.label, number(row.result.objective), gap, best, took))
     return header, rows, (1, 2, 3, 4)

@@ -24,7 +24,7 @@ from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.shown import MOST
 from optgap.models.spec import imported
 from optgap.registry import family
-from optgap.render import Row, html_table, percent, text_table
+from optgap.render import Answer, Row, Table, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +54,7 @@ class Interval:
 
 
 @dataclass(frozen=True, repr=False)
-class UncertainComparison:
+class UncertainComparison(Answer):
     """The gap table at the fitted values, and how far gaps move within the fit's uncertainty.
 
     Parameters
@@ -131,8 +131,8 @@ class UncertainComparison:
         words = f"gaps over {count}: {100 * self.level:g} % interval{left}"
         return [*self.comparison.head(), words, *map(str, self.drawn)]
 
-    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
-        """Header, rows and right-aligned columns, as text."""
+    def table(self) -> Table:
+        """A line per method and policy that has a gap, with its interval."""
         header = ("", "gap to bound", "low", "median", "high", "samples")
         found = {one.method: one for one in self.intervals}
         rows: list[Row] = [
@@ -151,10 +151,6 @@ class UncertainComparison:
         """What draws were spared, and what rows have to say at the fitted values."""
         return [*self.remarks, *self.comparison.notes()]
 
-    def __str__(self) -> str:
-        parts = ["\n".join(self.head()), text_table(*self.table()), "\n".join(self.notes())]
-        return "\n\n".join(filter(None, parts))
-
     def __repr__(self) -> str:
         words = f"{self.comparison.problem_name}: {len(self.samples)} samples"
         return shorten(NoQuote(f"<UncertainComparison {words}>"), MOST)
@@ -162,10 +158,6 @@ class UncertainComparison:
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """The gaps with their intervals; errors as `Comparison.plot`."""
         return drawn(self, path)
-
-    def _repr_html_(self) -> str:
-        header, rows, right = self.table()
-        return html_table(header, rows, [*self.head(), *self.remarks], right)
 
 
 @overload

@@ -160,7 +160,7 @@ class Ends:
         if bound is not None and not close(bound, least):
             because_bound = f"bound by {table.bound_by}, best known by {by}: either may be off"
             unproven = replace(unproven, because=because_bound)
-        return [unproven, Part(part, least, known, because)]  # type: ignore[arg-type]
+        return [unproven, Part(part, least, known, because)]
 
     def unproven(self, table: Comparison, known: float) -> Part:
         bound = table.best_bound

@@ -23,8 +23,27 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">")
 GREY = "#666666"
+FILLS = ("#8ecae6", "#ffd6a5", "#b7e4c7", "#e0bbe4", "#fdffb6", "#f4acb7", "#cfd8dc", "#d9c7a3")
+EDGE, IDLE = "#555555", "#f4f4f4"
+"""Of boxes that stand for what runs, and what is behind them."""
 NOTEBOOK_DPI = 75
 """Of a figure that a notebook keeps."""
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure that no window shows, in inches: pyplot's state stays as it is."""
+    from matplotlib.figure import Figure as NewFigure
+
+    return NewFigure(figsize=(width, height), layout="constrained")
+
+
+def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
+    """The axes themselves; without them those of a new figure of pyplot's."""
+    if ax is not None:
+        return ax
+    from matplotlib import pyplot
+
+    return pyplot.subplots(figsize=(width, height), layout="constrained")[1]
 
 
 def delivered(figure: Figure, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -54,6 +73,11 @@ def titled(ax: Axes, *lines: str) -> None:
     figure: Any = ax.figure  # a part of one, maybe
     width = min(LONGEST, int(LETTERS * figure.bbox.width / figure.dpi))
     ax.set_title(wrapped(*lines, width=width), loc="left", fontsize=9.5)
+
+
+def headed(figure: Figure, *lines: str) -> None:
+    """The same above all of a figure's axes."""
+    figure.suptitle(wrapped(*lines), fontsize=9.5, x=0.01, ha="left")
 
 
 def wrapped(*lines: str, width: int = LONGEST) -> str:

@@ -12,10 +12,12 @@ from optgap.plotting.figures import (
     GREY,
     MARKERS,
     aim,
+    axes_or_new,
     end_labels,
     heading,
     labelled,
     legend_below,
+    new_figure,
     plain,
     titled,
 )
@@ -44,10 +46,7 @@ def plot_gaps(comparison: Comparison | ComparisonSet, ax: Axes | None = None) ->
     ax: where to draw; a new figure without it, which has a legend, too.
     """
     own = ax is None
-    if ax is None:
-        from matplotlib import pyplot
-
-        _, ax = pyplot.subplots(figsize=figure_size(comparison), layout="constrained")
+    ax = axes_or_new(ax, *figure_size(comparison))
     if isinstance(comparison, ComparisonSet):
         return _lines(comparison, ax)
     _dots(comparison, ax)
@@ -68,10 +67,8 @@ def gaps_figure(answer: Comparison | ComparisonSet | UncertainComparison) -> Fig
 
     What was compared under the uncertainty of fits has an interval below every dot.
     """
-    from matplotlib.figure import Figure
-
     comparison = answer if isinstance(answer, (Comparison, ComparisonSet)) else answer.comparison
-    figure = Figure(figsize=figure_size(comparison), layout="constrained")
+    figure = new_figure(*figure_size(comparison))
     ax = plot_gaps(comparison, figure.subplots())
     if not isinstance(answer, (Comparison, ComparisonSet)):
         _intervals(answer, ax)
@@ -202,7 +199,7 @@ def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
         colour = COLOURS[k % len(COLOURS)]
         xs, ys = zip(*points, strict=True)
         ax.plot(xs, ys, color=colour, linewidth=1.5, linestyle="-" if k < len(COLOURS) else "--")
-        _marks(comparisons, method, places, colour, MARKERS[k % len(MARKERS)], ax)
+        _marks(comparisons.row(method), places, colour, MARKERS[k % len(MARKERS)], ax)
         ends.append((float(ys[-1]), float(xs[-1]), method, colour))
     if not numeric:
         ax.set_xticks(places, [str(value) for value in comparisons.values])
@@ -232,19 +229,12 @@ def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
 
 
 def _marks(
-    comparisons: ComparisonSet,
-    method: str,
-    places: Sequence[Any],
-    colour: str,
-    marker: str,
-    ax: Axes,
+    rows: Iterable[ComparisonRow | None], places: Sequence[Any], colour: str, marker: str, ax: Axes
 ) -> None:
-    for x, comparison in zip(places, comparisons.comparisons, strict=True):
-        for row in comparison.rows:
-            if row.result.method == method and row.gap_to_bound is not None:
-                face = "white" if row.partial else colour
-                y = _percent(row.gap_to_bound)
-                ax.plot([x], [y], marker, color=colour, markerfacecolor=face, markersize=6)
+    for x, row in zip(places, rows, strict=True):
+        if row and row.gap_to_bound is not None:
+            face, y = "white" if row.partial else colour, _percent(row.gap_to_bound)
+            ax.plot([x], [y], marker, color=colour, markerfacecolor=face, markersize=6)
 
 
 def _percent(gap: float | None) -> float:

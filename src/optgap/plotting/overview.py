@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from optgap.comparing.comparison import Comparison
+from optgap.plotting.figures import new_figure
 from optgap.plotting.gaps import meanings, plot_gaps
 
 if TYPE_CHECKING:
@@ -21,12 +22,10 @@ def overview_figure(comparisons: Sequence[Comparison]) -> Figure:
 
     Panels are as tall as they have rows, and columns are stretched to the same height.
     """
-    from matplotlib.figure import Figure
-
     heights = [*(_height(comparison) for comparison in comparisons), LEGEND]
     columns = _columns(heights, 2 if len(comparisons) > 1 else 1)
     tall = max(sum(heights[k] for k in column) for column in columns)
-    figure = Figure(figsize=(7.2 * len(columns), tall), layout="constrained")
+    figure = new_figure(7.2 * len(columns), tall)
     grids = figure.subfigures(1, len(columns), squeeze=False)[0]
     drawn: list[Axes] = []
     for place, column in zip(grids, columns, strict=True):

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 
 from optgap.explaining import TITLES, Explanation
 from optgap.models.regret import Regret
-from optgap.plotting.figures import COLOURS, GREY, aim, heading, plain, titled
+from optgap.plotting.figures import (
+    COLOURS,
+    GREY,
+    aim,
+    axes_or_new,
+    heading,
+    new_figure,
+    plain,
+    titled,
+)
 from optgap.render import number, percent
 
 if TYPE_CHECKING:
@@ -42,10 +51,7 @@ def plot_explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     ----------
     ax: where to draw; a new figure without it.
     """
-    if ax is None:
-        from matplotlib import pyplot
-
-        _, ax = pyplot.subplots(figsize=(8.0, 3.1), layout="constrained")
+    ax = axes_or_new(ax, 8.0, 3.1)
     least = NOTHING * max(1.0, abs(explanation.bound or explanation.objective))
     known = [part for part in explanation.parts if part.amount(explanation.sense) is not None]
     place, names, widest, lowest = 0.0, [], 0.0, 0.0
@@ -84,10 +90,7 @@ def plot_explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
 
 def plot_decisions(explanation: Explanation, ax: Axes | None = None) -> Axes:
     """Draw what single decisions cost when they were taken, over time; the costliest by name."""
-    if ax is None:
-        from matplotlib import pyplot
-
-        _, ax = pyplot.subplots(figsize=(8.0, 2.6), layout="constrained")
+    ax = axes_or_new(ax, 8.0, 2.6)
     costly = explanation.costly
     times, costs = [r.time for r in costly], [r.cost for r in costly]
     ax.vlines(times, 0, costs, color=COLOURS[1], linewidth=1, alpha=0.7)
@@ -113,13 +116,11 @@ def plot_decisions(explanation: Explanation, ax: Axes | None = None) -> Axes:
 
 def explanation_figure(explanation: Explanation) -> Figure:
     """Both pictures in one figure, without touching pyplot's state."""
-    from matplotlib.figure import Figure
-
     if not explanation.costly:
-        figure = Figure(figsize=(8.0, 3.1), layout="constrained")
+        figure = new_figure(8.0, 3.1)
         plot_explanation(explanation, figure.subplots())
         return figure
-    figure = Figure(figsize=(8.0, 5.8), layout="constrained")
+    figure = new_figure(8.0, 5.8)
     upper, lower = figure.subplots(2, height_ratios=(1.1, 1))
     plot_explanation(explanation, upper)
     plot_decisions(explanation, lower)

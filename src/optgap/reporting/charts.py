@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from optgap.comparing.comparison import PART
 from optgap.models.figures import labelled
-from optgap.plotting.figures import COLOURS, GREY, legend_below, plain
+from optgap.plotting.figures import (
+    COLOURS,
+    EDGE,
+    FILLS,
+    GREY,
+    end_labels,
+    legend_below,
+    new_figure,
+    plain,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,11 +37,10 @@ def spread(groups: Mapping[str, Sequence[float]], label: str, title: str = "") -
 
     Groups about an accepted part stand below the others.
     """
-    from matplotlib.figure import Figure
     from numpy import median
 
     names = sorted(groups, key=lambda n: (not n.endswith(f"({PART})"), -float(median(groups[n]))))
-    figure = Figure(figsize=(8.0, 1.2 + 0.34 * len(names)), layout="constrained")
+    figure = new_figure(8.0, 1.2 + 0.34 * len(names))
     ax = figure.subplots()
     for row, name in enumerate(names):
         values = [100 * value for value in groups[name]]
@@ -55,9 +63,7 @@ def spread(groups: Mapping[str, Sequence[float]], label: str, title: str = "") -
 
 def errors(groups: Sequence[tuple[str, float | None, float | None]]) -> Figure:
     """Mean error of each group of a fit, in sample and held out."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.0, 1.7 + 0.3 * len(groups)), layout="constrained")
+    figure = new_figure(8.0, 1.7 + 0.3 * len(groups))
     ax = figure.subplots()
     for row, (_, inside, outside) in enumerate(reversed(groups)):
         if inside is not None and outside is not None:
@@ -79,11 +85,7 @@ def errors(groups: Sequence[tuple[str, float | None, float | None]]) -> Figure:
 
 def fitted(curves: Sequence[tuple[str, Any, Any]], x_label: str, y_label: str) -> Figure:
     """Fitted curves over the range that was measured."""
-    from matplotlib.figure import Figure
-
-    from optgap.plotting.figures import end_labels
-
-    figure = Figure(figsize=(8.0, 4.4), layout="constrained")
+    figure = new_figure(8.0, 4.4)
     ax = figure.subplots()
     ends = []
     for k, (name, xs, ys) in enumerate(curves[:MOST_LINES]):
@@ -99,11 +101,7 @@ def fitted(curves: Sequence[tuple[str, Any, Any]], x_label: str, y_label: str) -
 
 def curves(panel: Mapping[str, Any]) -> Figure:
     """One panel of a reproduced figure: over load, or over what its ``x_label`` names."""
-    from matplotlib.figure import Figure
-
-    from optgap.plotting.figures import end_labels
-
-    figure = Figure(figsize=(8.0, 4.2), layout="constrained")
+    figure = new_figure(8.0, 4.2)
     ax = figure.subplots()
     ends = []
     for k, curve in enumerate(panel["curves"]):
@@ -132,14 +130,10 @@ def _points(curve: Mapping[str, Any]) -> Iterator[tuple[Any, Any]]:
 
 def schedule(panel: Mapping[str, Any]) -> Figure:
     """A schedule of one node: a line per GPU, a colour per application."""
-    from matplotlib.figure import Figure
-
-    from optgap.views.coscheduling import EDGE, FILLS
-
     runs = panel["schedule"]
     gpus = 1 + max((g for run in runs for g in run["gpu_index"]), default=0)
     apps = sorted({str(run["app"]) for run in runs})  # one colour each in all schedules of a figure
-    figure = Figure(figsize=(8.0, 1.6 + 0.4 * gpus), layout="constrained")
+    figure = new_figure(8.0, 1.6 + 0.4 * gpus)
     ax = figure.subplots()
     for app in apps:
         boxes = [run for run in runs if str(run["app"]) == app]
@@ -166,9 +160,7 @@ def _cut(name: str, limit: int = LONGEST) -> str:
 
 def savings(moves: Sequence[float], power_w: Sequence[float], bound_w: Sequence[float]) -> Figure:
     """The power saved over the number of migrations, and what no plan can pass."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.0, 4.2), layout="constrained")
+    figure = new_figure(8.0, 4.2)
     ax = figure.subplots()
     draw_savings(ax, moves, power_w, bound_w)
     legend_below(ax)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from optgap.plotting.figures import COLOURS, MARKERS, plain
 from optgap.reproduce.panels import Panel
-from optgap.reproduce.report import Report
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -42,12 +40,18 @@ class Chart(Panel):
     names: what the places on the horizontal axis are, for bars; curves' x are not looked at.
     """
 
+    SIZE: ClassVar = (8.0, 3.8)
+
     x_label: str = ""
     curves: tuple[Curve, ...] = ()
     linear_to: float | None = None
     log: Literal["", "both", "y"] = ""
     paired: bool = False
     names: tuple[str, ...] = ()
+
+    def draw(self, ax: Axes) -> None:
+        """The curves or bars, with a legend beside them where they have names."""
+        _draw(self, ax)
 
     def to_json(self) -> Mapping[str, Any]:
         """The curves as lists."""
@@ -62,31 +66,7 @@ class Chart(Panel):
 
 def chart(title: str, x_label: str, y_label: str, curves: Sequence[Curve], **look: Any) -> Chart:
     """One set of axes; `look` as in `Chart`."""
-    return Chart(title, y_label, (), x_label=x_label, curves=tuple(curves), **look)
-
-
-@dataclass(frozen=True)
-class CurvesReport(Report):
-    """A report whose panels are all charts, so many `columns` of them."""
-
-    columns: int = 1
-
-    def draw(self, figure: Figure | None = None) -> Figure:
-        """Draw the charts row by row."""
-        from matplotlib.figure import Figure as NewFigure
-
-        charts = [panel for panel in self.panels if isinstance(panel, Chart)]
-        rows = -(-len(charts) // self.columns)
-        if figure is None:
-            width = 8.0 if self.columns == 1 else 5.2 * self.columns
-            figure = NewFigure(figsize=(width, 3.8 * rows), layout="constrained")
-        axes = figure.subplots(rows, self.columns, squeeze=False).flat
-        for k, ax in enumerate(axes):
-            if k < len(charts):
-                _draw(charts[k], ax)
-            else:
-                ax.set_axis_off()
-        return figure
+    return Chart(title, y_label, x_label=x_label, curves=tuple(curves), **look)
 
 
 LOOKS: dict[str, dict[str, Any]] = {

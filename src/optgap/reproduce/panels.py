@@ -1,10 +1,10 @@
-"""Pictures of curves over load: data first, then axes drawn on."""
+"""What reports show: one set of axes each, and the ones whose curves are over load."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -13,10 +13,6 @@ from optgap.plotting.figures import end_labels, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-WIDTH, HEIGHT = 8.0, 4.2
-"""Of one panel, in inches."""
 
 INK = "#000000"
 X_LABEL = "GPU demand arrived (% of the cluster's GPUs)"
@@ -55,12 +51,30 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """One set of axes.
+    """One set of axes: its title, and what its vertical axis is, with the unit."""
+
+    SIZE: ClassVar[tuple[float, float]] = (8.0, 4.2)
+    """Width and height in inches, where nothing is beside it."""
+
+    title: str
+    y_label: str
+
+    def to_json(self) -> Mapping[str, Any]:
+        """What is shown, as lists."""
+        raise NotImplementedError
+
+    def draw(self, ax: Axes) -> None:
+        """Draw it on these axes."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class LoadPanel(Panel):
+    """Curves over load.
 
     Parameters
     ----------
-    title, note: above it, on two lines.
-    y_label: with the unit.
+    note: above it, below the title.
     lines: the curves; with kind ``stack``, areas on top of one another, bottom first.
     x_range: loads at both ends.
     y_range: values at both ends; None to fit.
@@ -68,8 +82,6 @@ class Panel:
     right: curves against the right axis, which `right_label` names and `right_range` bounds.
     """
 
-    title: str
-    y_label: str
     lines: tuple[Line, ...]
     note: str = ""
     x_range: tuple[float, float] = (0.0, 1.0)
@@ -91,21 +103,12 @@ class Panel:
             ],
         }
 
-
-def draw(panels: tuple[Panel, ...], figure: Figure | None = None) -> Figure:
-    """Draw panels below one another, on `figure` or a new one that no window shows."""
-    if figure is None:
-        from matplotlib.figure import Figure as NewFigure
-
-        figure = NewFigure(figsize=(WIDTH, HEIGHT * len(panels)), layout="constrained")
-    axes = np.atleast_1d(figure.subplots(len(panels), 1))
-    for panel, ax in zip(panels, axes, strict=True):
-        draw_panel(panel, ax)
-    return figure
+    def draw(self, ax: Axes) -> None:
+        """Lines with their spread, or areas on top of one another."""
+        _draw(self, ax)
 
 
-def draw_panel(panel: Panel, ax: Axes) -> None:
-    """Draw one panel on these axes."""
+def _draw(panel: LoadPanel, ax: Axes) -> None:
     words = "\n".join(filter(None, (panel.title, panel.note)))
     ax.set_title(words, loc="left", fontsize=9.5)
     ax.set_xlabel(X_LABEL)
@@ -145,7 +148,7 @@ def draw_panel(panel: Panel, ax: Axes) -> None:
     end_labels(ends, ax)
 
 
-def _stack(panel: Panel, ax: Axes) -> None:
+def _stack(panel: LoadPanel, ax: Axes) -> None:
     """Areas with their names inside, and the curves of the right axis."""
     base = np.zeros(len(panel.lines[0].mean))
     for line in panel.lines:

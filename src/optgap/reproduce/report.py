@@ -13,8 +13,9 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.figures import image
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
+from optgap.plotting.figures import new_figure
+from optgap.render import Answer, Table, duration
 from optgap.render import Row as Cells
-from optgap.render import duration, html_table, text_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from optgap.reproduce.panels import Panel
 
 SCHEMA = "optgap.reproduce/1"
+BESIDE = 5.2
+"""Inches of a panel that has another beside it."""
 
 Verdict = Literal["yes", "nearly", "no", ""]
 """Whether ours is what the paper states; "" where there is nothing to agree with."""
@@ -49,6 +52,25 @@ class Tolerance:
     def judge(self, off: float) -> Verdict:
         """The verdict on a difference in `unit`."""
         return holds(off <= self.exact, self.near is not None and off <= self.near)
+
+    def row(
+        self,
+        claim: str,
+        paper: float,
+        ours: float,
+        unit: str,
+        digits: int = 1,
+        *,
+        paper_digits: int | None = None,
+        why: str = "",
+        note: str = "",
+    ) -> Row:
+        """A number beside the paper's; `why` is said where they differ, `note` in any case."""
+        verdict = self.verdict(ours, paper)
+        stated = f"{paper:g}" if paper_digits is None else f"{paper:.{paper_digits}f}"
+        told = note or ("" if verdict == "yes" else why)
+        texts = f"{stated} {unit}".strip(), f"{ours:.{digits}f} {unit}".strip()
+        return Row(claim, *texts, verdict, told, str(self))
 
     def __str__(self) -> str:
         parts = [f"yes within {self.exact:g} {self.unit}"]
@@ -194,6 +216,21 @@ class Row:
             raise ValueError(f"{self.claim}: a verdict without a rule")
 
 
+def statement(
+    claim: str,
+    paper: str,
+    ours: str,
+    agrees: Verdict | bool,
+    *,
+    why: str = "",
+    note: str = "",
+    rule: str = HOLDS,
+) -> Row:
+    """A row for something the paper states; `why` is said where it does not hold of ours."""
+    verdict = agrees if isinstance(agrees, str) else holds(agrees)
+    return Row(claim, paper, ours, verdict, (why if verdict == "no" else "") or note, rule)
+
+
 @dataclass(frozen=True, slots=True)
 class Cached:
     """When a kept report was computed, in words, and how long it took, in seconds."""
@@ -207,7 +244,7 @@ class Cached:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Answer):
     """What running one item gave.
 
     Parameters
@@ -215,6 +252,7 @@ class Report:
     source: what it was run from, in words.
     seeds: the seeds; none where nothing was run.
     panels: what its picture shows, top to bottom.
+    columns: how many panels stand beside one another.
     cached: when it was computed, for one that was kept; None for one that was run just now.
     """
 
@@ -223,44 +261,34 @@ class Report:
     rows: tuple[Row, ...]
     seeds: tuple[int, ...] = ()
     panels: tuple[Panel, ...] = ()
+    columns: int = 1
     cached: Cached | None = None
 
-    @property
-    def head(self) -> str:
+    def head(self) -> list[str]:
         """Which item, from what; on a second line when it was computed, if not just now."""
         runs = ""
         if self.seeds:
             first, last = self.seeds[0], self.seeds[-1]
             runs = f", seed {first}" if first == last else f", seeds {first} to {last}"
         text = f"{self.item.name}: {self.item.title} ({self.item.paper}; {self.source}{runs})"
-        return text if self.cached is None else f"{text}\n{self.cached}"
+        return [text] if self.cached is None else [text, str(self.cached)]
 
-    def table(self) -> tuple[Cells, list[Cells]]:
-        """Header and rows, as text; without the paper's columns where it states nothing."""
+    def table(self) -> Table:
+        """The rows, without the paper's columns where it states nothing."""
         shown = {"": "claim", "paper": "paper", "ours": "ours", "agrees": "agrees", "note": "note"}
         if not any(row.paper or row.agrees for row in self.rows):
             del shown["paper"], shown["agrees"]
             if not any(row.note for row in self.rows):
                 del shown["note"]
-        return tuple(shown), [tuple(getattr(r, key) for key in shown.values()) for r in self.rows]
+        rows: list[Cells] = [
+            tuple(getattr(row, key) for key in shown.values()) for row in self.rows
+        ]
+        return tuple(shown), rows, ()
 
-    @property
-    def rules(self) -> str:
-        """By which rules the verdicts were computed, a line; "" where there are none."""
+    def notes(self) -> list[str]:
+        """By which rules the verdicts were computed, where there are any."""
         found = dict.fromkeys(row.rule for row in self.rows if row.agrees)
-        return f"agrees: {'; or '.join(found)}" if found else ""
-
-    def __str__(self) -> str:
-        return f"{self.head}\n\n{text_table(*self.table())}\n{self.rules}".rstrip("\n")
-
-    def markdown(self) -> str:
-        """The table in Markdown."""
-        header, rows = self.table()
-        lines = [header, ["---"] * len(header), *rows]
-        return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
-
-    def _repr_html_(self) -> str:
-        return html_table(*self.table(), "\n".join(filter(None, (self.head, self.rules))))
+        return [f"agrees: {'; or '.join(found)}"] if found else []
 
     def to_json(self) -> Mapping[str, Any]:
         """JSON form, one of the ``items`` of ``optgap.reproduce/1``."""
@@ -270,26 +298,24 @@ class Report:
             "title": self.item.title,
             "source": self.source,
             "seeds": list(self.seeds),
-            "rows": [
-                {
-                    "claim": row.claim,
-                    "paper": row.paper,
-                    "ours": row.ours,
-                    "agrees": row.agrees,
-                    "note": row.note,
-                    "rule": row.rule,
-                }
-                for row in self.rows
-            ],
+            "rows": [asdict(row) for row in self.rows],
             "panels": [panel.to_json() for panel in self.panels],
             "cached": None if self.cached is None else asdict(self.cached),
         }
 
     def draw(self, figure: Figure | None = None) -> Figure:
         """Draw all panels on a figure, a new one without it; only for items with panels."""
-        from optgap.reproduce.panels import draw
-
-        return draw(self.panels, figure)
+        lines = -(-len(self.panels) // self.columns)
+        if figure is None:
+            width, height = self.panels[0].SIZE
+            beside = width if self.columns == 1 else BESIDE * self.columns
+            figure = new_figure(beside, height * lines)
+        places = figure.subplots(lines, self.columns, squeeze=False).flat
+        for panel in self.panels:
+            panel.draw(next(places))
+        for empty in places:
+            empty.set_axis_off()
+        return figure
 
     def png(self) -> bytes:
         """The picture as a PNG file, without touching pyplot's state."""

@@ -15,7 +15,7 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import finite
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
-from optgap.render import percent
+from optgap.render import Answer, Table, percent
 from optgap.sweeping.engines import Engine
 from optgap.sweeping.formats import read_rows, require_format, write_rows
 from optgap.sweeping.journal import Journal
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Done:
+class Done(Answer):
     """A sweep as far as it has come.
 
     Parameters
@@ -90,11 +90,10 @@ class Done:
             "termination": str(self.termination),
         }
 
-    def table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]], tuple[int, ...]]:
+    def table(self) -> Table:
         """Per family and method: runs, failures, mean and worst gap over the runs that all have."""
-        lines = [line for part in self._parts() for line in part.lines()]
         head = ("family", "method", "runs", "failed", "mean gap to bound", "worst", "to best known")
-        return head, lines, (2, 3, 4, 5, 6)
+        return head, [line for part in self._parts() for line in part.lines()], (2, 3, 4, 5, 6)
 
     def notes(self) -> list[str]:
         """What means are over, where that is not every run."""

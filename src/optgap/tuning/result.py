@@ -11,7 +11,7 @@ from optgap.comparing.comparison import PART
 from optgap.models.result import Termination
 from optgap.models.shown import Brief
 from optgap.parameters import call_text
-from optgap.render import Row, html_table, percent, text_table
+from optgap.render import Answer, Row, Table, percent
 from optgap.tuning.ranges import Range
 
 SCHEMA = "optgap.tune/1"
@@ -44,7 +44,7 @@ class Trial:
 
 
 @dataclass(frozen=True, repr=False)
-class Tuned(Brief):
+class Tuned(Brief, Answer):
     """The best setting on the training instances, and what it is worth elsewhere."""
 
     family: str
@@ -83,7 +83,7 @@ class Tuned(Brief):
             return f"{self.call} is no better on held-out instances: keep the defaults"
         return f"{self.call} is better on held-out instances, too"
 
-    def table(self) -> tuple[Row, list[Row], tuple[int, ...]]:
+    def table(self) -> Table:
         """Mean gap before and after, on both sets."""
         rows: list[Row] = []
         for name, seeds, (before, after) in (
@@ -100,12 +100,9 @@ class Tuned(Brief):
         names = [self._call(setting) for setting in (self.before, self.after)]
         return ("gap to bound", "instances", *names, "better on"), rows, (1, 2, 3, 4)
 
-    def __str__(self) -> str:
-        return f"{text_table(*self.table())}\n\n{self.verdict()}"
-
-    def _repr_html_(self) -> str:
-        header, rows, right = self.table()
-        return html_table(header, rows, [self.verdict()], right)
+    def notes(self) -> list[str]:
+        """The verdict."""
+        return [self.verdict()]
 
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.tune/1``."""

@@ -10,30 +10,36 @@ import numpy as np
 from optgap.models.consolidation import ConsolidationProblem, ConsolidationSolution
 from optgap.models.consolidation.timeline import replay
 from optgap.models.times import from_first_event
-from optgap.plotting.figures import COLOURS, heading, plain, titled
+from optgap.plotting.figures import (
+    COLOURS,
+    EDGE,
+    FILLS,
+    GREY,
+    IDLE,
+    heading,
+    new_figure,
+    plain,
+    titled,
+)
 from optgap.render import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FILLS = ("#8ecae6", "#ffd6a5", "#b7e4c7", "#e0bbe4", "#fdffb6", "#f4acb7", "#cfd8dc", "#d9c7a3")
-EDGE, GREY = "#555555", "#777777"
 MOST_DRAWN = 64
 """GPUs in a map at most: those after it are only told."""
 
 
 def draw(problem: ConsolidationProblem, solution: ConsolidationSolution, by: str = "") -> Figure:
     """What each awake GPU holds, or over time how many are awake and what they draw."""
-    from matplotlib.figure import Figure
-
     problem, solution = from_first_event(problem, solution)
     if problem.objective.goal == "energy":
-        figure = Figure(figsize=(10.0, 4.6), layout="constrained")
+        figure = new_figure(10.0, 4.6)
         timeline(problem, solution, figure.subplots(), by)
         return figure
     used = min(MOST_DRAWN, len(solution.clocks))
-    figure = Figure(figsize=(10.0, 1.6 + 0.26 * max(4, used)), layout="constrained")
+    figure = new_figure(10.0, 1.6 + 0.26 * max(4, used))
     memory_map(problem, solution, figure.subplots(), by)
     return figure
 
@@ -51,7 +57,7 @@ def memory_map(
     most = max(problem.kinds[k].memory_gb for k in set(problem.gpu_kind[gpus or [0]].tolist()))
     for row, g in enumerate(gpus):
         kind = problem.kinds[int(problem.gpu_kind[g])]
-        ax.barh(row, kind.memory_gb, height=0.86, color="#f4f4f4", linewidth=0)
+        ax.barh(row, kind.memory_gb, height=0.86, color=IDLE, linewidth=0)
         left = 0.0
         for ell in sorted(residents[g], key=lambda ell: -problem.tasks[ell].memory_gb):
             task = problem.tasks[ell]

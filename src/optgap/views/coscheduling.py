@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution, Run
 from optgap.models.times import from_first_event
-from optgap.plotting.figures import heading, plain, titled
+from optgap.plotting.figures import EDGE, FILLS, IDLE, heading, new_figure, plain, titled
 from optgap.render import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FILLS = ("#8ecae6", "#ffd6a5", "#b7e4c7", "#e0bbe4", "#fdffb6", "#f4acb7", "#cfd8dc", "#d9c7a3")
-EDGE, IDLE = "#555555", "#f4f4f4"
 WIDTH = 10.0
 LETTERS = 130
 """Letters of the names' size that fit beside one another across the picture."""
@@ -22,9 +20,7 @@ LETTERS = 130
 
 def draw(problem: CoschedulingProblem, solution: CoschedulingSolution, by: str = "") -> Figure:
     """Draw which job holds which GPU when; grey is idle."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH, 1.7 + 0.42 * problem.gpus), layout="constrained")
+    figure = new_figure(WIDTH, 1.7 + 0.42 * problem.gpus)
     ax = gantt(problem, solution, figure.subplots())
     titled(ax, heading(problem.family, problem.summary, by), _found(problem, solution))
     ax.set_xlabel("time (s); in brackets a run's GPUs, a colour for each application, grey: idle")

@@ -9,7 +9,7 @@ import numpy as np
 from optgap.models.elastic import ElasticProblem, ElasticSolution, Kind
 from optgap.models.elastic.referee import powers, step_function
 from optgap.models.times import TOLERANCE_S, from_first_event
-from optgap.plotting.figures import COLOURS, GREY, heading, legend_below, plain, titled
+from optgap.plotting.figures import COLOURS, GREY, heading, legend_below, new_figure, plain, titled
 from optgap.render import number
 
 if TYPE_CHECKING:
@@ -26,12 +26,10 @@ MEANINGS = {Kind.RESTART: "restart", Kind.PROFILE: "profiling", Kind.PRERUN: "pr
 
 def draw(problem: ElasticProblem, solution: ElasticSolution, by: str = "") -> Figure:
     """Jobs, GPUs in use and power over time, below one another."""
-    from matplotlib.figure import Figure as NewFigure
-
     problem, solution = from_first_event(problem, solution)
     rows = len(problem) <= MOST_BARS
     heights = [max(2.0, 0.13 * len(problem)), 2.0, 2.0] if rows else [2.4, 2.4]
-    figure = NewFigure(figsize=(8.5, sum(heights) + 0.8), layout="constrained")
+    figure = new_figure(8.5, sum(heights) + 0.8)
     axes = figure.subplots(len(heights), 1, sharex=True, height_ratios=heights)
     if rows:
         _jobs(problem, solution, axes[0])

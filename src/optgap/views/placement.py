@@ -9,7 +9,7 @@ import numpy as np
 
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
-from optgap.plotting.figures import heading, wrapped
+from optgap.plotting.figures import headed, heading, new_figure
 from optgap.render import number
 from optgap.views.placement_over_time import draw as over_time
 
@@ -43,22 +43,17 @@ def draw(
     model stand together, the fullest first. Where tasks leave, what goes on over time, over
     the `curve` of what is proven.
     """
-    from matplotlib.figure import Figure
-
     if problem.over_time is not None:
         return over_time(problem, solution, by, curve)
-
     if len(problem.cluster) <= DETAILED:
-        size = (9.5, 1.7 + 0.34 * len(problem.cluster))
-        figure = Figure(figsize=size, layout="constrained")
+        figure = new_figure(9.5, 1.7 + 0.34 * len(problem.cluster))
         _nodes(problem, solution, figure.subplots())
     else:
         groups = _groups(problem, solution)
         lines = sum(_band(problem, nodes)[1] for _, nodes in groups)
-        figure = Figure(figsize=(9.5, 1.8 + 0.062 * lines), layout="constrained")
+        figure = new_figure(9.5, 1.8 + 0.062 * lines)
         _map(problem, solution, groups, figure.subplots())
-    title = wrapped(heading(problem.family, problem.summary, by), _found(problem, solution))
-    figure.suptitle(title, fontsize=9.5, x=0.01, ha="left")
+    headed(figure, heading(problem.family, problem.summary, by), _found(problem, solution))
     return figure
 
 

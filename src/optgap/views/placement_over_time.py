@@ -13,7 +13,7 @@ from optgap.models.placement.sleeping import runs
 from optgap.models.placement.timeline import Timeline, timeline
 from optgap.models.result import relative_gap
 from optgap.models.times import from_first_event, span, unit_of
-from optgap.plotting.figures import COLOURS, heading, legend_below, plain, wrapped
+from optgap.plotting.figures import COLOURS, headed, heading, legend_below, new_figure, plain
 from optgap.render import number, percent
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ def draw(
     ----------
     curve: what is proven of the tasks that it runs, by the problem's clock.
     """
-    from matplotlib.figure import Figure
-
     if curve is not None:
         curve = replace(curve, time_s=curve.time_s - problem.epoch_s)
     problem, solution = from_first_event(problem, solution)
@@ -50,7 +48,7 @@ def draw(
     assert rules is not None
     until = max(rules.horizon_s, float(line.time_s[-1]))
     unit_s, unit = unit_of(until)
-    figure = Figure(figsize=(9.5, 6.4), layout="constrained")
+    figure = new_figure(9.5, 6.4)
     top, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 3))
     _power(line, until, unit_s, top, curve)
     if until > rules.horizon_s * (1 + 1e-9):
@@ -62,8 +60,7 @@ def draw(
     lines = [heading(problem.family, problem.summary, by), _found(problem, solution)]
     if curve is not None:
         lines.append(_proven(problem, solution, curve))
-    title = wrapped(*lines)
-    figure.suptitle(title, fontsize=9.5, x=0.01, ha="left")
+    headed(figure, *lines)
     return figure
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from optgap.plotting.figures import COLOURS, heading, plain, titled
+from optgap.plotting.figures import COLOURS, axes_or_new, heading, new_figure, plain, titled
 from optgap.solvers.elastic.worth import Worth
 from optgap.solvers.elastic.worth import worth as worth_of
 
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 def draw(problem: ElasticProblem, solution: ElasticSolution) -> Figure:
     """Both prices over a schedule, as a figure."""
-    from matplotlib.figure import Figure as NewFigure
-
-    figure = NewFigure(figsize=(8.0, 3.4), layout="constrained")
+    figure = new_figure(8.0, 3.4)
     ax = figure.subplots()
     titled(ax, heading(problem.family, problem.summary))
     plot_prices(worth_of(problem, solution), ax)
@@ -35,10 +33,7 @@ def plot_prices(worth: Worth, ax: Axes | None = None) -> Axes:
     ----------
     ax: where to draw; a new figure without it.
     """
-    if ax is None:
-        from matplotlib import pyplot
-
-        _, ax = pyplot.subplots(figsize=(8.0, 3.1), layout="constrained")
+    ax = axes_or_new(ax, 8.0, 3.1)
     curves = ((worth.kilowatt_s, "another kW"), (worth.gpu_s, "another GPU"))
     for colour, (values, name) in zip(COLOURS, curves, strict=False):
         shown = np.where(values > 0, values, np.nan)

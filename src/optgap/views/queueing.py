@@ -10,15 +10,24 @@ import numpy as np
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.referee import queue_length
 from optgap.models.times import slack_s
-from optgap.plotting.figures import heading, legend_below, plain, titled
+from optgap.plotting.figures import (
+    COLOURS,
+    EDGE,
+    FILLS,
+    IDLE,
+    heading,
+    legend_below,
+    new_figure,
+    plain,
+    titled,
+)
 from optgap.render import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FILLS = ("#8ecae6", "#ffd6a5", "#b7e4c7", "#e0bbe4", "#fdffb6", "#f4acb7", "#cfd8dc", "#d9c7a3")
-EDGE, IDLE, LINE = "#555555", "#f4f4f4", "#0072B2"
+LINE = COLOURS[0]
 NAMED = 40
 """Up to so many jobs are named and outlined."""
 MOST_ROWS = 256
@@ -27,11 +36,9 @@ MOST_ROWS = 256
 
 def draw(problem: QueueingProblem, solution: QueueingSolution, by: str = "") -> Figure:
     """Draw the GPUs over time, where they are few enough, above the number of waiting jobs."""
-    from matplotlib.figure import Figure
-
     charted = problem.gpus <= MOST_ROWS and problem.placement == "node"
     height = min(7.0, 1.6 + 0.14 * problem.gpus) if charted else 0.0
-    figure = Figure(figsize=(10, height + 2.2), layout="constrained")
+    figure = new_figure(10, height + 2.2)
     if not charted:
         ax = queue(problem, solution, figure.subplots())
         titled(ax, heading(problem.family, problem.summary, by), _found(problem, solution))
@@ -53,13 +60,7 @@ def gantt(problem: QueueingProblem, solution: QueueingSolution, ax: Axes, by: st
     origin = float(jobs.arrival_s[0])
     makespan = problem.evaluate(solution).metrics.get("makespan_s", 0.0)
     lasts = float(makespan) / 3600  # none where no job starts
-    ax.barh(
-        np.arange(problem.gpus),
-        lasts,
-        height=1.0,
-        color=IDLE,
-        linewidth=0,
-    )
+    ax.barh(np.arange(problem.gpus), lasts, height=1.0, color=IDLE, linewidth=0)
     sizes = sorted(set(jobs.gpus.tolist()))
     few = len(jobs) <= NAMED
     for job, rows in _rows(problem, solution):

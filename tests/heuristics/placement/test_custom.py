@@ -296,13 +296,33 @@ def test_the_example_in_the_docstring_works() -> None:
 
 @given(
     problem=timed_placement_problems(max_nodes=4, max_tasks=14)
-    | timed_placement_problems(max_nodes=4, max_tasks=14, goals=("energy",), sleeping=True)
+    | timed_placement_problems(
+        max_nodes=4, max_tasks=8, goals=("energy",), sleeping=True, gangs=True
+    )
 )
 def test_a_policy_from_outside_repeats_the_built_in_one_over_time(
     problem: PlacementProblem,
 ) -> None:
     wanted = POLICIES["firstfit"].load()(problem, limits=Limits(), seed=0).solution
     assert run(problem, FirstFit).solution == wanted
+
+
+def test_a_policy_is_asked_for_each_node_of_a_task_and_names_different_ones() -> None:
+    nodes = Cluster.of(["a", "b"], [8000, 8000], [1024, 1024], [2, 2], ["T4", "T4"])
+    rows = tasks_of([(0, 0, 2, 1000, "")])
+    tasks = replace(rows, duration_s=np.array([4.0])).on_nodes(np.array([2]))
+    problem = PlacementProblem.of(nodes, tasks, over_time=OverTime("reject"))
+    seen: list[tuple[str, int, list[int], int]] = []
+
+    def lowest(task: Task, state: State) -> int:
+        fitting = state.feasible(task).tolist()
+        seen.append((task.name, task.nodes, fitting, len(state.problem.tasks)))
+        return int(fitting[0])
+
+    assert run(problem, lowest).solution.node.tolist() == [0, 1]
+    assert seen == [("task-0/1", 2, [0, 1], 2), ("task-0/2", 2, [1], 2)]
+    with pytest.raises(InputError, match=r"node a with another part of the task.*2 different"):
+        run(problem, lambda task, state: 0)
 
 
 def test_a_policy_sees_the_time_and_may_let_a_task_wait() -> None:

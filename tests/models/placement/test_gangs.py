@@ -15,7 +15,6 @@ from optgap.models.jsonio import Fields
 from optgap.models.placement import Cluster, OverTime, PlacementProblem, PlacementSolution, Tasks
 from optgap.models.placement.presets import from_csv
 from optgap.models.result import Status
-from optgap.solvers.placement import auto
 
 CLUSTER = Cluster.of(["a", "b", "c"], [32_000] * 3, [4096] * 3, [2, 2, 2], ["G2"] * 3)
 
@@ -106,21 +105,31 @@ def test_decisions_about_them_are_judged_with_their_other_nodes_taken() -> None:
     assert not found.regrets
 
 
-def test_where_tasks_stay_and_for_policies_of_ones_own_they_are_refused() -> None:
+def test_where_tasks_stay_they_are_refused() -> None:
     still = Tasks.of(["t"], [1000], [10], [1], [1000], [""], nodes=[2])
     with pytest.raises(InputError, match=r"tasks\.nodes: found 2, expected 1 where tasks do not"):
         PlacementProblem.of(CLUSTER, still)
-    with pytest.raises(InputError, match=r"hindsight: field tasks\.nodes: found 2, expected 1"):
-        optgap.solve(problem([2]), "hindsight")
-    assert auto(problem([2] * 40, queue="fifo", horizon_s=500.0)) == "bound-over-time"
-    with pytest.raises(InputError, match="several nodes, expected one node each"):
-        optgap.run(problem([2]), lambda task, state: 0)
+
+
+def test_with_hindsight_one_of_several_nodes_waits_until_there_are_so_many() -> None:
+    made = problem([2, 3, 2, 1], queue="backfill", horizon_s=50.0)
+    found = optgap.solve(made, "hindsight", moves=200)  # the referee checks it
+    start = found.solution.start_s
+    assert sorted(set(start[2:5])) == [start[2]]
+    assert found.metrics["failed_tasks"] == 0
+    lost = optgap.solve(problem([2, 2], queue="reject"), "hindsight", moves=20)
+    assert lost.status is Status.INFEASIBLE
 
 
 @pytest.mark.parametrize("bad", [0, -1])
 def test_a_number_of_nodes_is_at_least_one(bad: int) -> None:
-    with pytest.raises(InputError, match=r"tasks\.nodes"):
+    expected = rf"tasks\.nodes\[1\]: found {bad}, expected an integer of at least 1"
+    with pytest.raises(InputError, match=expected):
         problem([1, bad])
+    document = problem([1, 2]).to_json()
+    document["tasks"]["nodes"][1] = bad
+    with pytest.raises(InputError, match=expected):
+        PlacementProblem.from_json(Fields(document, "file"))
 
 
 def test_lists_of_tasks_say_how_many_nodes(tmp_path: Path) -> None:

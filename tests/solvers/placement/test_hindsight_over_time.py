@@ -35,7 +35,10 @@ from optgap.solvers.placement.over_time.search_kernels import anneal
 
 
 @settings(max_examples=12)
-@given(problem=timed_placement_problems(goals=("energy",), max_tasks=5, max_gpus=3))
+@given(
+    problem=timed_placement_problems(goals=("energy",), max_tasks=5, max_gpus=3)
+    | timed_placement_problems(goals=("energy",), max_tasks=3, max_gpus=3, gangs=True)
+)
 def test_it_lies_between_the_optimum_and_the_bound(problem: PlacementProblem) -> None:
     # the referee checks the schedule, and its bound
     found = optgap.solve(problem, "hindsight", moves=20)
@@ -73,7 +76,12 @@ def test_it_beats_every_policy_and_a_seed_gives_one_schedule() -> None:
 
 
 @settings(max_examples=10)
-@given(problem=timed_placement_problems(goals=("energy",), queues=("reject",)), data=st.data())
+@given(
+    problem=timed_placement_problems(
+        goals=("energy",), queues=("reject",), gangs=True, max_tasks=8, max_nodes=4
+    ),
+    data=st.data(),
+)
 def test_what_moves_change_is_what_the_referee_sees(
     problem: PlacementProblem, data: st.DataObject
 ) -> None:
@@ -123,7 +131,7 @@ def test_what_cannot_run_together_waits_or_is_proven_not_to_fit() -> None:
 
 
 @settings(max_examples=8)
-@given(problem=timed_placement_problems(goals=("energy",), max_tasks=5))
+@given(problem=timed_placement_problems(goals=("energy",), max_tasks=5, gangs=True))
 def test_pieces_of_a_life_follow_one_another_and_cost_the_same(problem: PlacementProblem) -> None:
     cut = movable(problem)
     assert cut is not None

@@ -50,13 +50,6 @@ def _stated(what: str, series: np.ndarray) -> list[Row]:
         ("|r| ≤ 0.3", 80, small, "the paper's 80 % is 46 + 34: r ≤ 0.3, not |r| ≤ 0.3"),
     )
     return [
-        Row(
-            f"{what}: {claim}",
-            f"{paper} %",
-            f"{ours:.0f} %",
-            NEAR.verdict(ours, paper),
-            note,
-            str(NEAR),
-        )
+        NEAR.row(f"{what}: {claim}", paper, ours, "%", 0, note=note)
         for claim, paper, ours, note in stated
     ]

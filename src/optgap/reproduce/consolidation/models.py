@@ -11,7 +11,7 @@ import numpy as np
 from optgap.models.consolidation.presets import pai
 from optgap.models.consolidation.tasks import FloatArray
 from optgap.models.tables import Column, read_table
-from optgap.reproduce.charts import Curve, CurvesReport, chart
+from optgap.reproduce.charts import Curve, chart
 from optgap.reproduce.consolidation import CLOCKS
 from optgap.reproduce.report import Item, Report, Row, Study, Tolerance
 
@@ -38,8 +38,7 @@ def fig1(item: Item, study: Study) -> Report:
     time_r2 = 1 - float(((y - beta * x) ** 2).sum() / ((y - y.mean()) ** 2).sum())
     why = "unexplained; 20 kernels from 500 to 1,380 MHz, the paper's ResNet50 and VGG16 from 135"
     rows = [
-        Row(name, f"{paper:g} {unit}".strip(), f"{ours:.3f} {unit}".strip(), verdict,
-            "" if verdict == "yes" else why, str(FIT))
+        FIT.row(name, paper, ours, unit, 3, why=why)
         for name, paper, ours, unit in (
             ("α, slope of power (Eq. 3)", SLOPE_W_MHZ, float(slope), "W/MHz"),
             ("P_gs, power at a clock of 0 (Eq. 3)", STATIC_W, float(static), "W"),
@@ -47,8 +46,7 @@ def fig1(item: Item, study: Study) -> Report:
             ("β of run time (Eq. 5)", BETA, beta, ""),
             ("R² of the logarithm of run time (Fig. 1b)", TIME_R2, time_r2, ""),
         )
-        for verdict in (FIT.verdict(ours, paper),)
-    ]  # fmt: skip
+    ]
     mhz = clock.tolist()
     panels = (
         chart("(a) power", "clock (MHz)", "W", [
@@ -64,7 +62,7 @@ def fig1(item: Item, study: Study) -> Report:
         ]),
     )  # fmt: skip
     source = "20 kernels measured on a V100; not the paper's trainings"
-    return CurvesReport(item, source, tuple(rows), (), panels)
+    return Report(item, source, tuple(rows), (), panels)
 
 
 def _means(data: Path) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -93,7 +91,7 @@ def fig3(item: Item, study: Study) -> Report:
     share = np.linspace(0, 100, len(memory)).tolist()
     panel = chart(f"{TASKS} synthetic tasks", "GPU memory (GB)", "tasks (%)",
                   [Curve("", memory.tolist(), share, "step")])  # fmt: skip
-    return CurvesReport(item, item.stand_in, tuple(rows), study.seeds, (panel,))
+    return Report(item, item.stand_in, tuple(rows), study.seeds, (panel,))
 
 
 def table2(item: Item, study: Study) -> Report:
@@ -109,7 +107,6 @@ def table2(item: Item, study: Study) -> Report:
             np.corrcoef(one, other)
             taken.append(process_time() - start)
         note = "another machine: no verdict" if not rows else ""
-        rows.append(
-            Row(f"{samples:,} samples", f"{paper:g} ms", f"{1000 * min(taken):.3f} ms", "", note)
-        )
+        words = f"{1000 * min(taken):.3f} ms"
+        rows.append(Row(f"{samples:,} samples", f"{paper:g} ms", words, note=note))
     return Report(item, "this machine's CPU time, the least of five", tuple(rows), study.seeds)

@@ -40,12 +40,6 @@ def _runs(study: Study, trace: str, *policies: str) -> dict[str, Result]:
     return found
 
 
-def _ratio(claim: str, paper: float, ours: float) -> Row:
-    verdict = RATIO.verdict(ours, paper)
-    why = "" if verdict == "yes" else WHY
-    return Row(claim, f"{paper:.3f}", f"{ours:.3f}", verdict, why, str(RATIO))
-
-
 def _figure(item: Item, study: Study, trace: str, stated: dict[str, dict[str, float]]) -> Report:
     runs = _runs(study, trace, *READINGS.values(), *stated, "bound")
     rows = []
@@ -55,7 +49,8 @@ def _figure(item: Item, study: Study, trace: str, stated: dict[str, dict[str, fl
             own = runs[policy].metrics
             for metric, paper in numbers.items():
                 ours = float(own[metric]) / float(cats[metric])
-                rows.append(_ratio(f"{metric} of {policy} over {reading}", paper, ours))
+                claim = f"{metric} of {policy} over {reading}"
+                rows.append(RATIO.row(claim, paper, ours, "", 3, paper_digits=3, why=WHY))
     least = runs["bound"].bound or 1.0
     for policy in (*READINGS.values(), *stated):
         above = 100 * (float(runs[policy].metrics["energy_j"]) / least - 1)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from optgap.api import run, solve
-from optgap.reproduce.coscheduling.charts import ScheduleReport, chart
+from optgap.reproduce.coscheduling.charts import charts
 from optgap.reproduce.coscheduling.facts import POINTS, SLOWER, counts_by_app, savings
 from optgap.reproduce.coscheduling.queues import H100, SIX, queue
-from optgap.reproduce.report import HOLDS, Item, Report, Row, Study, holds
+from optgap.reproduce.report import Item, Report, Row, Study, statement
 
 WHY = "ours is the profile's, taken alone; ecosched-fig9 has the authors' log, beside others"
+COUNTS = "yes where both counts are the paper's"
 DOWNSIZED = {"pot3d": (4, 2), "resnet50": (4, 3), "gpt2": (3, 2)}
 
 
@@ -32,23 +33,12 @@ def fig7(item: Item, study: Study) -> Report:
         app = next(app for app in problem.applications if app.name == name)
         mode = app.mode(now)
         slower = 100 * (mode.runtime_s / app.fastest.runtime_s - 1) if mode else 0.0
-        same = holds((was, now) == (before, after))
+        counts, ours = f"{before} → {after}", f"{was} → {now}"
         rows += [
-            Row(
-                f"{name}: GPUs under Marble and EcoSched",
-                f"{before} → {after}",
-                f"{was} → {now}",
-                same,
-                rule="yes where both counts are the paper's",
+            statement(
+                f"{name}: GPUs under Marble and EcoSched", counts, ours, ours == counts, rule=COUNTS
             ),
-            Row(
-                f"{name}: slower on fewer GPUs",
-                f"{SLOWER[name]} %",
-                f"{slower:.1f} %",
-                POINTS.verdict(slower, SLOWER[name]),
-                WHY,
-                str(POINTS),
-            ),
+            POINTS.row(f"{name}: slower on fewer GPUs", SLOWER[name], slower, "%", note=WHY),
         ]
     starts = {problem.application(r.job).name: r.start_s for r in eco.solution.runs}
     tail = max(starts, key=lambda name: starts[name])
@@ -57,28 +47,22 @@ def fig7(item: Item, study: Study) -> Report:
     beside.remove("pot3d")
     four = ["gpt2", "simpleP2P", "vgg16", "vgg19"]
     rows += [
-        Row(
-            "run beside pot3d", ", ".join(four), ", ".join(beside), holds(beside == four), "", HOLDS
-        ),
-        Row("runs in the tail", "resnet50", tail, holds(tail == "resnet50"), "", HOLDS),
-        _number("energy saved against Marble", 17, found[0], optimum[0], ""),
-        _number(
-            "makespan saved against Marble",
+        statement("run beside pot3d", ", ".join(four), ", ".join(beside), beside == four),
+        statement("runs in the tail", "resnet50", tail, tail == "resnet50"),
+        _saved("energy", 17, found[0], optimum[0], ""),
+        _saved(
+            "makespan",
             30,
             found[1],
             optimum[1],
             "; under Marble in the authors' log gpt2 takes 69 s, in its profile 17 s",
         ),
     ]
-    charts = (
-        chart("Marble", problem, marble.solution),
-        chart("EcoSched", problem, eco.solution),
-        chart("least energy", problem, best.solution),
-    )
-    return ScheduleReport(item, "the authors' profiles", tuple(rows), (), charts)
+    results = {"Marble": marble, "EcoSched": eco, "least energy": best}
+    panels = charts((name, problem, result.solution) for name, result in results.items())
+    return Report(item, "the authors' profiles", tuple(rows), (), panels)
 
 
-def _number(claim: str, paper: float, ours: float, optimum: float, why: str) -> Row:
+def _saved(what: str, paper: float, ours: float, optimum: float, why: str) -> Row:
     note = f"the schedule of least energy: {optimum:.1f} %{why}"
-    agrees = POINTS.verdict(ours, paper)
-    return Row(claim, f"{paper:g} %", f"{ours:.1f} %", agrees, note, str(POINTS))
+    return POINTS.row(f"{what} saved against Marble", paper, ours, "%", note=note)

@@ -1,54 +1,43 @@
-"""Schedules as the picture of a report."""
+"""Schedules as the pictures of a report."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution
 from optgap.reproduce.panels import Panel
-from optgap.reproduce.report import Report
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
 class Chart(Panel):
-    """A Gantt chart instead of curves."""
+    """A Gantt chart until `until_s`."""
 
-    problem: CoschedulingProblem | None = None
-    solution: CoschedulingSolution | None = None
+    SIZE: ClassVar = (10.0, 2.5)
+
+    problem: CoschedulingProblem
+    solution: CoschedulingSolution
+    until_s: float
 
     def to_json(self) -> Mapping[str, Any]:
         """The schedule."""
-        assert self.problem is not None
-        assert self.solution is not None
         return {"title": self.title, **self.solution.to_json(self.problem)}
 
-
-def chart(title: str, problem: CoschedulingProblem, solution: CoschedulingSolution) -> Chart:
-    """One schedule under a title."""
-    return Chart(title, "GPU", (), problem=problem, solution=solution)
-
-
-@dataclass(frozen=True)
-class ScheduleReport(Report):
-    """A report whose panels are all charts, drawn to one scale of time."""
-
-    def draw(self, figure: Figure | None = None) -> Figure:
-        """Draw the schedules below one another."""
-        from matplotlib.figure import Figure as NewFigure
-
+    def draw(self, ax: Axes) -> None:
+        """A line per GPU."""
         from optgap.views.coscheduling import gantt
 
-        charts = [panel for panel in self.panels if isinstance(panel, Chart)]
-        if figure is None:
-            figure = NewFigure(figsize=(10, 2.5 * len(charts)), layout="constrained")
-        axes = figure.subplots(len(charts), 1, squeeze=False)[:, 0]
-        longest = max(run.end_s for c in charts if c.solution for run in c.solution.runs)
-        for panel, ax in zip(charts, axes, strict=True):
-            if panel.problem is not None and panel.solution is not None:
-                gantt(panel.problem, panel.solution, ax, panel.title, longest)
-        return figure
+        gantt(self.problem, self.solution, ax, self.title, self.until_s)
+
+
+def charts(
+    named: Iterable[tuple[str, CoschedulingProblem, CoschedulingSolution | None]],
+) -> tuple[Chart, ...]:
+    """Schedules by their titles, as far as there are any, all to one scale of time."""
+    found = [(title, problem, made) for title, problem, made in named if made is not None]
+    longest = max((run.end_s for *_, made in found for run in made.runs), default=0.0)
+    return tuple(Chart(title, "GPU", problem, made, longest) for title, problem, made in found)

@@ -6,7 +6,9 @@ from optgap.api import run
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.reproduce.coscheduling.facts import TABLE_2, counts_by_app
 from optgap.reproduce.coscheduling.queues import PLATFORMS, queue
-from optgap.reproduce.report import Item, Report, Row, Study, holds
+from optgap.reproduce.report import Item, Report, Row, Study, statement
+
+RULE = "yes where every copy runs on the printed count"
 
 
 def table2(item: Item, study: Study) -> Report:
@@ -24,17 +26,10 @@ def table2(item: Item, study: Study) -> Report:
             ours = found[name]
             agrees = ours == {printed[column]}
             same += agrees
-            rows.append(
-                Row(
-                    f"{platform.name}: {name}",
-                    str(printed[column]),
-                    " and ".join(map(str, sorted(ours))),
-                    holds(agrees),
-                    "" if agrees else _why(problem, name, printed[column]),
-                    "yes where every copy runs on the printed count",
-                )
-            )
-        rows.append(Row(f"{platform.name}: of 17 that agree", "", str(same), "", ""))
+            words, why = " and ".join(map(str, sorted(ours))), _why(problem, name, printed[column])
+            claim = f"{platform.name}: {name}"
+            rows.append(statement(claim, str(printed[column]), words, agrees, why=why, rule=RULE))
+        rows.append(Row(f"{platform.name}: of 17 that agree", "", str(same)))
     return Report(item, "the authors' profiles", tuple(rows))
 
 

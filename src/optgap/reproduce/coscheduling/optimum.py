@@ -6,14 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from optgap.api import bound, run, solve
-from optgap.models.coscheduling import CoschedulingProblem
+from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution
 from optgap.models.coscheduling.measured import read_schedule
 from optgap.models.coscheduling.presets import within
 from optgap.models.result import Result
 from optgap.render import number
 from optgap.reproduce.coscheduling import LOG
-from optgap.reproduce.coscheduling.charts import Chart, ScheduleReport, chart
-from optgap.reproduce.coscheduling.queues import H100, PLATFORMS, Platform, queue
+from optgap.reproduce.coscheduling.charts import charts
+from optgap.reproduce.coscheduling.queues import H100, PLATFORMS, Platform, policies, queue
 from optgap.reproduce.coscheduling.savings import AUTHORS_TAU
 from optgap.reproduce.report import Item, Report, Row, Study, Tolerance
 
@@ -28,26 +28,26 @@ def oracle(item: Item, study: Study) -> Report:
     """Optima with proof, gaps, and the schedules as pictures."""
     assert study.data is not None
     rows: list[Row] = []
-    charts: list[Chart] = []
+    schedules: list[tuple[str, CoschedulingProblem, CoschedulingSolution | None]] = []
     for platform in PLATFORMS:
         problem = queue(platform, study.data)
         study.proceed(f"optimum on {platform.name}")
         best = solve(problem, limits=study.limits.within(120))
         gap, seconds = AUTHORS[platform.name]
-        rows.append(
-            Row(
-                f"{platform.name}: solver's gap, and after how long",
-                f"{gap} %, {seconds:,} s",
-                f"{100 * (best.gap or 0):.4f} %, {best.seconds:.1f} s",
-                "",
-                f"{number(best.objective or 0)} J, {best.status}; {best.bound_by}",
-            )
-        )
+        claim = f"{platform.name}: solver's gap, and after how long"
+        ours = f"{100 * (best.gap or 0):.4f} %, {best.seconds:.1f} s"
+        note = f"{number(best.objective or 0)} J, {best.status}; {best.bound_by}"
+        rows.append(Row(claim, f"{gap} %, {seconds:,} s", ours, note=note))
         if platform is H100:
             rows += _plan(problem, study.data)
         rows += _gaps(platform, problem, best)
-        charts += _charts(platform, problem, best)
-    return ScheduleReport(item, "the authors' profiles and logs", tuple(rows), (), tuple(charts))
+        made = {
+            "Marble": run(problem, "marble"),
+            "EcoSched": run(problem, platform.ecosched),
+            "least energy": best,
+        }
+        schedules += [(f"{platform.name}, {n}", problem, r.solution) for n, r in made.items()]
+    return Report(item, "the authors' profiles and logs", tuple(rows), panels=charts(schedules))
 
 
 def _plan(problem: CoschedulingProblem, data: Path) -> list[Row]:
@@ -71,8 +71,7 @@ def _plan(problem: CoschedulingProblem, data: Path) -> list[Row]:
             f"H100: optimum of the counts at most {100 * AUTHORS_TAU:.0f} % slower",
             "",
             f"{number(best.objective or 0)} J",
-            "",
-            f"{best.status}; the authors' plan is {off:.3f} % above it",
+            note=f"{best.status}; the authors' plan is {off:.3f} % above it",
         ),
     ]
 
@@ -80,23 +79,11 @@ def _plan(problem: CoschedulingProblem, data: Path) -> list[Row]:
 def _gaps(platform: Platform, problem: CoschedulingProblem, best: Result) -> list[Row]:
     assert best.bound is not None
     rows = [
-        Row(
-            f"{platform.name}: bound-{kind}", "", _over(bound(problem, f"bound-{kind}").bound, best)
-        )
-        for kind in ("patterns", "area")
+        Row(f"{platform.name}: {name}", "", _over(bound(problem, name).bound, best))
+        for name in ("bound-patterns", "bound-area")
     ]
-    policies = (
-        platform.ecosched,
-        f"ecosched(tau={platform.tau},signal=perfect,normalise=all)",
-        "ecosched(tau=1.0)",
-        f"lookahead(tau={platform.tau})",
-        "lookahead",
-        "exact-window",
-        "marble",
-        "sequential_optimal_gpu",
-        "sequential_max_gpu",
-    )
-    for policy in policies:
+    perfect = f"ecosched(tau={platform.tau},signal=perfect,normalise=all)"
+    for policy in (platform.ecosched, perfect, *policies(platform.tau)[1:]):
         result = run(problem, policy)
         gap = 100 * ((result.objective or 0) / best.bound - 1)
         rows.append(Row(f"{platform.name}: gap of {policy}", "", f"{gap:.2f} %"))
@@ -114,16 +101,3 @@ def _over(value: float | None, best: Result) -> str:
     if value is None or best.objective is None:
         return "none"
     return f"{number(value)} J, {100 * (1 - value / best.objective):.4f} % below"
-
-
-def _charts(platform: Platform, problem: CoschedulingProblem, best: Result) -> list[Chart]:
-    found = []
-    named = (
-        ("Marble", run(problem, "marble")),
-        ("EcoSched", run(problem, platform.ecosched)),
-        ("least energy", best),
-    )
-    for name, result in named:
-        if result.solution is not None:
-            found.append(chart(f"{platform.name}, {name}", problem, result.solution))
-    return found

@@ -7,7 +7,7 @@ import time
 from optgap.heuristics.coscheduling.ecosched import best_action, phase_one, regrets, weight_of
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.reproduce.coscheduling.queues import H100, ORDER, queue
-from optgap.reproduce.report import Item, Report, Row, Study, Tolerance, holds
+from optgap.reproduce.report import Item, Report, Row, Study, Tolerance, statement
 
 PROFILING_S = 15.0
 """Per GPU count: gpt2's 64 kJ are its four powers times about 15 s."""
@@ -17,6 +17,7 @@ ROUNDS = 50
 ENERGY = Tolerance(5, 15)
 POWER = Tolerance(1, unit="W")
 """The paper gives whole watts."""
+BELOW = "yes below what is stated"
 
 
 def overhead(item: Item, study: Study) -> Report:
@@ -34,26 +35,26 @@ def overhead(item: Item, study: Study) -> Report:
     ms = decision_ms(problem)
     note = f"{PROFILING_S:g} s per GPU count"
     rows = (
-        Row(
+        statement(
             "time of a decision",
             "below 0.5 ms",
             f"{ms:.3f} ms",
-            holds(ms < 0.5),
-            "17 applications wait, 4 GPUs free; the first decision of the window",
-            "yes below what is stated",
+            ms < 0.5,
+            note="17 applications wait, 4 GPUs free; the first decision of the window",
+            rule=BELOW,
         ),
-        _kj("profiling gpt2", 64, spent["gpt2"], note),
-        _kj("profiling vgg16", 34, spent["vgg16"], note),
-        Row(
+        ENERGY.row("profiling gpt2", 64, spent["gpt2"], "kJ", note=note),
+        ENERGY.row("profiling vgg16", 34, spent["vgg16"], "kJ", note=note),
+        statement(
             "profiling any application",
             "below 70 kJ",
             f"at most {spent[dearest]:.0f} kJ ({dearest})",
-            holds(spent[dearest] < 70),
-            note,
-            "yes below what is stated",
+            spent[dearest] < 70,
+            note=note,
+            rule=BELOW,
         ),
-        _watts("gpt2 on 3 GPUs", 1287, watts["gpt2", 3]),
-        _watts("gpt2 on 2 GPUs", 946, watts["gpt2", 2]),
+        POWER.row("power of gpt2 on 3 GPUs", 1287, watts["gpt2", 3], "W", 0),
+        POWER.row("power of gpt2 on 2 GPUs", 946, watts["gpt2", 2], "W", 0),
         _minutes("gpt2", 3.13, spent["gpt2"], less, "over the difference of the two powers"),
         _minutes(
             "vgg16",
@@ -81,23 +82,7 @@ def decision_ms(problem: CoschedulingProblem) -> float:
     return 1000 * best
 
 
-def _kj(claim: str, paper: float, ours: float, note: str) -> Row:
-    agrees = ENERGY.verdict(ours, paper)
-    return Row(claim, f"{paper:g} kJ", f"{ours:.1f} kJ", agrees, note, str(ENERGY))
-
-
 def _minutes(name: str, paper: float, spent_kj: float, saved_w: float, over: str) -> Row:
     ours = 1000 * spent_kj / saved_w / 60
-    return Row(
-        f"profiling of {name} pays back after",
-        f"{paper:.2f} min",
-        f"{ours:.2f} min",
-        ENERGY.verdict(ours, paper),
-        f"our {spent_kj:.1f} kJ {over}",
-        str(ENERGY),
-    )
-
-
-def _watts(claim: str, paper: float, ours: float) -> Row:
-    agrees = POWER.verdict(ours, paper)
-    return Row(f"power of {claim}", f"{paper:g} W", f"{ours:.0f} W", agrees, rule=str(POWER))
+    claim, note = f"profiling of {name} pays back after", f"our {spent_kj:.1f} kJ {over}"
+    return ENERGY.row(claim, paper, ours, "min", 2, paper_digits=2, note=note)

@@ -63,6 +63,13 @@ def queue(
     return replace(everything, jobs=jobs, name=f"{platform.name}, {len(jobs)} jobs")
 
 
+def policies(tau: float) -> tuple[str, ...]:
+    """Whose gaps are told; the second EcoSched and the second look-ahead take every GPU count."""
+    ecosched = ("ecosched", "ecosched(tau=1.0)")
+    lookahead = (f"lookahead(tau={tau})", "lookahead", "exact-window")
+    return (*ecosched, *lookahead, "marble", "sequential_optimal_gpu", "sequential_max_gpu")
+
+
 def shuffled(problem: CoschedulingProblem, seeds: Sequence[int]) -> list[CoschedulingProblem]:
     """The same jobs in another order for every seed."""
     found = []

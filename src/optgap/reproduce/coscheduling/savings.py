@@ -16,6 +16,7 @@ from optgap.reproduce.coscheduling.facts import (
     MOST,
     OPTIMAL,
     POINTS,
+    QUANTITIES,
     SAVINGS,
     WORDS,
     savings,
@@ -108,23 +109,14 @@ def _row(
 def logs(data: Path) -> dict[str, dict[str, float]]:
     """The authors' measured totals of the main queue on H100, by policy."""
     names = ("platform", "queue", "policy")
-    table = read_table(
-        data / TOTALS,
-        [
-            *(Column(name) for name in names),
-            Column("makespan_s", "number"),
-            Column("gpu_energy_j", "number"),
-        ],
-    )
+    numbers = (Column("makespan_s", "number"), Column("gpu_energy_j", "number"))
+    table = read_table(data / TOTALS, [*map(Column, names), *numbers])
     found = {}
     for k, policy in enumerate(table["policy"]):
         if (table["platform"][k], table["queue"][k]) == ("H100", "main"):
             energy, makespan = table["gpu_energy_j"][k], table["makespan_s"][k]
-            found[policy] = {
-                "energy_j": energy,
-                "makespan_s": makespan,
-                "edp_js": energy * makespan,
-            }
+            totals = (energy, makespan, energy * makespan)
+            found[policy] = dict(zip(QUANTITIES, totals, strict=True))
     return found
 
 

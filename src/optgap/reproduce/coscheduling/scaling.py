@@ -9,11 +9,11 @@ import numpy as np
 from optgap.api import run
 from optgap.models.coscheduling import Application, CoschedulingProblem
 from optgap.models.tables import Column, read_table
-from optgap.reproduce.charts import Curve, CurvesReport, chart
+from optgap.reproduce.charts import Curve, chart
 from optgap.reproduce.coscheduling import LOG
 from optgap.reproduce.coscheduling.facts import OPTIMAL, POINTS, SLOWER, counts_by_app
 from optgap.reproduce.coscheduling.queues import PLATFORMS, Platform, queue
-from optgap.reproduce.report import HOLDS, Item, Report, Row, Study, holds
+from optgap.reproduce.report import Item, Report, Row, Study, statement
 
 FASTEST = {"H100": 1, "V100": 4}
 """GPU count on which miniweather is fastest (Section II)."""
@@ -35,9 +35,14 @@ def fig1(item: Item, study: Study) -> Report:
         fastest = _app(problem, "miniweather").fastest.gpu_count
         paper = FASTEST[platform.name]
         rows.append(
-            Row(f"{platform.name}: miniweather is fastest on", _gpus(paper), _gpus(fastest),
-                holds(fastest == paper), rule="yes where the count is the paper's")
-        )  # fmt: skip
+            statement(
+                f"{platform.name}: miniweather is fastest on",
+                _gpus(paper),
+                _gpus(fastest),
+                fastest == paper,
+                rule="yes where the count is the paper's",
+            )
+        )
         most = sum(app.fastest.gpu_count == max(m.gpu_count for m in app.modes) for app in apps)
         words = f"{most} of {len(apps)}"
         rows.append(Row(f"{platform.name}: applications fastest on all GPUs they have", "", words))
@@ -47,7 +52,7 @@ def fig1(item: Item, study: Study) -> Report:
             for app in apps
         ]  # fmt: skip
         panels.append(chart(platform.name, "GPUs", "run time / fastest", curves, log="y"))
-    return CurvesReport(item, SOURCE, tuple(rows), (), tuple(panels))
+    return Report(item, SOURCE, tuple(rows), (), tuple(panels))
 
 
 def fig2(item: Item, study: Study) -> Report:
@@ -72,7 +77,7 @@ def fig2(item: Item, study: Study) -> Report:
     ]
     panel = chart("One GPU less than the fastest count, H100", "", "change (%)", curves,
                   names=names)  # fmt: skip
-    return CurvesReport(item, SOURCE, tuple(rows), (), (panel,))
+    return Report(item, SOURCE, tuple(rows), (), (panel,))
 
 
 def fig5(item: Item, study: Study) -> Report:
@@ -99,7 +104,7 @@ def fig5(item: Item, study: Study) -> Report:
         words = "summed DRAM activity / that on most GPUs"
         panels.append(chart(platform.name, words, "run time / that on most GPUs", curves,
                             log="both"))  # fmt: skip
-    return CurvesReport(item, SOURCE, tuple(rows), (), tuple(panels))
+    return Report(item, SOURCE, tuple(rows), (), tuple(panels))
 
 
 def fig9(item: Item, study: Study) -> Report:
@@ -118,20 +123,14 @@ def fig9(item: Item, study: Study) -> Report:
             logged, alone = (_logged(study.data, policy) for policy in ("ecosched", OPTIMAL))
             metered = [100 * (logged[a.name] / alone[a.name] - 1) for a in apps]
             curves.append(Curve("in the authors' log", (), metered))
-            rows += [
-                Row(f"H100: {name} beside others in the authors' log, against alone: slower",
-                    f"{paper} %", f"{value:.1f} %", POINTS.verdict(value, paper), "", str(POINTS))
-                for name, paper in SLOWER.items()
-                for value in (100 * (logged[name] / alone[name] - 1),)
-            ]  # fmt: skip
+            for name, paper in SLOWER.items():
+                claim = f"H100: {name} beside others in the authors' log, against alone: slower"
+                rows.append(POINTS.row(claim, paper, 100 * (logged[name] / alone[name] - 1), "%"))
         else:
             app = _app(problem, "miniweather")
             (count,) = counts["miniweather"]
-            rows.append(
-                Row("V100: miniweather's GPUs", "1, 4 being fastest",
-                    f"{count}, {app.fastest.gpu_count} being fastest",
-                    holds((count, app.fastest.gpu_count) == (1, 4)), rule=HOLDS)
-            )  # fmt: skip
+            ours, stated = f"{count}, {app.fastest.gpu_count} being fastest", "1, 4 being fastest"
+            rows.append(statement("V100: miniweather's GPUs", stated, ours, ours == stated))
             slower, saved, _ = _changed(app, app.fastest.gpu_count, count)
             why = "unexplained: the released profile is 182 s on one GPU and 110 s on four, twice"
             rows += _two("V100: miniweather", MINIWEATHER, (slower, saved), why)
@@ -142,7 +141,7 @@ def fig9(item: Item, study: Study) -> Report:
         rows.append(Row(f"{platform.name}: slowed down most", "", worst))
         panels.append(chart(f"{platform.name}, on EcoSched's GPU counts", "", "slower (%)", curves,
                             names=tuple(app.name for app in apps)))  # fmt: skip
-    return CurvesReport(item, "the authors' profiles and logs", tuple(rows), (), tuple(panels))
+    return Report(item, "the authors' profiles and logs", tuple(rows), (), tuple(panels))
 
 
 def _queues(study: Study) -> list[tuple[Platform, CoschedulingProblem]]:
@@ -169,13 +168,10 @@ def _gpus(count: int) -> str:
 
 def _two(claim: str, paper: tuple[int, int], ours: tuple[float, float], why: str) -> list[Row]:
     words = ("slower", "energy saved")
-    rows = []
-    for what, stated, found in zip(words, paper, ours, strict=True):
-        agrees = POINTS.verdict(found, stated)
-        note = why if agrees != "yes" else ""
-        rows.append(Row(f"{claim}: {what}", f"{stated} %", f"{found:.1f} %", agrees, note,
-                        str(POINTS)))  # fmt: skip
-    return rows
+    return [
+        POINTS.row(f"{claim}: {what}", stated, found, "%", why=why)
+        for what, stated, found in zip(words, paper, ours, strict=True)
+    ]
 
 
 def _loss(app: Application, count: int) -> float:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from optgap.api import run, solve
-from optgap.reproduce.coscheduling.charts import ScheduleReport, chart
+from optgap.reproduce.coscheduling.charts import charts
 from optgap.reproduce.coscheduling.facts import OPTIMAL, savings
 from optgap.reproduce.coscheduling.queues import H100, queue
-from optgap.reproduce.report import HOLDS, Item, Report, Row, Study, holds
+from optgap.reproduce.report import Item, Report, Row, Study, statement
 
+BESIDE = "pot3d on two GPUs beside simpleP2P and minisweep"
 THREE = ("pot3d", "simpleP2P", "minisweep")
 """Those that the text names; the queue of the figure is not given."""
 
@@ -37,20 +38,21 @@ def fig3(item: Item, study: Study) -> Report:
     )
     why = f"minisweep takes up to {slower:.1f} times as long on two GPUs or fewer"
     rows = [
-        Row("pot3d on two GPUs beside simpleP2P and minisweep: less energy", "yes",
-            f"{energy:.1f} % less", holds(energy > 0), "" if energy > 0 else why, HOLDS),
-        Row("pot3d on two GPUs beside simpleP2P and minisweep: shorter makespan", "yes",
-            f"{makespan:.1f} % shorter", holds(makespan > 0), "" if makespan > 0 else why, HOLDS),
-    ]  # fmt: skip
+        statement(f"{BESIDE}: less energy", "yes", f"{energy:.1f} % less", energy > 0, why=why),
+        statement(
+            f"{BESIDE}: shorter makespan", "yes", f"{makespan:.1f} % shorter", makespan > 0, why=why
+        ),
+    ]
     least = savings(best.metrics, sequential.metrics)  # type: ignore[arg-type]
-    rows.append(
-        Row("the schedule of least energy: energy, makespan saved", "",
-            f"{least[0]:.1f} %, {least[1]:.1f} %", "", best.status)
-    )  # fmt: skip
-    charts = (
-        chart("one after another", problem, sequential.solution),
-        chart("pot3d on two GPUs", beside, packed.solution),
-        chart("least energy", problem, best.solution),
+    words = f"{least[0]:.1f} %, {least[1]:.1f} %"
+    claim = "the schedule of least energy: energy, makespan saved"
+    rows.append(Row(claim, "", words, note=best.status))
+    panels = charts(
+        (
+            ("one after another", problem, sequential.solution),
+            ("pot3d on two GPUs", beside, packed.solution),
+            ("least energy", problem, best.solution),
+        )
     )
     source = "the authors' profiles; the paper's queue is not given"
-    return ScheduleReport(item, source, tuple(rows), (), charts)
+    return Report(item, source, tuple(rows), (), panels)

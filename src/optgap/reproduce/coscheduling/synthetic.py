@@ -7,19 +7,11 @@ import numpy as np
 from optgap.api import run, solve
 from optgap.models.coscheduling.presets import synthetic_25
 from optgap.models.result import Status
-from optgap.reproduce.coscheduling.charts import ScheduleReport, chart
+from optgap.reproduce.coscheduling.charts import charts
+from optgap.reproduce.coscheduling.queues import H100, policies
 from optgap.reproduce.report import Item, Report, Row, Study
 
-POLICIES = (
-    "ecosched",
-    "ecosched(tau=1.0)",
-    "lookahead(tau=0.14)",
-    "lookahead",
-    "exact-window",
-    "marble",
-    "sequential_optimal_gpu",
-    "sequential_max_gpu",
-)
+POLICIES = policies(H100.tau)
 
 
 def gaps(item: Item, study: Study) -> Report:
@@ -37,25 +29,13 @@ def gaps(item: Item, study: Study) -> Report:
             value = run(problem, policy).objective or 0.0
             found[policy].append(100 * (value / best.bound - 1))
     queues = len(study.seeds)
-    rows = [
-        Row(
-            f"optima proven, of {queues} queues",
-            "",
-            str(proven),
-            "",
-            f"{np.mean(seconds):.2f} s each, {max(seconds):.2f} s at most",
-        )
-    ]
+    note = f"{np.mean(seconds):.2f} s each, {max(seconds):.2f} s at most"
+    rows = [Row(f"optima proven, of {queues} queues", "", str(proven), note=note)]
     for policy, values in found.items():
         words = f"{np.mean(values):.2f} % ({min(values):.2f} to {max(values):.2f})"
         rows.append(Row(f"gap of {policy}: mean, range", "", words))
     first = synthetic_25(seed=study.seeds[0])
-    charts = []
-    for name, result in (
-        ("ecosched", run(first, "ecosched")),
-        ("lookahead", run(first, "lookahead")),
-        ("least energy", solve(first)),
-    ):
-        if result.solution is not None:
-            charts.append(chart(name, first, result.solution))
-    return ScheduleReport(item, item.stand_in, tuple(rows), study.seeds, tuple(charts))
+    made = {name: run(first, name) for name in ("ecosched", "lookahead")}
+    made["least energy"] = solve(first)
+    panels = charts((name, first, result.solution) for name, result in made.items())
+    return Report(item, item.stand_in, tuple(rows), study.seeds, panels)

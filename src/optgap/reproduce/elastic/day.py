@@ -9,7 +9,7 @@ import numpy as np
 
 from optgap.models.elastic.referee import powers, step_function
 from optgap.models.elastic.solution import Kind
-from optgap.reproduce.charts import Curve, CurvesReport, chart
+from optgap.reproduce.charts import Curve, chart
 from optgap.reproduce.elastic import SYNTHETIC
 from optgap.reproduce.elastic.runs import (
     NAMES,
@@ -21,7 +21,7 @@ from optgap.reproduce.elastic.runs import (
     solution_of,
     synthetic_day,
 )
-from optgap.reproduce.report import HOLDS, Item, Report, Row, Study, Tolerance, holds
+from optgap.reproduce.report import Item, Report, Row, Study, Tolerance, statement
 
 RATIOS = {
     "gandiva": 3.39,
@@ -73,24 +73,15 @@ def fig7(item: Item, study: Study) -> Report:
     rows, longer = [], []
     for name, paper in RATIOS.items():
         most, least = best_ratio(points[name], points["powerflow"])
-        agrees = RATIO.verdict(most, paper)
-        rows.append(
-            Row(
-                f"{NAMES[name]}: mean JCT over PowerFlow's at equal energy, at most",
-                f"{paper:.2f} x",
-                f"{most:.2f} x",
-                agrees,
-                WHY if agrees == "no" else "",
-                str(RATIO),
-            )
-        )
+        claim = f"{NAMES[name]}: mean JCT over PowerFlow's at equal energy, at most"
+        why = WHY if RATIO.verdict(most, paper) == "no" else ""
+        rows.append(RATIO.row(claim, paper, most, "x", 2, paper_digits=2, note=why))
         if least < 1:
             where = where_longer(points[name], points["powerflow"])
             longer.append(f"{NAMES[name]} is the shorter {where}, {least:.2f} x at its worst")
-    rows.append(
-        Row("PowerFlow has the shortest mean JCT at every energy", "yes",
-            "; ".join(longer) or "yes, where a baseline has a run", holds(not longer), "", HOLDS)
-    )  # fmt: skip
+    shown = "; ".join(longer) or "yes, where a baseline has a run"
+    claim = "PowerFlow has the shortest mean JCT at every energy"
+    rows.append(statement(claim, "yes", shown, not longer))
     rows.append(_slowest_clock(study, points))
     for name, found in points.items():
         for p in found:
@@ -99,18 +90,18 @@ def fig7(item: Item, study: Study) -> Report:
                 f"run {p.metrics['run_j'] / 1e9:.2f}, idle {p.metrics['idle_j'] / 1e9:.2f}, "
                 f"profiling {(p.metrics['profile_j'] + p.metrics['prerun_j']) / 1e9:.2f} GJ"
             )
-            rows.append(
-                Row(f"{NAMES[name]}, {knob} {p.knob:g}", "",
-                    f"{p.energy_j / 1e9:.2f} GJ, {p.jct_s:,.0f} s", "", split)
-            )  # fmt: skip
-    curves = [
-        Curve(NAMES[name], [p.energy_j / 1e9 for p in found], [p.jct_s / 3600 for p in found])
-        for name, found in points.items()
-    ]
+            words = f"{p.energy_j / 1e9:.2f} GJ, {p.jct_s:,.0f} s"
+            rows.append(Row(f"{NAMES[name]}, {knob} {p.knob:g}", "", words, note=split))
+    curves = [_frontier(NAMES[name], found) for name, found in points.items()]
     panels = [chart("1,901 synthetic jobs on 256 GPUs", "energy (GJ)", "mean JCT (h)", curves)]
     rival = [c for c in curves if c.label in (NAMES["powerflow"], NAMES["afs"])]
     panels.append(chart("PowerFlow and AFS alone", "energy (GJ)", "mean JCT (h)", rival))
-    return CurvesReport(item, SYNTHETIC, tuple(rows), (seed,), tuple(panels))
+    return Report(item, SYNTHETIC, tuple(rows), (seed,), tuple(panels))
+
+
+def _frontier(label: str, points: list[Point]) -> Curve:
+    """Mean JCT in h over energy in GJ."""
+    return Curve(label, [p.energy_j / 1e9 for p in points], [p.jct_s / 3600 for p in points])
 
 
 def _slowest_clock(study: Study, points: Mapping[str, list[Point]]) -> Row:
@@ -122,8 +113,8 @@ def _slowest_clock(study: Study, points: Mapping[str, list[Point]]) -> Row:
         better |= below.energy_j < least.energy_j
         apart = (100 * (below.jct_s / least.jct_s - 1), 100 * (below.energy_j / least.energy_j - 1))
         shown.append(f"{NAMES[name]} {apart[0]:+.1f} % JCT, {apart[1]:+.1f} % energy")
-    return Row(f"baselines at {BELOW:g} MHz against 1,020", "longer, and more energy",
-               "; ".join(shown), holds(not better), WHY_BELOW if better else "", HOLDS)  # fmt: skip
+    claim, stated = f"baselines at {BELOW:g} MHz against 1,020", "longer, and more energy"
+    return statement(claim, stated, "; ".join(shown), not better, why=WHY_BELOW)
 
 
 def fig8(item: Item, study: Study) -> Report:
@@ -152,10 +143,8 @@ def fig8(item: Item, study: Study) -> Report:
             at = level[np.maximum(np.searchsorted(times, grid, side="right") - 1, 0)]
             curves.append(Curve(NAMES[name], (grid / 3600).tolist(), at.tolist(), kind="step"))
         busy = float(np.mean([y for x, y in zip(gpus[-1].x, gpus[-1].y, strict=True) if x < 24]))
-        rows.append(
-            Row(f"{NAMES[name]}: GPUs in use in the first 24 h, mean", "", f"{busy:.0f} of 256", "",
-                f"at {near.energy_j / 1e9:.2f} GJ")
-        )  # fmt: skip
+        claim, note = "GPUs in use in the first 24 h, mean", f"at {near.energy_j / 1e9:.2f} GJ"
+        rows.append(Row(f"{NAMES[name]}: {claim}", "", f"{busy:.0f} of 256", note=note))
     early = {
         c.label: float(np.mean([y for x, y in zip(c.x, c.y, strict=True) if x < FIRST_H]))
         for c in watts
@@ -165,23 +154,26 @@ def fig8(item: Item, study: Study) -> Report:
     behind = max(value for value in early.values() if value < own)
     used = {row.claim.split(":")[0]: float(row.ours.split()[0]) for row in rows}
     rigid = max(used[NAMES[n]] for n in ("gandiva", "tiresias", "gandiva+zeus", "tiresias+zeus"))
-    rows.insert(
-        0,
-        Row("PowerFlow uses GPUs that schedulers without elasticity leave idle", "yes",
+    stated = [
+        statement(
+            "PowerFlow uses GPUs that schedulers without elasticity leave idle",
+            "yes",
             f"{used['PowerFlow']:.0f} against {rigid:.0f} at most",
-            holds(used["PowerFlow"] >= rigid), "", HOLDS),
-    )  # fmt: skip
-    rows.insert(
-        1,
-        Row("PowerFlow takes more energy than the baselines in the first few hours", "yes",
+            used["PowerFlow"] >= rigid,
+        ),
+        statement(
+            "PowerFlow takes more energy than the baselines in the first few hours",
+            "yes",
             f"{own:.1f} kW in {FIRST_H:g} h, {behind:.1f} at most of those below it",
-            holds(not ahead), "; ".join(ahead), HOLDS),
-    )  # fmt: skip
+            not ahead,
+            why="; ".join(ahead),
+        ),
+    ]
     panels = (
         chart("GPUs in use", "time (h)", "GPUs", gpus),
         chart("Power of all jobs", "time (h)", "power (kW)", watts),
     )
-    return CurvesReport(item, SYNTHETIC, tuple(rows), (seed,), panels)
+    return Report(item, SYNTHETIC, (*stated, *rows), (seed,), panels)
 
 
 def fig9(item: Item, study: Study) -> Report:
@@ -227,12 +219,9 @@ def fig9(item: Item, study: Study) -> Report:
         for label, points in runs.items()
         for p in points
     ]
-    curves = [
-        Curve(label, [p.energy_j / 1e9 for p in points], [p.jct_s / 3600 for p in points])
-        for label, points in runs.items()
-    ]
+    curves = [_frontier(label, points) for label, points in runs.items()]
     panel = chart("PowerFlow over η", "energy (GJ)", "mean JCT (h)", curves)
-    return CurvesReport(item, SYNTHETIC, tuple(rows), (seed,), (panel,))
+    return Report(item, SYNTHETIC, tuple(rows), (seed,), (panel,))
 
 
 def _apart(claim: str, percent: list[float], paper: str = "", note: str = "") -> Row:
@@ -241,4 +230,4 @@ def _apart(claim: str, percent: list[float], paper: str = "", note: str = "") ->
         return Row(claim, paper, "no two runs compare", "", note)
     most, median = max(percent), float(np.median(percent))
     ours = f"{median:.1f} % in the median, {most:.1f} % at most"
-    return Row(claim, paper, ours, holds(most < 2) if paper else "", note, LONGER)
+    return statement(claim, paper, ours, most < 2 if paper else "", note=note, rule=LONGER)

@@ -10,7 +10,7 @@ from optgap.api import bound, run
 from optgap.heuristics.elastic.judged import Judged, judged
 from optgap.models.elastic import presets
 from optgap.models.elastic.referee import TOLERANCE
-from optgap.reproduce.charts import Curve, CurvesReport, chart
+from optgap.reproduce.charts import Curve, chart
 from optgap.reproduce.elastic.runs import NAMES
 from optgap.reproduce.report import Item, Report, Row, Study
 from optgap.solvers.elastic.snapshot import solve
@@ -44,8 +44,7 @@ def by_eta(item: Item, study: Study) -> Report:
         rows.append(Row(f"η = {eta:g}: gap to the bound {least:,.0f} s", "", ", ".join(shown)))
     curves = [Curve(NAMES.get(n, n), list(ETAS), y) for n, y in gaps.items()]
     panel = chart("1,901 synthetic jobs on 256 GPUs", "η", "gap to the proven bound (%)", curves)
-    source = "the default day"
-    return CurvesReport(item, source, tuple(rows), (seed,), (panel,))
+    return Report(item, "the default day", tuple(rows), (seed,), (panel,))
 
 
 def decisions(item: Item, study: Study) -> Report:
@@ -68,7 +67,7 @@ def decisions(item: Item, study: Study) -> Report:
         f"decisions of a day at {len(ETAS)} η", "gap to the optimum of the decision (%)",
         "decisions (%)", curves, linear_to=10.0,
     )  # fmt: skip
-    return CurvesReport(item, "the default day", tuple(rows), (seed,), (panel,))
+    return Report(item, "the default day", tuple(rows), (seed,), (panel,))
 
 
 def _distribution(title: str, found: Sequence[Judged], proven_to: float) -> list[Row]:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from optgap.models.elastic import ElasticProblem
-from optgap.reproduce.charts import Chart, Curve, CurvesReport, chart
+from optgap.reproduce.charts import Chart, Curve, chart
 from optgap.reproduce.elastic import SYNTHETIC
 from optgap.reproduce.elastic.runs import NAMES, Point, at_energy, frontier, synthetic_day
-from optgap.reproduce.report import HOLDS, Item, Report, Row, Study, Verdict, holds
+from optgap.reproduce.report import Item, Report, Row, Study, Verdict, holds, statement
 
 COMPARED = ("powerflow", "afs", "tiresias", "gandiva", "tiresias+zeus", "gandiva+zeus")
 Factor = tuple[str, str, Sequence[float], Callable[[float], ElasticProblem], str]
@@ -97,11 +97,10 @@ def fig10(item: Item, study: Study) -> Report:
         rows += _rows(title, claim, found)
         curves = [Curve(NAMES[n], list(values), [found[v][n] for v in values]) for n in COMPARED]
         panels.append(chart(title, x_label, "mean JCT (h)", curves))
-    rows.append(
-        Row("Gandiva+Zeus and Tiresias+Zeus take about the same energy", "less than 5 % apart",
-            f"{max(apart):.1f} % apart at most", holds(max(apart) < 5), "", LESS)
-    )  # fmt: skip
-    return CurvesReport(item, SYNTHETIC, tuple(rows), (seed,), tuple(panels))
+    claim = "Gandiva+Zeus and Tiresias+Zeus take about the same energy"
+    stated, words = "less than 5 % apart", f"{max(apart):.1f} % apart at most"
+    rows.append(statement(claim, stated, words, max(apart) < 5, rule=LESS))
+    return Report(item, SYNTHETIC, tuple(rows), (seed,), tuple(panels))
 
 
 def _rows(title: str, claim: str, found: Mapping[float, Mapping[str, float]]) -> list[Row]:
@@ -109,17 +108,15 @@ def _rows(title: str, claim: str, found: Mapping[float, Mapping[str, float]]) ->
     best = {v: gain(jct, min) for v, jct in found.items()}
     always = all(b >= 1 for b in best.values())
     shown = ", ".join(f"{v}: {best[v]:.2f} to {gain(jct):.2f}" for v, jct in found.items())
-    rows = [
-        Row(f"{title}: PowerFlow is the shortest at every value", "yes",
-            f"baselines' mean JCT over ours: {shown}", holds(always),
-            "" if always else WHY_LONGER, HOLDS)
-    ]  # fmt: skip
+    words = f"baselines' mean JCT over ours: {shown}"
+    first = f"{title}: PowerFlow is the shortest at every value"
+    rows = [statement(first, "yes", words, always, why=WHY_LONGER)]
     for rival, over in (("AFS", lambda jct: jct["afs"] / jct["powerflow"]), ("the slowest", gain)):
         gains = [over(jct) for jct in found.values()]
         agrees = trend(gains, rises=title.startswith("job size"))
         words = ", ".join(f"{g:.2f} x at {v}" for v, g in zip(found, gains, strict=True))
-        note = WHY if agrees == "no" else ""
-        rows.append(Row(f"{title}: {claim}, against {rival}", "yes", words, agrees, note, TREND))
+        full = f"{title}: {claim}, against {rival}"
+        rows.append(statement(full, "yes", words, agrees, why=WHY, rule=TREND))
     return rows
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from optgap.fitting import make_estimator
 from optgap.fitting.profile import Profile
 from optgap.models.elastic.pools import BATCHES, BOARDS, trained
-from optgap.reproduce.charts import Chart, Curve, CurvesReport, chart
+from optgap.reproduce.charts import Chart, Curve, chart
 from optgap.reproduce.elastic.fits import NOISE, PAPER_NAMES, measurements
 from optgap.reproduce.report import Item, Report, Row, Study
 
@@ -51,10 +51,8 @@ def _fitted(item: Item, study: Study, estimator: str, column: str, clocks: Seque
         off = 100 * np.abs(predicted / truth - 1)
         words = f"{off.mean():.1f} %, {off.max():.1f} %"
         note = NONE if not rows else ""
-        rows.append(
-            Row(f"{PAPER_NAMES[name]}: the line is off by, in the mean and at most", "", words,
-                "", note)
-        )  # fmt: skip
+        claim = f"{PAPER_NAMES[name]}: the line is off by, in the mean and at most"
+        rows.append(Row(claim, "", words, note=note))
         batch = profile.numbers("gpus") * profile.numbers("local_batch")
         for view in views:
             keep, x = _shown(profile, view)
@@ -65,7 +63,7 @@ def _fitted(item: Item, study: Study, estimator: str, column: str, clocks: Seque
                 own = Curve(f"{PAPER_NAMES[name]}{suffix}", x[at].tolist(), y.tolist(), kind)  # type: ignore[arg-type]
                 curves[view].append(own)
     panels = [_panel(view, label, curves[view]) for view in views]
-    return CurvesReport(item, SOURCE, tuple(rows), study.seeds, tuple(panels))
+    return Report(item, SOURCE, tuple(rows), study.seeds, tuple(panels))
 
 
 def _shown(profile: Profile, view: str) -> tuple[np.ndarray, np.ndarray]:
@@ -98,14 +96,13 @@ def fig3(item: Item, study: Study) -> Report:
         t = model.time.iteration_time(one, *scopes)
         _, grad, sync = model.time.parts(one, *scopes)
         watts = model.energy.iteration_energy(one, batches, top * one, grad, sync, t) / t
-        rows.append(
-            Row(f"{PAPER_NAMES[name]}: power from the least batch to the largest", "",
-                f"{watts[0]:.0f} W to {watts[-1]:.0f} W, of {batches[-1] / batches[0]:g} times "
-                "the batch", "", NONE if not rows else "")
-        )  # fmt: skip
+        words = f"{watts[0]:.0f} W to {watts[-1]:.0f} W"
+        words += f", of {batches[-1] / batches[0]:g} times the batch"
+        claim = f"{PAPER_NAMES[name]}: power from the least batch to the largest"
+        rows.append(Row(claim, "", words, note=NONE if not rows else ""))
         curves.append(Curve(PAPER_NAMES[name], batches.tolist(), watts.tolist()))
     panel = chart(f"one GPU at {top:,.0f} MHz", "local batch", "power (W)", curves)
-    return CurvesReport(item, "the synthetic V100 pool", tuple(rows), (), (panel,))
+    return Report(item, "the synthetic V100 pool", tuple(rows), (), (panel,))
 
 
 def fig5(item: Item, study: Study) -> Report:
@@ -135,4 +132,4 @@ def fig5(item: Item, study: Study) -> Report:
     )
     title = f"GPT2, global batch {PARETO_BATCH}"
     panel = chart(title, "samples/s", "J per iteration", curves)
-    return CurvesReport(item, "the synthetic V100 pool", rows, (), (panel,))
+    return Report(item, "the synthetic V100 pool", rows, (), (panel,))

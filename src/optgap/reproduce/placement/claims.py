@@ -9,6 +9,8 @@ number in any case.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +19,7 @@ from optgap.reproduce.grid import Curve
 from optgap.reproduce.placement import COUNTS, pods
 from optgap.reproduce.placement.runs import Runs, Trace
 from optgap.reproduce.report import Item, Row, Study, Verdict, holds
+from optgap.reproduce.report import statement as stated
 
 POINTS = 0.5
 """Slack on power savings, percentage points."""
@@ -55,20 +58,16 @@ def runs_of(item: Item, study: Study, trace: str = "default") -> tuple[Runs, str
     return Runs(study, Trace(trace), data), source
 
 
-def statement(
-    claim: str,
-    paper: str,
-    ours: str,
-    agrees: Verdict | bool,
-    study: Study,
-    why: str = "",
-    note: str = "",
-) -> Row:
-    """A row for something the paper states; `why` is said when ours is not that."""
-    verdict: Verdict = agrees if isinstance(agrees, str) else holds(agrees)
-    if verdict == "no":
-        note = why or (FEWER if len(study.seeds) < 10 else note)
-    return Row(claim, paper, ours, verdict, note, RULE if verdict else "")
+statement = partial(stated, rule=RULE)
+"""A row for something that the paper states of its curves."""
+
+
+def told(rows: Iterable[Row], study: Study) -> tuple[Row, ...]:
+    """The rows; where ours is not what is stated, and nothing says why, there may be few seeds."""
+    fewer = FEWER if len(study.seeds) < 10 else ""
+    return tuple(
+        replace(row, note=fewer) if row.agrees == "no" and not row.note else row for row in rows
+    )
 
 
 def until(curve: Curve, level: float, start: float = RAMP) -> float:

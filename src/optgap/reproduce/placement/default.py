@@ -7,7 +7,7 @@ import numpy as np
 from optgap.models.placement.alibaba import NODE_TYPES
 from optgap.models.placement.power import CpuRule, PowerModel
 from optgap.reproduce.grid import Curve
-from optgap.reproduce.panels import Line, Mark, Panel
+from optgap.reproduce.panels import Line, LoadPanel, Mark
 from optgap.reproduce.placement import ORDER_42, RANKS_42, pods
 from optgap.reproduce.placement.claims import (
     LOAD,
@@ -21,6 +21,7 @@ from optgap.reproduce.placement.claims import (
     span,
     statement,
     stays_above,
+    told,
     until,
     with_spread,
 )
@@ -45,7 +46,6 @@ def fig1(item: Item, study: Study) -> Report:
             "just above 200 kW",
             f"{start:.1f} kW",
             200 < start < 250,
-            study,
             note=f"before the first task {_idle_kw('packages'):.1f} kW; {_idle_kw('eq1'):.1f} kW "
             "by Eq. 1 as printed, where packages neither allocated nor wholly free draw nothing",
         ),
@@ -55,19 +55,17 @@ def fig1(item: Item, study: Study) -> Report:
             f"{top:.2f} MW"
             + (f", ± {total.std[-1] / 1e3:.1f} kW over seeds" if len(runs.seeds) > 1 else ""),
             bool(1.35 <= top < 1.45),
-            study,
         ),
         statement(
             "share of the GPUs in EOPC",
             "72 % to 76 %",
             f"{share.min():.1f} % to {share.max():.1f} %",
             bool(share.min() > 71.5 and share.max() < 76.5),
-            study,
         ),
     ]
     rows += _other_traces(study)
     nothing = np.full(len(total.load), np.nan)
-    panel = Panel(
+    panel = LoadPanel(
         "FGD, Default trace: estimated overall power consumption (EOPC)",
         "EOPC (MW)",
         (
@@ -80,7 +78,7 @@ def fig1(item: Item, study: Study) -> Report:
         right_label="share of GPUs in EOPC (%)",
         right_range=(40.0, 80.0),
     )
-    return Report(item, source, tuple(rows), runs.seeds, (panel,))
+    return Report(item, source, told(rows, study), runs.seeds, (panel,))
 
 
 def _idle_kw(rule: CpuRule) -> float:
@@ -112,7 +110,6 @@ def _other_traces(study: Study) -> list[Row]:
             "similar figures and trends",
             f"{span(tops, 2)} MW, {span(shares, 1)} %",
             min(tops) > 1.2 and max(tops) < 1.6 and min(shares) > 69 and max(shares) < 79,
-            study,
             note="six of the eleven other traces",
         )
     ]
@@ -125,15 +122,15 @@ def fig2(item: Item, study: Study) -> Report:
     runs.make((FGD, *policies))
     saved = {policy: runs.saving(policy) for policy in policies}
     grar = {policy: runs.grar(policy) for policy in (FGD, *policies)}
-    rows = (*_phases(saved, study), *_groups(saved, grar, study))
+    rows = (*_phases(saved), *_groups(saved, grar))
     panels = (
         saving_panel("Default trace: power saved by PWR and PWR+FGD", saved, low=0),
         grar_panel("Default trace: GPU resource allocation ratio", grar, 0.85, 0.9),
     )
-    return Report(item, source, rows, runs.seeds, panels)
+    return Report(item, source, told(rows, study), runs.seeds, panels)
 
 
-def _phases(saved: Curves, study: Study) -> list[Row]:
+def _phases(saved: Curves) -> list[Row]:
     """The five phases of VI-B."""
 
     def at(load: float) -> str:
@@ -151,21 +148,18 @@ def _phases(saved: Curves, study: Study) -> list[Row]:
             "initial rapid gain",
             f"{at(0.02)} % at 2 %, {at(RAMP)} % at 15 %",
             all(c.at(RAMP) > c.at(0.02) + 5 for c in curves),
-            study,
         ),
         statement(
             "phase 2, 15 to 80 %",
             "sustained savings",
             f"{min(sustained):.1f} to {max(largest):.1f} %",
             min(sustained) > 0.75 * max(largest),
-            study,
         ),
         statement(
             "phase 3, 80 to 90 %",
             "steep decrease",
             f"{at(0.8)} % at 80 %, {at(0.9)} % at 90 %",
             all(c.at(0.8) > 2 * c.at(0.9) for c in curves),
-            study,
         ),
         statement(
             "phase 4, 90 to 93 %",
@@ -173,14 +167,12 @@ def _phases(saved: Curves, study: Study) -> list[Row]:
             f"by {span(gains, 1)} points, after lows at "
             + ", ".join(f"{100 * x:.1f} % ({NAMES[p]})" for p, x in zip(saved, dips, strict=True)),
             min(gains) > 0 and min(dips) >= 0.9 - LOAD and max(dips) <= 0.93 + LOAD,
-            study,
         ),
         statement(
             "phase 5, 93 to 100 %",
             "stabilisation",
             f"changes by {span(last, 1)} points from 95 to 100 %",
             max(last) < 2 * POINTS,
-            study,
         ),
     ]
 
@@ -190,7 +182,7 @@ def _lowest(curve: Curve) -> int:
     return int(np.argmin(np.where(curve.load >= 0.85, curve.mean, np.inf)))
 
 
-def _groups(saved: Curves, grar: Curves, study: Study) -> list[Row]:
+def _groups(saved: Curves, grar: Curves) -> list[Row]:
     """Where GRAR leaves 1, and the two groups of combinations."""
     name, load = first_failure(grar)
     ends = {policy: until(curve, 0.9995, 0.5) for policy, curve in grar.items()}
@@ -204,7 +196,6 @@ def _groups(saved: Curves, grar: Curves, study: Study) -> list[Row]:
             f"{100 * first:.1f} %; first failed task in any run at {100 * load:.1f} % "
             f"({NAMES[name]})",
             abs(first - 0.88) <= LOAD,
-            study,
             why="VI-D says 85 % and 90 % of the same curves; the loads of single runs differ by 2 "
             "to 3 points",
         ),
@@ -213,14 +204,12 @@ def _groups(saved: Curves, grar: Curves, study: Study) -> list[Row]:
             "closely follow",
             f"α=0.5 {means[HALF]:.1f} %, PWR {means[PWR]:.1f} %",
             abs(means[HALF] - means[PWR]) < POINTS,
-            study,
         ),
         statement(
             "savings of α ≤ 0.2, 15 to 80 %",
             "slightly lower",
             f"{span((means[p] for p in light), 1)} %",
             max(means[p] for p in light) < min(means[p] for p in heavy),
-            study,
         ),
         statement(
             "GRAR of α > 0.2 at 100 %",
@@ -228,7 +217,6 @@ def _groups(saved: Curves, grar: Curves, study: Study) -> list[Row]:
             f"{with_spread({p: grar[p] for p in heavy}, 1.0, 3)}; "
             f"{with_spread({p: grar[p] for p in light}, 1.0, 3)}",
             max(grar[p].at(1) for p in heavy) < min(grar[p].at(1) for p in light),
-            study,
         ),
     ]
 
@@ -251,18 +239,16 @@ def fig3(item: Item, study: Study) -> Report:
             "until ~80 %",
             words,
             met,
-            study,
             note=f"the spread over seeds at 75 %: ± {widest:.1f} points" if widest >= 0 else "",
         ),
-        statement("saving of PWR+FGD above ~5 %", "until ~90 %", later, still, study),
+        statement("saving of PWR+FGD above ~5 %", "until ~90 %", later, still),
         statement(
             "largest saving of a competitor",
             "never above 5 %",
             f"{most:.1f} % ({NAMES[name]}, at {100 * where:.1f} %)",
             holds(most <= 5, most <= 5 + POINTS),
-            study,
         ),
-        ahead_row("", ours, rivals, study, "over the whole interval", 1.0),
+        ahead_row("", saved, "over the whole interval", 1.0),
         Row("saving at 50 %, mean ± std over seeds (%)", "", with_spread(saved, 0.5)),
         *_other_ways(runs, study),
     ]
@@ -273,7 +259,7 @@ def fig3(item: Item, study: Study) -> Report:
         Mark(0.0, 0.9, 5),
         note="dotted: the paper's 13 % until 80 %, and 5 % until 90 %, which no competitor exceeds",
     )
-    return Report(item, source, tuple(rows), runs.seeds, (panel,))
+    return Report(item, source, told(rows, study), runs.seeds, (panel,))
 
 
 def _other_ways(runs: Runs, study: Study) -> list[Row]:

@@ -11,7 +11,7 @@ from optgap.models.placement.alibaba import NODE_TYPES
 from optgap.models.placement.openb import read_nodes, read_tasks
 from optgap.models.placement.power import GPU_FULL_W, GPU_IDLE_W, PowerModel
 from optgap.reproduce.placement import ALL_NODES, COUNTS, NODES, pods
-from optgap.reproduce.placement.claims import statement
+from optgap.reproduce.placement.claims import statement, told
 from optgap.reproduce.placement.savings import FILES
 from optgap.reproduce.report import Item, Report, Row, Study, holds
 
@@ -62,7 +62,7 @@ def table1(item: Item, study: Study) -> Report:
         making.trace_of_classes() if data is None else read_tasks(data / pods("default"), cluster)
     )
     total, demand = len(tasks), int(tasks.demand_milli.sum())
-    rows = [statement("tasks", "8,152", f"{total:,}", total == 8152, study)]
+    rows = [statement("tasks", "8,152", f"{total:,}", total == 8152)]
     for name, (count, milli) in kinds(tasks).items():
         share, part = 100 * count / total, 100 * milli / demand
         printed = TABLE_1[name]
@@ -73,10 +73,9 @@ def table1(item: Item, study: Study) -> Report:
                 f"{printed[0]} %, {printed[1]:g} %",
                 f"{share:.2f} %, {part:.2f} %",
                 holds(off <= 0.05, off <= 0.1),
-                study,
             )
         )
-    return Report(item, COUNTS if data is None else Path(pods("default")).name, tuple(rows))
+    return Report(item, COUNTS if data is None else Path(pods("default")).name, told(rows, study))
 
 
 def table2(item: Item, study: Study) -> Report:
@@ -85,9 +84,9 @@ def table2(item: Item, study: Study) -> Report:
     models = np.array(cluster.models)
     cpu, gpus = int(cluster.cpu_milli.sum()), int(cluster.gpus.sum())
     rows = [
-        _nodes_row(cluster, data, study),
-        statement("vCPUs", "107,018", f"{cpu / 1000:,.0f}", cpu == 107_018_000, study),
-        statement("GPUs", "6,212", f"{gpus:,}", gpus == 6212, study),
+        _nodes_row(cluster, data),
+        statement("vCPUs", "107,018", f"{cpu / 1000:,.0f}", cpu == 107_018_000),
+        statement("GPUs", "6,212", f"{gpus:,}", gpus == 6212),
     ]
     for name, printed in TABLE_2.items():
         found = (int(cluster.gpus[models == name].sum()), GPU_IDLE_W[name], GPU_FULL_W[name])
@@ -97,7 +96,6 @@ def table2(item: Item, study: Study) -> Report:
                 f"{printed[0]:,}, {printed[1]} W, {printed[2]} W",
                 f"{found[0]:,}, {found[1]:g} W, {found[2]:g} W",
                 found == printed,
-                study,
                 note="power figures are input, not results" if name == "V100M16" else "",
             )
         )
@@ -113,7 +111,6 @@ def table2(item: Item, study: Study) -> Report:
                 f"{printed_cpu} vCPUs, {printed_mib:,} MiB",
                 words,
                 shapes == {(printed_cpu, printed_mib)},
-                study,
             )
         )
     package = PowerModel().cpu
@@ -123,15 +120,14 @@ def table2(item: Item, study: Study) -> Report:
             "16, 15 W, 120 W",
             f"{package.cores}, {package.idle_w:g} W, {package.full_w:g} W",
             (package.cores, package.idle_w, package.full_w) == (16, 15, 120),
-            study,
             note="taken for packages, as the published simulator does; the paper says cores",
         )
     )
     source = COUNTS if data is None else Path(NODES).name
-    return Report(item, source, tuple(rows))
+    return Report(item, source, told(rows, study))
 
 
-def _nodes_row(cluster: Cluster, data: Path | None, study: Study) -> Row:
+def _nodes_row(cluster: Cluster, data: Path | None) -> Row:
     without = int((cluster.gpus == 0).sum())
     ours = f"{len(cluster):,}, {without} without GPU"
     if data is not None and (data / ALL_NODES).is_file():
@@ -143,7 +139,6 @@ def _nodes_row(cluster: Cluster, data: Path | None, study: Study) -> Row:
         "1,213, 310 without GPU",
         ours,
         without == 310,
-        study,
         why="the 1,213 nodes simulated all have GPUs; the trace's 310 others are extra and unused",
     )
 
@@ -153,9 +148,7 @@ SHARE = {"gpushare40": 40, "gpushare100": 100}
 SPEC = {"gpuspec10": 10, "gpuspec33": 33}
 
 
-def _multi_rows(
-    base: dict[str, tuple[int, int]], read: dict[str, Tasks], study: Study
-) -> list[Row]:
+def _multi_rows(base: dict[str, tuple[int, int]], read: dict[str, Tasks]) -> list[Row]:
     """The multi-GPU traces beside Default."""
     rows = []
     for name, percent in MULTI.items():
@@ -171,7 +164,6 @@ def _multi_rows(
                 f"{percent} % more than Default",
                 f"{grown:.1f} % more",
                 abs(grown - percent) < 1,
-                study,
                 why=f"the number is another one: tasks with 2, 4 or 8 GPUs ask for {several:.1f} % "
                 "of all GPUs",
             )
@@ -185,7 +177,6 @@ def _multi_rows(
                 if kept
                 else f"{own['no GPU'][0]:,}, {own['a share of a GPU'][0]:,}",
                 kept,
-                study,
             )
         )
     return rows
@@ -200,7 +191,7 @@ def traces(item: Item, study: Study) -> Report:
         name: read_tasks(data / pods(name), cluster) for name in ("default", *MULTI, *SHARE, *SPEC)
     }
     base = kinds(read["default"])
-    rows = _multi_rows(base, read, study)
+    rows = _multi_rows(base, read)
     for name, percent in SHARE.items():
         own = kinds(read[name])
         part = 100 * own["a share of a GPU"][1] / sum(milli for _, milli in own.values())
@@ -210,7 +201,6 @@ def traces(item: Item, study: Study) -> Report:
                 f"{percent} %",
                 f"{part:.1f} %",
                 abs(part - percent) < 0.5,
-                study,
             )
         )
     for name, percent in SPEC.items():
@@ -224,7 +214,6 @@ def traces(item: Item, study: Study) -> Report:
                 f"{percent} %",
                 f"{part:.1f} %",
                 abs(part - percent) < 1,
-                study,
             )
         )
-    return Report(item, FILES, tuple(rows))
+    return Report(item, FILES, told(rows, study))

@@ -15,12 +15,13 @@ from optgap.reproduce.placement.claims import (
     runs_of,
     span,
     statement,
+    told,
     until,
     with_spread,
 )
 from optgap.reproduce.placement.look import grar_panel
 from optgap.reproduce.placement.runs import COMBINATIONS, COMPETITORS, FGD, TESTED
-from optgap.reproduce.placement.savings import FILES
+from optgap.reproduce.placement.savings import FILES, UNEXPLAINED
 from optgap.reproduce.report import Item, Report, Row, Study, holds
 
 LOW, MIDDLE, HIGH = COMBINATIONS
@@ -44,7 +45,7 @@ def ends(curves: Mapping[str, Curve], policies: tuple[str, ...]) -> list[float]:
     return [curves[policy].at(1.0) for policy in policies]
 
 
-def best_row(prefix: str, curves: Curves, study: Study) -> Row:
+def best_row(prefix: str, curves: Curves) -> Row:
     """FGD has the best GRAR at 100 %."""
     own, others = ends(curves, (FGD,))[0], ends(curves, TESTED)
     best = max(TESTED, key=lambda policy: curves[policy].at(1.0))
@@ -53,7 +54,6 @@ def best_row(prefix: str, curves: Curves, study: Study) -> Row:
         "FGD",
         f"FGD {own:.3f}; next {NAMES[best]}, {max(others):.3f}",
         own > max(others),
-        study,
     )
 
 
@@ -64,7 +64,6 @@ def gap_row(
     curves: Curves,
     upper: tuple[str, ...],
     lower: tuple[str, ...],
-    study: Study,
     slack: float = RATIO / 2,
 ) -> Row:
     """How far below the worst of one group the next group ends."""
@@ -74,15 +73,11 @@ def gap_row(
     further = [NAMES[p] for p, value in zip(lower, gaps, strict=True) if value > gap + RATIO]
     names = ", ".join(NAMES[policy] for policy in lower)
     verdict = holds(off <= slack, off <= RATIO)
-    why = (
-        f"{' and '.join(further)} further away: unexplained; pwr-causes has what was tried"
-        if further
-        else ""
-    )
-    return statement(claim, paper, f"{span(gaps, 3)} ({names})", verdict, study, why)
+    why = f"{' and '.join(further)} further away: {UNEXPLAINED}" if further else ""
+    return statement(claim, paper, f"{span(gaps, 3)} ({names})", verdict, why=why)
 
 
-def worsens_row(prefix: str, paper: str, load: float, curves: Curves, study: Study) -> Row:
+def worsens_row(prefix: str, paper: str, load: float, curves: Curves) -> Row:
     """From where on tasks fail."""
     first = min(until(curve, 0.995, 0.5) for curve in curves.values())
     name, failed = first_failure(curves)
@@ -92,8 +87,12 @@ def worsens_row(prefix: str, paper: str, load: float, curves: Curves, study: Stu
         f"at least 0.995 until {100 * first:.1f} %; first failed task in any run at "
         f"{100 * failed:.1f} % ({NAMES[name]})",
         first >= load - 0.005,
-        study,
     )
+
+
+def end_rows(traces: Mapping[str, Curves]) -> list[Row]:
+    """Where every policy ends on each trace."""
+    return [Row(f"{of}: {END}", "", with_spread(own, 1.0, 3)) for of, own in traces.items()]
 
 
 def _around_peak(values: FloatArray, level: float) -> tuple[int, int]:
@@ -113,30 +112,18 @@ def fig7(item: Item, study: Study) -> Report:
     group = ("bestfit", *COMBINATIONS)
     rest = ("gpuclustering", "gpupacking", "dotprod")
     rows = (
-        best_row("", curves, study),
+        best_row("", curves),
         gap_row(
-            "BestFit and PWR+FGD below FGD, at 100 %",
-            "around 2 %",
-            0.02,
-            curves,
-            (FGD,),
-            group,
-            study,
+            "BestFit and PWR+FGD below FGD, at 100 %", "around 2 %", 0.02, curves, (FGD,), group
         ),
         gap_row(
-            "the remaining competitors below that group",
-            "around 0.01",
-            0.01,
-            curves,
-            group,
-            rest,
-            study,
+            "the remaining competitors below that group", "around 0.01", 0.01, curves, group, rest
         ),
-        worsens_row("", "85 % (text), 90 % (text)", 0.85, curves, study),
+        worsens_row("", "85 % (text), 90 % (text)", 0.85, curves),
         Row(END, "", with_spread(curves, 1.0, 3)),
     )
     panel = grar_panel("Default trace: GPU resource allocation ratio", curves, 0.9, 0.9)
-    return Report(item, source, rows, study.seeds, (panel,))
+    return Report(item, source, told(rows, study), study.seeds, (panel,))
 
 
 def fig8(item: Item, study: Study) -> Report:
@@ -146,29 +133,15 @@ def fig8(item: Item, study: Study) -> Report:
     rest = ("gpupacking", "gpuclustering", "dotprod")
     group = ("bestfit", *COMBINATIONS)
     rows = (
-        best_row("40 %: ", some, study),
+        best_row("40 %: ", some),
+        gap_row("40 %: BestFit and PWR+FGD below FGD", "around 0.02", 0.02, some, (FGD,), group),
         gap_row(
-            "40 %: BestFit and PWR+FGD below FGD", "around 0.02", 0.02, some, (FGD,), group, study
+            "40 %: the remaining competitors below that group", "0.02", 0.02, some, group, rest
         ),
+        best_row("100 %: ", full),
+        gap_row("100 %: BestFit below FGD", "around 0.02", 0.02, full, (FGD,), ("bestfit",)),
         gap_row(
-            "40 %: the remaining competitors below that group",
-            "0.02",
-            0.02,
-            some,
-            group,
-            rest,
-            study,
-        ),
-        best_row("100 %: ", full, study),
-        gap_row("100 %: BestFit below FGD", "around 0.02", 0.02, full, (FGD,), ("bestfit",), study),
-        gap_row(
-            "100 %: PWR+FGD below BestFit",
-            "around 0.01",
-            0.01,
-            full,
-            ("bestfit",),
-            COMBINATIONS,
-            study,
+            "100 %: PWR+FGD below BestFit", "around 0.01", 0.01, full, ("bestfit",), COMBINATIONS
         ),
         gap_row(
             "100 %: the remaining competitors below that",
@@ -177,18 +150,16 @@ def fig8(item: Item, study: Study) -> Report:
             full,
             COMBINATIONS,
             rest,
-            study,
         ),
-        worsens_row("40 %: ", "80 %", 0.8, some, study),
-        worsens_row("100 %: ", "80 %", 0.8, full, study),
-        Row("40 %: " + END, "", with_spread(some, 1.0, 3)),
-        Row("100 %: " + END, "", with_spread(full, 1.0, 3)),
+        worsens_row("40 %: ", "80 %", 0.8, some),
+        worsens_row("100 %: ", "80 %", 0.8, full),
+        *end_rows({"40 %": some, "100 %": full}),
     )
     panels = (
         grar_panel("Sharing-GPU trace, 40 %: GRAR", some, 0.8, 0.88),
         grar_panel("Sharing-GPU trace, 100 %: GRAR", full, 0.8, 0.8),
     )
-    return Report(item, FILES, rows, study.seeds, panels)
+    return Report(item, FILES, told(rows, study), study.seeds, panels)
 
 
 def fig9(item: Item, study: Study) -> Report:
@@ -201,26 +172,17 @@ def fig9(item: Item, study: Study) -> Report:
     order = [COMBINATIONS, rest, ("dotprod",)]
     means = [float(np.mean(ends(half, group))) for group in order]
     rows = (
-        best_row("20 %: ", some, study),
+        best_row("20 %: ", some),
+        gap_row("20 %: PWR+FGD below FGD", "less than 0.01", 0.005, some, (FGD,), COMBINATIONS),
         gap_row(
-            "20 %: PWR+FGD below FGD", "less than 0.01", 0.005, some, (FGD,), COMBINATIONS, study
+            "20 %: BestFit and two more below that", "around 0.01", 0.01, some, COMBINATIONS, rest
         ),
-        gap_row(
-            "20 %: BestFit and two more below that",
-            "around 0.01",
-            0.01,
-            some,
-            COMBINATIONS,
-            rest,
-            study,
-        ),
-        statement("20 %: last", "DotProd", NAMES[last], last == "dotprod", study),
+        statement("20 %: last", "DotProd", NAMES[last], last == "dotprod"),
         statement(
             "50 %: gap from first to last against the 20 % case",
             "narrower",
             f"{spreads[1]:.3f}, {spreads[0]:.3f}",
             spreads[1] < spreads[0],
-            study,
         ),
         statement(
             "50 %: ranking",
@@ -228,19 +190,17 @@ def fig9(item: Item, study: Study) -> Report:
             f"FGD {half[FGD].at(1):.3f}; means of the groups {means[0]:.3f}, {means[1]:.3f}, "
             f"{means[2]:.3f}",
             half[FGD].at(1) > means[0] > means[1] > means[2],
-            study,
             note="groups in the order of the 20 % case",
         ),
-        worsens_row("20 %: ", "85 %, noticeably", 0.85, some, study),
-        worsens_row("50 %: ", "85 %, noticeably", 0.85, half, study),
-        Row("20 %: " + END, "", with_spread(some, 1.0, 3)),
-        Row("50 %: " + END, "", with_spread(half, 1.0, 3)),
+        worsens_row("20 %: ", "85 %, noticeably", 0.85, some),
+        worsens_row("50 %: ", "85 %, noticeably", 0.85, half),
+        *end_rows({"20 %": some, "50 %": half}),
     )
     panels = (
         grar_panel("Multi-GPU trace, 20 %: GRAR", some, 0.9, 0.91),
         grar_panel("Multi-GPU trace, 50 %: GRAR", half, 0.9, 0.935),
     )
-    return Report(item, FILES, rows, study.seeds, panels)
+    return Report(item, FILES, told(rows, study), study.seeds, panels)
 
 
 def fig10(item: Item, study: Study) -> Report:
@@ -253,7 +213,6 @@ def fig10(item: Item, study: Study) -> Report:
     stretches = [_around_peak(values, AHEAD) for values in ahead.values()]
     low, high = min(float(load[a]) for a, _ in stretches), max(float(load[b]) for _, b in stretches)
     gains = {p: many[p].mean - many[FGD].mean for p in COMBINATIONS}
-    losses = [-float(gains[p].min()) for p in (MIDDLE, HIGH)]
     rows = (
         statement(
             "GRAR at 80 %",
@@ -261,7 +220,6 @@ def fig10(item: Item, study: Study) -> Report:
             f"{span((c.at(0.8) for c in few.values()), 3)} (10 %), "
             f"{span((c.at(0.8) for c in many.values()), 3)} (33 %)",
             max(c.at(0.8) for c in (*few.values(), *many.values())) < 0.98,
-            study,
         ),
         *(
             statement(
@@ -270,7 +228,6 @@ def fig10(item: Item, study: Study) -> Report:
                 f"{span(ends(curves, (FGD, *COMBINATIONS)), 3)}; competitors "
                 f"{span(ends(curves, COMPETITORS), 3)}",
                 min(ends(curves, (FGD, *COMBINATIONS))) > max(ends(curves, COMPETITORS)),
-                study,
             )
             for share, curves in ((10, few), (33, many))
         ),
@@ -279,7 +236,6 @@ def fig10(item: Item, study: Study) -> Report:
             "~0.025, in 21 to 73 %",
             f"{most:.3f}; ahead by {AHEAD} or more from {100 * low:.1f} to {100 * high:.1f} %",
             abs(most - 0.025) <= RATIO / 2,
-            study,
         ),
         statement(
             "33 %: α=0.05 over FGD, at most",
@@ -287,27 +243,20 @@ def fig10(item: Item, study: Study) -> Report:
             f"{gains[LOW].max():.3f}; never below FGD by more than "
             f"{max(0.0, -float(gains[LOW].min())):.3f}",
             abs(float(gains[LOW].max()) - 0.04) <= RATIO and float(gains[LOW].min()) > -RATIO / 10,
-            study,
         ),
-        statement(
-            "33 %: α=0.1 below FGD, at most",
-            "~0.05",
-            f"{losses[0]:.3f}",
-            abs(losses[0] - 0.05) <= RATIO,
-            study,
+        *(
+            statement(
+                f"33 %: {NAMES[p]} below FGD, at most",
+                f"~{loss}",
+                f"{-gains[p].min():.3f}",
+                bool(abs(-gains[p].min() - loss) <= RATIO),
+            )
+            for p, loss in ((MIDDLE, 0.05), (HIGH, 0.08))
         ),
-        statement(
-            "33 %: α=0.2 below FGD, at most",
-            "~0.08",
-            f"{losses[1]:.3f}",
-            abs(losses[1] - 0.08) <= RATIO,
-            study,
-        ),
-        Row("10 %: " + END, "", with_spread(few, 1.0, 3)),
-        Row("33 %: " + END, "", with_spread(many, 1.0, 3)),
+        *end_rows({"10 %": few, "33 %": many}),
     )
     panels = (
         grar_panel("Constrained-GPU trace, 10 %: GRAR, from 5 % load", few, 0.05, 0.89),
         grar_panel("Constrained-GPU trace, 33 %: GRAR, from 5 % load", many, 0.05, 0.78),
     )
-    return Report(item, FILES, rows, study.seeds, panels)
+    return Report(item, FILES, told(rows, study), study.seeds, panels)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from optgap.reproduce.grid import Curve
-from optgap.reproduce.panels import Line, Mark, Panel
+from optgap.reproduce.panels import Line, LoadPanel, Mark
 from optgap.reproduce.placement.claims import NAMES
 
 # Okabe and Ito's colours; competitors are dashed, so that the two groups differ without
@@ -38,12 +38,12 @@ def lines(curves: Mapping[str, Curve]) -> tuple[Line, ...]:
 
 def saving_panel(
     title: str, curves: Mapping[str, Curve], *marks: Mark, note: str = "", low: float = -8
-) -> Panel:
+) -> LoadPanel:
     """Power savings over the whole axis; below `low` percent the axes end."""
     high = max(float(curve.between(0.02, 1).max()) for curve in curves.values())
-    return Panel(title, SAVING, lines(curves), note, y_range=(low, 1.15 * high), marks=marks)
+    return LoadPanel(title, SAVING, lines(curves), note, y_range=(low, 1.15 * high), marks=marks)
 
 
-def grar_panel(title: str, curves: Mapping[str, Curve], start: float, low: float) -> Panel:
+def grar_panel(title: str, curves: Mapping[str, Curve], start: float, low: float) -> LoadPanel:
     """GRAR from load `start` on."""
-    return Panel(title, GRAR, lines(curves), "", (start, 1.0), (low, 1.005))
+    return LoadPanel(title, GRAR, lines(curves), "", (start, 1.0), (low, 1.005))

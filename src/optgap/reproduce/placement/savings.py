@@ -17,6 +17,7 @@ from optgap.reproduce.placement.claims import (
     runs_of,
     statement,
     stays_above,
+    told,
     with_spread,
 )
 from optgap.reproduce.placement.look import saving_panel
@@ -25,6 +26,7 @@ from optgap.reproduce.report import Item, Report, Row, Study, holds
 
 LOW, MIDDLE, HIGH = COMBINATIONS
 FILES = "the traces' CSV files"
+UNEXPLAINED = "unexplained; pwr-causes has what was tried"
 SPREAD_50 = "saving at 50 %, mean ± std over seeds (%)"
 
 Curves = dict[str, Curve]
@@ -55,22 +57,14 @@ def lead(ours: Mapping[str, Curve], rivals: Mapping[str, Curve]) -> tuple[float,
     return float(load[k - 1]), NAMES[name]
 
 
-def ahead_row(
-    trace: str,
-    ours: Mapping[str, Curve],
-    rivals: Mapping[str, Curve],
-    study: Study,
-    paper: str,
-    upto: float,
-) -> Row:
+def ahead_row(trace: str, saved: Curves, paper: str, upto: float) -> Row:
     """Up to which load every combination saves more than every competitor, from 5 % on."""
-    load, name = lead(ours, rivals)
+    load, name = lead(only(saved, COMBINATIONS), only(saved, COMPETITORS))
     return statement(
         f"{trace}PWR+FGD saves more than every competitor, from 5 % on",
         paper,
         f"until {100 * load:.1f} %, then {name} saves more" if name else "everywhere",
         load >= upto,
-        study,
         why="beyond saturation a policy saves power by turning tasks down: the one ahead there "
         "places least (GRAR)",
     )
@@ -79,26 +73,22 @@ def ahead_row(
 def fig4(item: Item, study: Study) -> Report:
     """All GPU demand comes from tasks that share."""
     saved = saved_on(item, study, "gpushare100")
-    ours, rivals = only(saved, COMBINATIONS), only(saved, COMPETITORS)
+    ours = only(saved, COMBINATIONS)
     words, met = stays_above(ours, 13, 0.7)
     later, still = stays_above(ours, 5, 0.8, 0.7)
     fit = saved["bestfit"]
     k = int(np.argmax(np.where(fit.load <= 0.85, fit.mean, -np.inf)))
-    near = abs(float(fit.load[k]) - 0.8) <= LOAD
+    near, off = abs(float(fit.load[k]) - 0.8) <= LOAD, abs(float(fit.mean[k]) - 5)
     rows = (
-        statement("saving of PWR+FGD above 13 %", "until ~70 %", words, met, study),
-        statement("saving of PWR+FGD above 5 %", "until ~80 %", later, still, study),
+        statement("saving of PWR+FGD above 13 %", "until ~70 %", words, met),
+        statement("saving of PWR+FGD above 5 %", "until ~80 %", later, still),
         statement(
             "largest saving of BestFit, the best competitor",
             "about 5 %, at ~80 %",
             f"{fit.mean[k]:.1f} %, at {100 * fit.load[k]:.1f} %",
-            holds(
-                near and abs(float(fit.mean[k]) - 5) <= POINTS,
-                near and abs(float(fit.mean[k]) - 5) <= 2 * POINTS,
-            ),
-            study,
+            holds(near and off <= POINTS, near and off <= 2 * POINTS),
         ),
-        ahead_row("", ours, rivals, study, "yes, much", 1.0),
+        ahead_row("", saved, "yes, much", 1.0),
         Row(SPREAD_50, "", with_spread(saved, 0.5)),
     )
     panel = saving_panel(
@@ -108,10 +98,7 @@ def fig4(item: Item, study: Study) -> Report:
         Mark(0.7, 0.8, 5),
         note="dotted: the paper's 13 % until 70 %, 5 % until 80 %",
     )
-    return Report(item, FILES, rows, study.seeds, (panel,))
-
-
-UNEXPLAINED = "unexplained; pwr-causes has what was tried"
+    return Report(item, FILES, told(rows, study), study.seeds, (panel,))
 
 
 def fig5(item: Item, study: Study) -> Report:
@@ -124,39 +111,13 @@ def fig5(item: Item, study: Study) -> Report:
     most = stays_above(only(half, (HIGH,)), 7, 0.9)
     middle, least = (stays_above(only(half, (policy,)), 4, 0.9) for policy in (MIDDLE, LOW))
     rows = (
-        statement("20 %: saving of α=0.1 and 0.2 above 12 %", "until ~82 %", *strong, study),
-        statement("20 %: saving of α=0.05 above 7 %", "until ~82 %", *weak, study),
-        statement(
-            "50 %: saving of α=0.2 above 7 %",
-            "until ~90 %",
-            *most,
-            study,
-            why=UNEXPLAINED,
-        ),
-        statement("50 %: saving of α=0.1 above 4 %", "until ~90 %", *middle, study),
-        statement(
-            "50 %: saving of α=0.05 above 4 %",
-            "until ~90 %",
-            *least,
-            study,
-            why=UNEXPLAINED,
-        ),
-        ahead_row(
-            "20 %: ",
-            only(some, COMBINATIONS),
-            only(some, COMPETITORS),
-            study,
-            "when not close to saturation",
-            0.9,
-        ),
-        ahead_row(
-            "50 %: ",
-            only(half, COMBINATIONS),
-            only(half, COMPETITORS),
-            study,
-            "when not close to saturation",
-            0.9,
-        ),
+        statement("20 %: saving of α=0.1 and 0.2 above 12 %", "until ~82 %", *strong),
+        statement("20 %: saving of α=0.05 above 7 %", "until ~82 %", *weak),
+        statement("50 %: saving of α=0.2 above 7 %", "until ~90 %", *most, why=UNEXPLAINED),
+        statement("50 %: saving of α=0.1 above 4 %", "until ~90 %", *middle),
+        statement("50 %: saving of α=0.05 above 4 %", "until ~90 %", *least, why=UNEXPLAINED),
+        ahead_row("20 %: ", some, "when not close to saturation", 0.9),
+        ahead_row("50 %: ", half, "when not close to saturation", 0.9),
         Row("20 %: " + SPREAD_50, "", with_spread(some, 0.5)),
         Row("50 %: " + SPREAD_50, "", with_spread(half, 0.5)),
     )
@@ -176,7 +137,7 @@ def fig5(item: Item, study: Study) -> Report:
             note="dotted: the paper's 7 % (α=0.2) and 4 % (α=0.05, 0.1) until 90 %",
         ),
     )
-    return Report(item, FILES, rows, study.seeds, panels)
+    return Report(item, FILES, told(rows, study), study.seeds, panels)
 
 
 def fig6(item: Item, study: Study) -> Report:
@@ -190,40 +151,30 @@ def fig6(item: Item, study: Study) -> Report:
     behind = {p: lead(only(many, (p,)), only(many, COMPETITORS)) for p in COMBINATIONS}
     drop = many[HIGH].at(0.2) - many[HIGH].at(0.8)
     rows = (
-        statement(
-            "10 %: saving of PWR+FGD above 10 %",
-            "until ~90 %",
-            words,
-            met,
-            study,
-        ),
+        statement("10 %: saving of PWR+FGD above 10 %", "until ~90 %", words, met),
         statement(
             "10 %: the best competitor",
             "consistently worse",
             f"{most:.1f} % ({NAMES[name]}, at {100 * where:.1f} %)",
             most < min(few[p].at(where) for p in COMBINATIONS),
-            study,
         ),
         statement(
             "33 %: five phases",
             "no longer",
             f"α=0.2 falls by {drop:.1f} points from 20 to 80 %, without a plateau",
             drop > 5,
-            study,
         ),
         statement(
             "33 %: saving of α=0.2 against the 10 % case, 15 to 90 %",
             "comparable",
             f"{at33:.1f} %, {at10:.1f} %",
             abs(at33 - at10) < 2,
-            study,
         ),
         statement(
             "33 %: savings of α=0.05 and 0.1, 15 to 90 %",
             "lower",
             f"{lower[0]:.1f} %, {lower[1]:.1f} %",
             max(lower) < at33,
-            study,
         ),
         statement(
             "33 %: they outperform every competitor",
@@ -231,7 +182,6 @@ def fig6(item: Item, study: Study) -> Report:
             "; ".join(f"{NAMES[p]} until {100 * load:.1f} %" for p, (load, _) in behind.items())
             + f"; the best competitor reaches {rival:.1f} %",
             behind[LOW][0] < 1 and behind[MIDDLE][0] < 1,
-            study,
         ),
         Row("10 %: " + SPREAD_50, "", with_spread(few, 0.5)),
         Row("33 %: " + SPREAD_50, "", with_spread(many, 0.5)),
@@ -246,4 +196,4 @@ def fig6(item: Item, study: Study) -> Report:
         ),
         saving_panel("Constrained-GPU trace, 33 %: power saved", many, low=-3),
     )
-    return Report(item, FILES, rows, study.seeds, panels)
+    return Report(item, FILES, told(rows, study), study.seeds, panels)

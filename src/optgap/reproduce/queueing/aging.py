@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from optgap.reproduce.queueing import SOURCE
 from optgap.reproduce.queueing.runs import Runs
-from optgap.reproduce.report import HOLDS, Item, Report, Row, Study, holds
+from optgap.reproduce.report import Item, Report, Row, Study, statement
 
 BASE = 1 / 1.5 / 1.25
 """Of a job of 30 min on one GPU."""
@@ -24,27 +24,27 @@ def aging(item: Item, study: Study) -> Report:
     """The score of one job as it waits, and what the repair changes over seeds."""
     points = (300, 301, 600, 900, 1800)
     rows = [
-        Row(
+        statement(
             f"score of a 1-GPU job of 30 min after {wait} s",
             "boosted after 300 s" if wait > 300 else "not aged yet",
             f"{BASE * printed(wait):.4f} (repaired {BASE * repaired(wait):.4f})",
-            "" if wait <= 300 else holds(printed(wait) > 1),
-            "the boost starts at 2·300/1800 = 1/3 and is none before 900 s" if wait == 301 else "",
-            HOLDS,
+            printed(wait) > 1 if wait > 300 else "",
+            note="the boost starts at 2·300/1800 = 1/3 and is none before 900 s"
+            if wait == 301
+            else "",
         )
         for wait in points
     ]
     wide, narrow = 2 / (1 + 8) / (1 + 16 / 4), 1 / (1 + 1 / 60) / 1.25
     rows.append(
-        Row(
+        statement(
             "large jobs eventually get through",
             "yes",
             f"a 16-GPU job of 8 h never scores above {wide:.4f}, a fresh 1-GPU job of 1 min "
             f"{narrow:.3f}",
-            holds(wide > narrow),
-            "aging ends at 2 while base × penalty span a factor of over 35; `reserve_after_s` "
+            wide > narrow,
+            note="aging ends at 2 while base × penalty span a factor of over 35; `reserve_after_s` "
             "protects the oldest job's start",
-            HOLDS,
         )
     )
     runs = Runs(study, "inf")

@@ -12,7 +12,7 @@ from optgap.api import run
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.presets import mixed
 from optgap.models.queueing.workload import Corr, Patience
-from optgap.reproduce.charts import Chart, Curve, CurvesReport, chart
+from optgap.reproduce.charts import Chart, Curve, chart
 from optgap.reproduce.queueing import SOURCE
 from optgap.reproduce.queueing.runs import DYNAMIC, JOBS, NAMES, PATIENCE_S
 from optgap.reproduce.queueing.tables import COLUMNS, PAPER
@@ -88,7 +88,7 @@ def loads(item: Item, study: Study) -> Report:
     )
     source = f"{SOURCE}, {JOBS} jobs"
     panels = tuple(_over_load(found, key) for key in WHAT)
-    return CurvesReport(item, source, tuple(rows), study.seeds, panels, columns=2)
+    return Report(item, source, tuple(rows), study.seeds, panels, columns=2)
 
 
 def _over_load(found: dict[Setting, dict[tuple[str, str], float]], key: str) -> Chart:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from optgap.reproduce.queueing import SOURCE
 from optgap.reproduce.queueing.runs import DYNAMIC, JOBS, NAMES, OTHERS, STATIC, Runs, Spread
-from optgap.reproduce.report import Item, Report, Row, Study, Verdict, holds
+from optgap.reproduce.report import Item, Report, Row, Study, Verdict, holds, statement
 
 PAPER: dict[str, dict[str, float]] = {
     "hps": {"rate": 25.8, "used": 78.2, "wait": 757, "variance": 457, "starved": 12},
@@ -87,20 +87,13 @@ def _report(item: Item, study: Study, ours: tuple[str, ...], more: tuple[str, ..
 
 
 def _success(policy: str, found: Spread) -> Row:
-    claims = dict.fromkeys(STATIC, (79, 87, "79 to 87")) | dict.fromkeys(
-        DYNAMIC, (94, 100, "over 94")
-    )
-    low, high, text = claims.get(policy, (0, 100, ""))
-    verdict = holds(low <= found.mean <= high)
-    note = "the paper names no way in which jobs fail; here they leave"
-    return Row(
-        f"{NAMES[policy]}: success rate (%)",
-        text,
-        found.text(1),
-        verdict if text else "",
-        note if text and verdict == "no" else "",
-        "yes where our mean lies in the paper's range",
-    )
+    claim = f"{NAMES[policy]}: success rate (%)"
+    if policy not in (*STATIC, *DYNAMIC):
+        return Row(claim, "", found.text(1))
+    low, high, text = (79, 87, "79 to 87") if policy in STATIC else (94, 100, "over 94")
+    why = "the paper names no way in which jobs fail; here they leave"
+    inside, rule = low <= found.mean <= high, "yes where our mean lies in the paper's range"
+    return statement(claim, text, found.text(1), inside, why=why, rule=rule)
 
 
 def _verdict(paper: float | None, found: Spread) -> Verdict:

@@ -9,7 +9,7 @@ from optgap.models.queueing.presets import mixed
 from optgap.models.queueing.workload import DURATIONS_S, GPUS, KINDS
 from optgap.reproduce.queueing import SOURCE
 from optgap.reproduce.queueing.runs import JOBS
-from optgap.reproduce.report import Item, Report, Row, Study, holds
+from optgap.reproduce.report import Item, Report, Row, Study, statement
 
 LEVEL = 0.01
 """Of the tests."""
@@ -32,11 +32,11 @@ def workload(item: Item, study: Study) -> Report:
             [int(((hours >= a) & (hours < b)).sum()) for (a, b), _ in DURATIONS_S],
             DURATIONS_S,
         ),
-        Row(
+        statement(
             "mean GPUs per job",
             f"{STATED:.2f} (from its shares)",
             f"{gpus.mean():.2f}",
-            holds(abs(gpus.mean() - STATED) <= norm.isf(LEVEL / 2) * gpus.std() / len(gpus) ** 0.5),
+            bool(abs(gpus.mean() - STATED) <= norm.isf(LEVEL / 2) * gpus.std() / len(gpus) ** 0.5),
             rule=f"yes where it lies in the {100 * (1 - LEVEL):g} % interval of our mean",
         ),
         Row(
@@ -55,11 +55,11 @@ def _row(claim: str, counts: list[int], shares: tuple[tuple[object, float], ...]
     expected = [share * total for _, share in shares]
     square = sum((c - e) ** 2 / e for c, e in zip(counts, expected, strict=True))
     chance = float(chi2.sf(square, len(counts) - 1))
-    return Row(
+    return statement(
         claim,
         " / ".join(f"{100 * share:g}" for _, share in shares) + " %",
         " / ".join(f"{100 * c / total:.1f}" for c in counts) + " %",
-        holds(chance > LEVEL),
-        f"χ² = {square:.1f}, p = {chance:.2f}",
-        f"yes where a χ² test over all seeds does not reject it at {LEVEL:g}",
+        chance > LEVEL,
+        note=f"χ² = {square:.1f}, p = {chance:.2f}",
+        rule=f"yes where a χ² test over all seeds does not reject it at {LEVEL:g}",
     )
