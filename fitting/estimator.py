@@ -276,11 +276,8 @@ class Estimator(ABC):
         """Keep what was found, and judge it; `start_` and `residuals_` are there already."""
         self.facts_, self.parameters_ = facts, params
         self.theta_, self.at_bound_ = theta, at_bound
-        self.covariance_, self.stderr_, self.loose_ = (
-            scatter.covariance,
-            scatter.stderr,
-            scatter.loose,
-        )
+        self.covariance_, self.stderr_ = scatter.covariance, scatter.stderr
+        self.loose_ = scatter.loose
         self.params_ = {p.name: float(v) for p, v in zip(params, theta, strict=True)}
         self.n_ = len(self.residuals_)
         self.validity_, self.levels_ = self._validity(profile), self._levels(profile)
@@ -367,13 +364,12 @@ class Estimator(ABC):
             if len(values) < 2:
                 found = NoQuote(f"only {values[0]:g}" if len(values) else "no rows")
                 expected = f"at least two values for {self.name}"
-                more = next((f"; measure {p.measure}" for p in free if p.measure), "")
-                raise InputError(profile.source, f"column {name}", found, expected + more)
+                raise InputError(profile.source, f"column {name}", found, expected + _advice(free))
         if len(profile) < len(free):
             names = ", ".join(p.name for p in free)
-            more = next((f"; measure {p.measure}" for p in free if p.measure), "")
-            expected = f"at least {len(free)} for the parameters of {self.name} ({names}){more}"
-            raise InputError(profile.source, "", NoQuote(f"{len(profile)} rows"), expected)
+            expected = f"at least {len(free)} for the parameters of {self.name} ({names})"
+            found = NoQuote(f"{len(profile)} rows")
+            raise InputError(profile.source, "", found, expected + _advice(free))
         values = profile.numbers(self.response)
         if len(values) > 1 and np.ptp(values) <= 1e-12 * abs(values[0]):
             found = NoQuote(f"{values[0]:g} in every row")
@@ -406,11 +402,10 @@ class Estimator(ABC):
         for members in self.loose_:
             loose = [self.parameters_[k] for k in members]
             names = ", ".join(p.name for p in loose)
-            advice = next((p.measure for p in loose if p.measure), "")
+            words = f"only a combination of {names} is identifiable"
             if len(loose) == 1:
-                found.append(f"{names} does not affect these data" + _then(advice))
-            else:
-                found.append(f"only a combination of {names} is identifiable" + _then(advice))
+                words = f"{names} does not affect these data"
+            found.append(words + _advice(loose))
         held = [p.name for p in self.parameters_ if p.prior is not None]
         if held:
             found.append(f"not in these rows, from published jobs instead: {', '.join(held)}")
@@ -450,5 +445,6 @@ class Estimator(ABC):
         return copy
 
 
-def _then(measure: str) -> str:
-    return f"; measure {measure}" if measure else ""
+def _advice(params: Sequence[Parameter]) -> str:
+    """What to measure, by the first of these parameters that says so."""
+    return next((f"; measure {p.measure}" for p in params if p.measure), "")

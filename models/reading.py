@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import gzip
+import hashlib
 import io
 import os
 import re
@@ -63,6 +64,12 @@ class Held(os.PathLike[str]):
 
     def __str__(self) -> str:
         return self.name
+
+
+def file_sha256(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def held_table(name: str, table: Any) -> Held:

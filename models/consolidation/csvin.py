@@ -93,18 +93,10 @@ def from_csv(
     ------
     InputError: naming file, row and column of what cannot be used.
     """
-    if series_rule not in ("strict", "loose"):
-        raise InputError("--set", "series_rule", series_rule, "strict or loose")
-    if servers < 1 or gpus_per_server < 1:
-        found = NoQuote(f"{servers} servers of {gpus_per_server} GPUs")
-        raise InputError("--set", "servers", found, "at least 1 of at least 1")
+    _require_settings(series_rule, servers, gpus_per_server, kappa, server_static_w)
     clocks = (f_min_mhz, f_max_mhz, clock_step_mhz)
     line = PowerLine(gpu_static_w, gpu_slope_w_per_mhz)
     kind = _gpu(gpu, gpu_memory_gb, clocks, line, beta)
-    if not 1 <= kappa < 1e6:
-        raise InputError("--set", "kappa", kappa, "a tolerance of at least 1")
-    if not 0 <= server_static_w < 1e6:
-        raise InputError("--set", "server_static_w", server_static_w, "0 to below 1e6 W")
     read, apps = _tasks(tasks, kappa, strict)
     period = period_s or 60.0
     if series is not None:
@@ -131,6 +123,21 @@ def from_csv(
     if not fits:
         return problem
     return refit(problem, fits, clocks=clocks == (None, None, None), deal=False)
+
+
+def _require_settings(
+    series_rule: str, servers: int, gpus_per_server: int, kappa: float, server_static_w: float
+) -> None:
+    """Raise InputError for a setting that no problem can have."""
+    if series_rule not in ("strict", "loose"):
+        raise InputError("--set", "series_rule", series_rule, "strict or loose")
+    if servers < 1 or gpus_per_server < 1:
+        found = NoQuote(f"{servers} servers of {gpus_per_server} GPUs")
+        raise InputError("--set", "servers", found, "at least 1 of at least 1")
+    if not 1 <= kappa < 1e6:
+        raise InputError("--set", "kappa", kappa, "a tolerance of at least 1")
+    if not 0 <= server_static_w < 1e6:
+        raise InputError("--set", "server_static_w", server_static_w, "0 to below 1e6 W")
 
 
 def _gpu(

@@ -4,13 +4,15 @@ At a fixed order of completions the work of a job is worth the same at all times
 its row in the order's linear program), so that the optimum does at every moment what is worth most.
 The first schedules are those of the online policy `work-value`, which estimates the worth. Then the
 program of an order says what work is worth, a simulation that goes by it gives the next order, and
-so on; restarts, places and moves are charged by the simulation. At last the worth of each job's
-work in the best schedule is varied at random for as long as that leads to better ones.
+so on; restarts, places and moves are charged by the simulation. At last the best schedule is varied
+at random and what is better kept: the worth of some jobs' work, or a job's GPU count at one event,
+which may spare a restart that the next event makes useless.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +21,13 @@ import numpy as np
 from optgap.models.elastic import ElasticProblem, ElasticSolution
 from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.simulation.engine import simulate
-from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth, Worth
+from optgap.models.elastic.simulation.most_worth import (
+    KEPT,
+    EstimatedWorth,
+    Pinned,
+    Pins,
+    Worth,
+)
 from optgap.models.elastic.snapshot import Choices
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
@@ -45,6 +53,9 @@ class Tuning:
     order_share, bound_share: of what is left of a time limit, for orders of completions, and for
         a bound.
     runs, most_runs: squared jobs times schedules, and schedules, unless it is said how many.
+    pinned: share of the later half of the tries that give single counts, up to `most_pinned` jobs:
+        with 48 the same number of tries found less by it.
+    runs_pinned: schedules of so few jobs at most.
     states: of the search of one decision at most.
     """
 
@@ -54,6 +65,9 @@ class Tuning:
     bound_share: float = 0.5
     runs: int = 700_000
     most_runs: int = 300
+    runs_pinned: int = 1000
+    pinned: float = 0.7
+    most_pinned: int = 16
     states: int = 3000
 
 
@@ -69,12 +83,15 @@ class Tried:
     value: mean completion − submission, s.
     worth: of an iteration; factor: (J,) by which each job's is varied.
     spread_s: over how much time a restart is spread.
+    pins: counts that are given; stages: when who is there, for others.
     """
 
     value: float
     worth: Worth
     factor: Floats
     spread_s: float
+    pins: Pins
+    stages: Mapping[bytes, list[int]]
     solution: ElasticSolution
 
 
@@ -87,20 +104,23 @@ class Search:
         self.best: Tried | None = None
         self.runs = 0
 
-    def run(self, worth: Worth, spread_s: float, factor: Floats | float = 1.0) -> Tried | None:
+    def run(
+        self, worth: Worth, spread_s: float, factor: Floats | float = 1.0, pins: Pins | None = None
+    ) -> Tried | None:
         """The schedule that goes by this; None where the limits stop it."""
         factors = np.broadcast_to(np.asarray(factor, dtype=float), len(self.problem))
-        policy = MostWorth(
+        policy = Pinned(
             self.problem, self.choices, lambda state: worth(state) * factors[state.jobs], solve,
             spread_s, self.options.gap, TUNING.states,
         )  # fmt: skip
+        policy.pins, policy.stages = pins or {}, {}
         outcome = simulate(self.problem, policy, self.limits)
         if outcome.termination is not Termination.COMPLETED or outcome.solution is None:
             return None
         self.runs += 1
         ends = completions(self.problem, outcome.solution)
         value = float((ends - self.problem.jobs.submit_s).mean())
-        tried = Tried(value, worth, factors, spread_s, outcome.solution)
+        tried = Tried(value, worth, factors, spread_s, policy.pins, policy.stages, outcome.solution)
         if self.best is None or value < self.best.value:
             self.best = tried
             self.limits.progress("schedules", value, None)
@@ -147,18 +167,38 @@ class Search:
             self.run(self.known(worth), self.options.spread_s)
 
     def vary(self, rng: np.random.Generator, bound: float) -> None:
-        """Random changes of the best schedule's worth and spread, kept where they are better."""
+        """Random changes of the best schedule, kept where they are better."""
         size, options = len(self.problem), self.options
-        runs = options.runs or min(TUNING.most_runs, TUNING.runs // size**2)
+        few = size <= TUNING.most_pinned
+        most = TUNING.runs_pinned if few else TUNING.most_runs
+        runs = options.runs or min(most, TUNING.runs // size**2)
+        pinned = TUNING.pinned if few else 0.0
         while self.best is not None and self.runs < runs and self.limits.stop is None:
-            if self.best.value <= bound * (1 + TUNING.close):
+            best = self.best
+            if best.value <= bound * (1 + TUNING.close):
                 return
+            if 2 * self.runs >= runs and rng.random() < pinned:
+                self.run(best.worth, best.spread_s, best.factor, self._repinned(best, rng))
+                continue
             share, change = size ** -rng.random(), options.change * rng.random()
             changed = rng.random(size) < share
             changed[rng.integers(size)] = True
             noise = np.where(changed, rng.normal(0.0, change, size), 0.0)
-            spread = self.best.spread_s * math.exp(rng.normal(0.0, change))
-            self.run(self.best.worth, spread, self.best.factor * np.exp(noise))
+            spread = best.spread_s * math.exp(rng.normal(0.0, change))
+            self.run(best.worth, spread, best.factor * np.exp(noise), best.pins)
+
+    def _repinned(self, best: Tried, rng: np.random.Generator) -> Pins:
+        """One to three counts given, or no longer; those of stages that are no more fall away."""
+        pins = {key: pin for key, pin in best.pins.items() if key[0] in best.stages}
+        stages = list(best.stages)
+        for _ in range(rng.choice(3, p=(0.5, 0.3, 0.2)) + 1):
+            stage = stages[rng.integers(len(stages))]
+            key = stage, int(rng.choice(best.stages[stage]))
+            if key in pins and rng.random() < 0.5:
+                del pins[key]
+            else:
+                pins[key] = int(rng.integers(KEPT, len(self.problem.counts)))
+        return pins
 
     def outcome(self, proof: Bounded) -> Outcome:
         """The best schedule and the bound; without one where the limits left no time for it."""

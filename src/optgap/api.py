@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from optgap.contract import Problem
@@ -136,10 +136,7 @@ class Verdict:
             "family": self.family,
             "feasible": self.feasible,
             "serves_all": self.serves_all,
-            "violations": [
-                {"constraint": v.constraint, "where": v.where, "found": v.found, "limit": v.limit}
-                for v in self.violations
-            ],
+            "violations": [asdict(violation) for violation in self.violations],
             "objective": self.objective,
             "unit": self.unit,
             "sense": self.sense,
@@ -369,11 +366,7 @@ def _evaluated(problem: Problem, runnable: Runnable, outcome: Outcome) -> Evalua
 
 
 def _confronted(
-    problem: Problem,
-    runnable: Runnable,
-    outcome: Outcome,
-    evaluation: Evaluation,
-    goal: Objective,
+    problem: Problem, runnable: Runnable, outcome: Outcome, evaluation: Evaluation, goal: Objective
 ) -> tuple[Status, float | None, str]:
     """Status, bound and a note, once objective and bound have been held side by side."""
     if outcome.status is Status.INFEASIBLE:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from optgap.models import shown
+
+if TYPE_CHECKING:
+    from optgap.models.result import Result
 
 Row = Sequence[str]
 Table = tuple[Row, list[Row], tuple[int, ...]]
@@ -88,6 +91,18 @@ def number(value: float | int | None, digits: int = 6) -> str:
 def percent(share: float | None, digits: int = 2) -> str:
     """A share as a percentage; "" for None."""
     return "" if share is None else f"{100 * share:.{digits}f} %"
+
+
+def result_facts(result: Result) -> list[tuple[str, str]]:
+    """Names and values: what is in hand, how good it is proven to be, and how long it took."""
+    facts = [("status", f"{result.status} ({result.termination})")]
+    if result.objective is not None:
+        facts.append(("objective", f"{number(result.objective)} {result.unit}"))
+    if result.bound is not None:
+        facts.append(("bound", f"{number(result.bound)} {result.unit}, by {result.bound_by}"))
+    if result.gap is not None:
+        facts.append(("gap", percent(result.gap, 3)))
+    return [*facts, ("time", duration(result.seconds))]
 
 
 def duration(seconds: float) -> str:

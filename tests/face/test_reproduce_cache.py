@@ -121,8 +121,8 @@ def test_hashes_are_remembered_only_of_files_that_have_settled(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hashed: list[Path] = []
-    real = cache.sha256
-    monkeypatch.setattr(cache, "sha256", lambda path: hashed.append(path) or real(path))
+    real = cache.file_sha256
+    monkeypatch.setattr(cache, "file_sha256", lambda path: hashed.append(path) or real(path))
     data = folder / "data" / "d" / "a.csv"
     made(folder), made(folder)
     assert len(hashed) == 2  # a second edit within the clock's step would go unseen

@@ -14,19 +14,21 @@ from optgap.models.spec import chosen
 from optgap.solvers.consolidation.bounds.energy import bound_energy
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
+from optgap.solvers.consolidation.over_time.lives import bound_by_lives
 from optgap.solvers.consolidation.over_time.master import Course, Master, Prices, priced
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation, relaxation
 
 BY_PRICES = "prices of memory, presence and progress over time, each task at its cheapest"
+BY_LIVES = "who lives on whose GPU from beginning to end, as an integer program"
 
 
 def bound_over_time(
     problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
-    """A bound on every schedule, moves for nothing included; `given` as in `BoundParams`.
+    """A bound on every schedule, moves for nothing included where there may be some.
 
-    It is no less than that of ``bound-energy``.
+    It is no less than that of ``bound-energy``. `given` as in `BoundParams`.
 
     Raises
     ------
@@ -40,13 +42,20 @@ def bound_over_time(
 def best_bound(
     problem: ConsolidationProblem, limits: Limits, params: BoundParams
 ) -> tuple[Bound, int]:
-    """The larger of the bound by prices and that of ``bound-energy``; rounds of the first."""
+    """The largest bound by prices, by lives and of ``bound-energy``; rounds of the first."""
     known = bound_energy(problem, limits=limits, seed=0)
     best = Bound(float(known.bound or 0.0), str(known.bound_by), ())
     if len(problem) > params.most_tasks or limits.stop is not None:
         return best, 0
+    if stays(problem) and len(problem) <= params.most_lives:
+        best = best.raised(bound_by_lives(problem, limits, params), BY_LIVES)
     found, rounds = by_prices(relaxed_by(problem, params), limits, params)
     return best.raised(found, BY_PRICES), rounds
+
+
+def stays(problem: ConsolidationProblem) -> bool:
+    """Whether each task starts when it is submitted and ends where it started."""
+    return not problem.rules.migration and not problem.rules.waiting
 
 
 def relaxed_by(problem: ConsolidationProblem, params: BoundParams) -> Relaxation:

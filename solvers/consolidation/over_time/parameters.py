@@ -34,6 +34,12 @@ class BoundParams:
     close: float = parameter(
         2e-4, "relative distance to the program's value that is let be", within=FROM_0
     )
+    most_lives: int = parameter(
+        80, "tasks, where none may move, for which the program of lives is solved", within=FROM_0
+    )
+    branching: float = parameter(
+        15.0, "seconds of branch and bound in the program of lives, at most", within=FROM_0
+    )
 
 
 @dataclass(frozen=True)
@@ -75,6 +81,8 @@ class Tuning:
         the limits.
     clocks_hot, clocks_cold: first and last temperature of `exact-over-time`, in mean energies of a
         task.
+    moments: of a leader's life for which the program of lives adds up the work done by then, at
+        most. lives_gap: relative gap at which its branch and bound ends.
     """
 
     thresholds: tuple[float, ...] = (0.15, 0.25, 0.35, 0.45)
@@ -88,6 +96,8 @@ class Tuning:
     sets_at_once: int = 1024
     clocks_hot: float = 0.02
     clocks_cold: float = 1e-5
+    moments: int = 40
+    lives_gap: float = 1e-4
 
 
 TUNING = Tuning()

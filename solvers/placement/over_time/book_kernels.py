@@ -20,6 +20,9 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.kernels import Row, Table, cpu_w
 from optgap.models.times import ROUNDING, TOLERANCE_S
 
+MANY_NODES = 100
+"""From more than so many, looking for room begins where it was found last."""
+
 
 class Case(NamedTuple):
     """What is given: T tasks with their times, N nodes.
@@ -311,18 +314,19 @@ def beside(case: Case, book: Book, k: int, n: int) -> bool:
 
 @inner
 def cheapest(
-    case: Case, book: Book, k: int, like: IntArray, hurried: bool
+    case: Case, book: Book, k: int, like: IntArray, hurried: int
 ) -> tuple[float, int, int]:
     """Where row `k` adds least: how much, which node and which GPUs; the first of equals.
 
     Parameters
     ----------
     like: (N,) which nodes are alike when empty: one of those is enough.
-    hurried: take the first node with room.
+    hurried: take the first node with room from this one on; -1 for the best.
     """
     best, node, mask = math.inf, -1, 0
     seen = -1
-    for n in range(len(book.rows)):
+    for i in range(len(book.rows)):
+        n = (max(hurried, 0) + i) % len(book.rows)
         if case.parts[k] > 1 and beside(case, book, k, n):
             continue
         if empty_for(case, book, k, n):
@@ -332,7 +336,7 @@ def cheapest(
         joules, gpus = added_j(case, book, k, n, best)
         if joules < best:
             best, node, mask = joules, n, gpus
-            if hurried:
+            if hurried >= 0:
                 break
     return best, node, mask
 
@@ -374,7 +378,7 @@ def earliest_s(case: Case, book: Book, k: int, after_s: float) -> float:
 
 
 @inner
-def put(case: Case, book: Book, k: int, like: IntArray, hurried: bool) -> int:
+def put(case: Case, book: Book, k: int, like: IntArray, hurried: int) -> int:
     """Put the rows of the task that begins with row `k` where each adds least, or none of them.
 
     Returns
@@ -407,23 +411,27 @@ def place_all(
     """Put tasks, `order` from `begin` to `end`, where each adds least; where to go on.
 
     That is before `end` where a book is full. A task without room waits until there is some, or
-    is left out. One of several nodes is put when its first row's turn comes.
+    is left out. One of several nodes is put when its first row's turn comes. Hurried, each goes to
+    the first node with room, of `MANY_NODES` from the last one's on.
     """
+    node = 0 if hurried else -1
     for i in range(begin, end):
         k = order[i]
         if case.first[k] != k:
             continue
-        found = put(case, book, k, like, hurried)
+        found = put(case, book, k, like, node)
         then = case.submit_s[k]
         while found == 0 and waits and then < math.inf:
             then = earliest_s(case, book, k, then)
             if then < math.inf:
                 start_at(case, k, then)
-                found = put(case, book, k, like, hurried)
+                found = put(case, book, k, like, node)
         if found <= 0:
             start_at(case, k, case.submit_s[k])
         if found < 0:
             return i
+        if hurried and found > 0 and len(book.rows) > MANY_NODES:
+            node = book.node[k]
     return end
 
 

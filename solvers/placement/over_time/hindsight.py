@@ -31,12 +31,21 @@ from optgap.solvers.placement.over_time.search_kernels import Moves, anneal
 
 AT_ONCE = 500
 """Moves between two looks at the limits, at most."""
+FIRST = 20
+"""Moves before the first look, where there is a limit."""
 CHUNKS = 40
 """The least number of looks, where there are so many moves."""
 EASED = 0.8
 """Share of the moves after which energy is all that counts."""
 PLACED_AT_ONCE = 100
 """Tasks between two."""
+HURRIED = 0.1
+"""What a task costs that goes to the first node with room, of one that goes to the best: less."""
+KEPT_S = 2e-5
+"""Seconds per task for judging a schedule and handing it over, about."""
+EASE, EASED_NODES = 0.3, 100
+"""λ of `eased` unless given, and the most nodes with which it is not 0: construction then is 0.1 to
+0.4 % better without."""
 FEW = 1000
 """Moves, and the least; with few tasks Python makes them sooner than the compiler is through."""
 FEW_CELLS = 200
@@ -54,7 +63,7 @@ class Search:
     ----------
     best_j: what the best schedule so far adds to the empty cluster.
     node, mask: (T,) that one.
-    ease: λ of `eased` at first.
+    ease: λ of `eased` at first. hurried: whether some tasks went to the first node with room.
     """
 
     def __init__(
@@ -65,7 +74,7 @@ class Search:
         self.case = case_of(problem)
         self.book = empty_book(problem, self.case)
         self.like = np.array(problem.cluster.type_of)
-        self.best_j = math.inf
+        self.best_j, self.hurried = math.inf, False
         self.node, self.mask = self.book.node.copy(), self.book.mask.copy()
 
     @property
@@ -77,15 +86,20 @@ class Search:
         """Put the tasks, in this order, where each adds least; once it is time, where it fits."""
         assert self.problem.over_time is not None
         done, waits = 0, self.problem.over_time.waits
+        late = self.limits.stop is not None
         ease_all(self.case, self.book, self.ease)
+        began_s = self.limits.elapsed
         while done < len(order):
             end = min(len(order), done + PLACED_AT_ONCE)
-            late = self.limits.stop is not None
             at = place_all(self.case, self.book, order, done, end, self.like, waits, late)
             if at < end:
                 self.book = roomier(self.book)
             done = at
             self.limits.progress(f"task {done} of {len(order)}", None, None)
+            each_s = (self.limits.elapsed - began_s) / max(done, 1)
+            left_s = HURRIED * each_s * (len(order) - done) + KEPT_S * len(order)
+            late = late or self.limits.stop is not None or self.limits.remaining < left_s
+        self.hurried = self.hurried or late
         self.keep()
 
     def keep(self) -> None:
@@ -103,8 +117,13 @@ class Search:
         in use counts in full (`eased`) for the last fifth.
         """
         done, now, time_s = 0, 0.0, self.limits.remaining
-        while done < moves and self.limits.stop is None:
+        kept_s = KEPT_S * len(self.node)
+        while done < moves and self.limits.stop is None and self.limits.remaining > kept_s:
             step = min(AT_ONCE, max(1, moves // CHUNKS), moves - done)
+            if math.isfinite(time_s):  # first few, then as many as there is time for
+                spent_s = max(time_s - self.limits.remaining, 1e-9)
+                fit = done * (self.limits.remaining - kept_s) / spent_s if done else FIRST
+                step = min(step, max(1, int(fit)))
             ease_all(self.case, self.book, self.ease * max(0.0, 1.0 - now / EASED))
             hot = hot_j * (cold_j / hot_j) ** now
             now = (done + step) / moves
@@ -281,12 +300,15 @@ def hindsight(
     count = len(problem.tasks)
     moves = params.moves or max(FEW, min(MOST, PER_TASK * count))
     with interpreted(moves <= FEW and count * len(problem.cluster) <= FEW_CELLS):
-        search = constructed(problem, limits, seed, params.ease)
+        few = len(problem.cluster) <= EASED_NODES
+        ease = params.ease if params.ease >= 0 else EASE * few
+        search = constructed(problem, limits, seed, ease)
         first = search.objective
         mean = max(search.best_j, 1.0) / count
         choice = moves_for(problem, search.case, params)
         done = search.anneal(moves, params.hot * mean, params.cold * mean, choice)
-    stop = limits.stop or Termination.COMPLETED
+    cut = search.hurried or done < moves  # before the limit, to keep it
+    stop = limits.stop or (Termination.TIME_LIMIT if cut else Termination.COMPLETED)
     if search.missing:
         lost = int((search.node[problem.tasks.first] < 0).sum())
         message = f"no room found for {lost} of {problem.tasks.count} tasks"

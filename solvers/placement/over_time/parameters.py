@@ -22,7 +22,9 @@ class HindsightParams:
         1e-2, "last temperature, in what a task adds on average", within=(1e-9, 1e3)
     )
     ease: float = parameter(
-        0.3, "how much less a device counts at first of which little is used", within=(0, 1)
+        -1.0,
+        "how much less a device little used counts at first; -1: 0.3 on up to 100 nodes, 0 on more",
+        within=(-1, 1),
     )
     nodes: int = parameter(3, "whose tasks are taken off at once, at most", within=(1, 100))
     tasks: int = parameter(24, "that are taken off at once, at most", within=(1, 1000))

@@ -11,6 +11,7 @@ from optgap.auditing.result import Audit
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.limits import Limits
 from optgap.models.reading import Path
+from optgap.models.spec import imported
 from optgap.registry import FAMILIES
 
 KINDS = ("kubernetes", "slurm", "swf")
@@ -19,6 +20,10 @@ OPTIONS: dict[str, dict[str, type]] = {
     "swf": {"nodes": int, "gpus_per_node": int},
 }
 """What ``--set`` knows, by kind."""
+READERS = {
+    "slurm": "optgap.models.queueing.slurm:read_slurm",
+    "swf": "optgap.models.queueing.swf_log:read_swf_log",
+}
 
 
 def audit(
@@ -69,19 +74,15 @@ def audit(
         from optgap.auditing.kubernetes import audit_kubernetes
 
         return audit_kubernetes(
-            source,
-            moves=moves,
-            devices=devices,
-            limits=limits or Limits(time_limit),
-            seed=seed,
+            source, moves=moves, devices=devices, limits=limits or Limits(time_limit), seed=seed
         )
     from optgap.auditing.logged import Beside
 
     beside = Beside(policies, methods, time_limit, seed, limits or Limits())
-    if kind in ("slurm", "swf"):
+    if kind in READERS:
         from optgap.auditing.queues import audit_queue
 
-        return audit_queue(kind, str(source), _log(kind, source, given), beside)
+        return audit_queue(kind, str(source), imported(READERS[kind])(source, **given), beside)
     from optgap.auditing.solutions import audit_solution
 
     return audit_solution(kind, source, log, beside, moves=moves, columns=columns)
@@ -111,13 +112,3 @@ def options_of(kind: str, options: Mapping[str, Any]) -> dict[str, Any]:
             value = int(number)
         found[name] = value
     return found
-
-
-def _log(kind: str, source: Path, given: dict[str, Any]) -> Any:
-    if kind == "slurm":
-        from optgap.models.queueing.slurm import read_slurm
-
-        return read_slurm(source, **given)
-    from optgap.models.queueing.swf_log import read_swf_log
-
-    return read_swf_log(source, **given)

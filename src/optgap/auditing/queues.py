@@ -22,12 +22,7 @@ SIZES = ((1, 1), (2, 2), (3, 4), (5, 8), (9, 16), (17, 64), (65, 10**9))
 """Jobs by the GPUs they hold, from and to."""
 
 
-def audit_queue(
-    kind: str,
-    source: str,
-    log: QueueLog,
-    beside: Beside,
-) -> Audit:
+def audit_queue(kind: str, source: str, log: QueueLog, beside: Beside) -> Audit:
     """Audit a log of jobs that ran.
 
     Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from optgap.contract import Problem
@@ -219,11 +219,7 @@ class Audit(Answer):
             "now": {
                 "objective": self.now.objective,
                 "metrics": dict(self.now.metrics),
-                "violations": [
-                    {"constraint": v.constraint, "where": v.where, "found": v.found,
-                     "limit": v.limit}
-                    for v in self.violations
-                ],
+                "violations": [asdict(violation) for violation in self.violations],
             },
             "best_known": self.best_known,
             "known_by": self.known_by,
@@ -231,17 +227,13 @@ class Audit(Answer):
             "bound_by": self.bound_by,
             "gap_to_bound": self.gap_to_bound,
             "gap": self.gap,
-            "covered": {
-                "records": self.covered.records,
-                "used": self.covered.used,
-                "reasons": dict(self.covered.reasons),
-            },
+            "covered": asdict(self.covered),
             "moves_curve": self._curve_rows(),
             "facts": [{"name": name, "value": value} for name, value in self.facts],
             "tables": {caption: [dict(r) for r in rows] for caption, rows in self.tables.items()},
             "warnings": list(self.warnings),
             "termination": str(self.termination),
-        }  # fmt: skip
+        }
         if self.asked is not None and self.curve is not None:
             document["moves"] = self.moves(self.asked).to_json()
         if self.comparison is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -22,6 +22,11 @@ from optgap.models.queueing.solution import QueueingSolution
 from optgap.models.reading import Held, Path, read_text
 from optgap.models.tables import Column, read_header, read_table
 from optgap.registry import family
+
+Table = Mapping[str, list[Any]]
+Document = dict[str, Any]
+Reader = Callable[[Table, Any, str, Counter[str]], Any]
+"""``f(table, problem, source, reasons)``; it counts the rows that it leaves out, by why."""
 
 
 @dataclass(frozen=True)
@@ -48,14 +53,22 @@ def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None)
     """
     name = str(path).removesuffix(".gz")
     if not name.endswith(".csv"):
-        solution = load_solution(path, problem)
-        return LoggedRows(solution, len(problem.subjects), {})
+        return LoggedRows(load_solution(path, problem), len(problem.subjects), {})
     reader = READERS.get(problem.family)
     if reader is None or (problem.family == "coscheduling" and "job" not in read_header(path)):
         return LoggedRows(load_solution(path, problem), len(problem.subjects), {})
-    table = _named(path, columns, COLUMNS[problem.family]) if columns else path
-    found: LoggedRows = reader(table, problem)
-    return found
+    ours = COLUMNS[problem.family]
+    named: Path = _named(path, columns, [column.name for column in ours]) if columns else path
+    if problem.family == "placement":  # of seq and task, one is enough
+        key = "seq" if "seq" in read_header(named) else "task"
+        ours = [c for c in ours if c.name not in ("seq", "task") or c.name == key]
+    table = read_table(named, ours)
+    reasons: Counter[str] = Counter()
+    solution = reader(table, problem, str(path), reasons)
+    if isinstance(solution, Mapping):
+        kind = family(problem.family).solution_class
+        solution = kind.from_json(Fields(solution, str(path)), problem)
+    return LoggedRows(solution, len(table["#"]), reasons)
 
 
 def _named(path: Path, columns: Mapping[str, str], ours: Sequence[str]) -> Held:
@@ -65,6 +78,11 @@ def _named(path: Path, columns: Mapping[str, str], ours: Sequence[str]) -> Held:
         if name not in header:
             raise InputError("--column", "", name, one_of(header))
     return Held(str(path), rewritten(read_text(path), wanted))
+
+
+def _rows(table: Table) -> Iterator[tuple[Any, ...]]:
+    """Rows with their cells in the order of the columns, the row's number last."""
+    return zip(*table.values(), strict=True)
 
 
 def _numbered(names: tuple[str, ...]) -> dict[str, list[int]]:
@@ -84,20 +102,19 @@ def _whole(text: str, name: str, row: int, source: str) -> list[int]:
     return [int(part) for part in parts]
 
 
-def _placement(path: Path, problem: Any) -> LoggedRows:
-    """``seq,node[,gpu_index]`` or ``task,node[,gpu_index]``; no node: not placed."""
-    source, header = str(path), read_header(path)
-    by_seq = "seq" in header
-    key = Column("seq", "integer") if by_seq else Column("task")
-    columns = (key, Column("node", empty=""), Column("gpu_index", required=False, empty=""))
-    table = read_table(path, columns)
+def _placement(table: Table, problem: Any, source: str, reasons: Counter[str]) -> PlacementSolution:
+    """By arrival (``seq``) or by task; no node: not placed."""
+    by_seq = "seq" in table
     places = _numbered(problem.tasks.names)
-    reasons: Counter[str] = Counter()
     node = np.full(len(problem.tasks), -1, dtype=np.int64)
     mask = np.zeros(len(problem.tasks), dtype=np.int64)
     told: dict[int, tuple[int, ...]] = {}
     for value, where, gpus, row in zip(
-        table[key.name], table["node"], table["gpu_index"], table["#"], strict=True
+        table["seq" if by_seq else "task"],
+        table["node"],
+        table["gpu_index"],
+        table["#"],
+        strict=True,
     ):
         known = [value] if by_seq and value < len(node) else [] if by_seq else places[value][:1]
         if not known:
@@ -119,7 +136,7 @@ def _placement(path: Path, problem: Any) -> LoggedRows:
             if gpus:
                 told[k] = tuple(indices)
     _seat(problem, node, mask, told)
-    return LoggedRows(PlacementSolution.of_arrays(node, mask), len(table["#"]), reasons)
+    return PlacementSolution.of_arrays(node, mask)
 
 
 def _seat(problem: Any, node: Any, mask: Any, told: Mapping[int, tuple[int, ...]]) -> None:
@@ -139,22 +156,12 @@ def _seat(problem: Any, node: Any, mask: Any, told: Mapping[int, tuple[int, ...]
             mask[k] = mask[k] or bits
 
 
-def _queueing(path: Path, problem: Any) -> LoggedRows:
-    """``job,start_s[,end_s][,nodes]``; nodes as ``0:8-1:4``, by best fit without."""
-    source = str(path)
-    columns = (
-        Column("job"),
-        Column("start_s", "time"),
-        Column("end_s", "time", required=False, empty=math.nan),
-        Column("nodes", required=False, empty=""),
-    )
-    table = read_table(path, columns)
-    jobs, reasons = problem.jobs, Counter[str]()
+def _queueing(table: Table, problem: Any, source: str, reasons: Counter[str]) -> QueueingSolution:
+    """Nodes as ``0:8-1:4``, by best fit without."""
+    jobs = problem.jobs
     start, end = np.full(len(jobs), math.nan), np.full(len(jobs), math.nan)
     held: list[list[tuple[int, int]]] = [[] for _ in range(len(jobs))]
-    for name, begin, stop, nodes, row in zip(
-        *(table[c.name] for c in columns), table["#"], strict=True
-    ):
+    for name, begin, stop, nodes, row in _rows(table):
         k = jobs.index.get(name)
         if k is None or not math.isnan(start[k]):
             why = "stands twice" if k is not None else "a job that the problem does not have"
@@ -171,44 +178,26 @@ def _queueing(path: Path, problem: Any) -> LoggedRows:
         from optgap.models.queueing.packing import best_fit
 
         held = best_fit(problem, start, end)
-    solution = QueueingSolution.on_nodes(problem, start, held, end)
-    return LoggedRows(solution, len(table["#"]), reasons)
+    return QueueingSolution.on_nodes(problem, start, held, end)
 
 
-def _coscheduling(path: Path, problem: Any) -> LoggedRows:
-    """``job,start_s,end_s,gpu_index[,app,gpu_count]``."""
-    source = str(path)
-    columns = (
-        Column("job", "integer"), Column("start_s", "number"), Column("end_s", "number"),
-        Column("gpu_index"),
-    )  # fmt: skip
-    table = read_table(path, columns)
-    entries, reasons = [], Counter[str]()
-    for job, start, end, gpus, row in zip(
-        *(table[c.name] for c in columns), table["#"], strict=True
-    ):
+def _coscheduling(table: Table, problem: Any, source: str, reasons: Counter[str]) -> Document:
+    """GPUs joined with ``-``."""
+    entries = []
+    for job, start, end, gpus, row in _rows(table):
         if job >= len(problem):
             reasons["a job that the problem does not have"] += 1
             continue
         indices = _whole(gpus, "gpu_index", row, source)
         entries.append({"job": job, "start_s": start, "end_s": end, "gpu_index": indices})
-    document = {"schema": "optgap.coscheduling.solution/1", "schedule": entries}
-    return _from_json(document, problem, source, len(table["#"]), reasons)
+    return {"schema": "optgap.coscheduling.solution/1", "schedule": entries}
 
 
-def _consolidation(path: Path, problem: Any) -> LoggedRows:
-    """``task,server,gpu_index[,start_s]``, joined with ``-``; every GPU at its highest clock."""
-    source = str(path)
-    columns = (
-        Column("task"), Column("server"), Column("gpu_index"),
-        Column("start_s", "number", required=False, empty=0.0),
-    )  # fmt: skip
-    table = read_table(path, columns)
+def _consolidation(table: Table, problem: Any, source: str, reasons: Counter[str]) -> Document:
+    """Servers and GPUs joined with ``-``; every GPU at its highest clock."""
     known = {task.name for task in problem.tasks}
-    entries, reasons, used = [], Counter[str](), set()
-    for task, servers, gpus, start, row in zip(
-        *(table[c.name] for c in columns), table["#"], strict=True
-    ):
+    entries, used = [], set()
+    for task, servers, gpus, start, row in _rows(table):
         if task not in known:
             reasons["a task that the problem does not have"] += 1
             continue
@@ -221,12 +210,11 @@ def _consolidation(path: Path, problem: Any) -> LoggedRows:
         pairs = [list(pair) for pair in zip(at, indices, strict=True)]
         used |= {tuple(pair) for pair in pairs}
         entries.append({"task": task, "gpus": pairs, "start_s": start})
-    document = {
+    return {
         "schema": "optgap.consolidation.solution/1",
         "assignments": entries,
         "frequencies_mhz": _highest(problem, used),
     }
-    return _from_json(document, problem, source, len(table["#"]), reasons)
 
 
 def _highest(problem: Any, used: set[tuple[int, ...]]) -> list[Any]:
@@ -248,18 +236,11 @@ def _highest(problem: Any, used: set[tuple[int, ...]]) -> list[Any]:
     ]
 
 
-def _elastic(path: Path, problem: Any) -> LoggedRows:
-    """``time_s,job,event,gpus,frequency_mhz``; a job's events end where its next begins."""
-    source = str(path)
-    columns = (
-        Column("time_s", "number"), Column("job"), Column("event"), Column("gpus", "integer"),
-        Column("frequency_mhz", "number"),
-    )  # fmt: skip
-    table = read_table(path, columns)
+def _elastic(table: Table, problem: Any, source: str, reasons: Counter[str]) -> Document:
+    """A job's events end where its next begins."""
     number = {name: k for k, name in enumerate(problem.jobs.names)}
     events: dict[int, list[tuple[float, str, int, float]]] = defaultdict(list)
-    reasons: Counter[str] = Counter()
-    for time, job, event, gpus, clock in zip(*(table[c.name] for c in columns), strict=True):
+    for time, job, event, gpus, clock, _ in _rows(table):
         if job not in number:
             reasons["a job that the problem does not have"] += 1
         else:
@@ -274,38 +255,48 @@ def _elastic(path: Path, problem: Any) -> LoggedRows:
                 values = (job, time, end, event, gpus, clock, -1)
                 for name, value in zip(fields, values, strict=True):
                     fields[name].append(value)
-    document = {
-        "schema": "optgap.elastic.solution/1", "switch_off": False, "places": [],
-        "segments": fields,
-    }  # fmt: skip
-    return _from_json(document, problem, source, len(table["#"]), reasons)
+    head = {"schema": "optgap.elastic.solution/1", "switch_off": False, "places": []}
+    return {**head, "segments": fields}
 
 
-def _from_json(
-    document: dict[str, Any], problem: Any, source: str, records: int, reasons: Mapping[str, int]
-) -> LoggedRows:
-    solution = family(problem.family).solution_class.from_json(Fields(document, source), problem)
-    return LoggedRows(solution, records, reasons)
-
-
-READERS = {
+READERS: Mapping[str, Reader] = {
     "placement": _placement,
     "queueing": _queueing,
     "coscheduling": _coscheduling,
     "consolidation": _consolidation,
     "elastic": _elastic,
 }
-"""What reads each family's table."""
-
-
-COLUMNS = {
-    "placement": ("seq", "task", "node", "gpu_index"),
-    "queueing": ("job", "start_s", "end_s", "nodes"),
-    "coscheduling": ("job", "start_s", "end_s", "gpu_index"),
-    "consolidation": ("task", "server", "gpu_index", "start_s"),
-    "elastic": ("time_s", "job", "event", "gpus", "frequency_mhz"),
+"""What makes a solution, or its JSON form, of each family's table."""
+COLUMNS: Mapping[str, Sequence[Column]] = {
+    "placement": (
+        Column("seq", "integer"),
+        Column("task"),
+        Column("node", empty=""),
+        Column("gpu_index", required=False, empty=""),
+    ),
+    "queueing": (
+        Column("job"),
+        Column("start_s", "time"),
+        Column("end_s", "time", required=False, empty=math.nan),
+        Column("nodes", required=False, empty=""),
+    ),
+    "coscheduling": (
+        Column("job", "integer"),
+        *(Column(name, "number") for name in ("start_s", "end_s")),
+        Column("gpu_index"),
+    ),
+    "consolidation": (
+        *map(Column, ("task", "server", "gpu_index")),
+        Column("start_s", "number", required=False, empty=0.0),
+    ),
+    "elastic": (
+        Column("time_s", "number"),
+        *map(Column, ("job", "event")),
+        Column("gpus", "integer"),
+        Column("frequency_mhz", "number"),
+    ),
 }
-"""The columns of each family's table."""
+"""The columns of each family's table; of ``seq`` and ``task`` one is enough."""
 
 
 def require_some(found: LoggedRows, source: str) -> None:

@@ -134,7 +134,9 @@ class LazyGroup(TyperGroup):
 def load_command(name: str) -> Any:
     """The real command: the function `command` of the module `optgap.cli.<name>`."""
     app = typer.Typer(add_completion=False)
-    function = import_module(f"optgap.cli.{name}").command
+    from optgap.cli.options import with_common
+
+    function = with_common(import_module(f"optgap.cli.{name}").command)
     lines = "\n".join(("Example:", *EXAMPLES[name])).replace("[", r"\[")
     app.command(name, help=COMMANDS[name], epilog=lines)(function)
     return typer.main.get_command(app)

@@ -17,37 +17,22 @@ FIRST_MOVES = 40
 """Moves that are shown without -v."""
 
 Kind = Annotated[
-    str,
-    typer.Argument(
-        metavar="kubernetes|slurm|swf|FAMILY",
-        help="what the file is",
-        autocompletion=completing.families,
-    ),
+    str, opt.argument("kubernetes|slurm|swf|FAMILY", "what the file is", completing.families)
 ]
 Source = Annotated[
-    str,
-    typer.Argument(
-        metavar="FILE", help="what the cluster printed (- is standard input), or a problem"
-    ),
+    str, opt.argument("FILE", "what the cluster printed (- is standard input), or a problem")
 ]
-Log = Annotated[
-    str | None, typer.Argument(metavar="[LOG]", help="what was done with the problem: CSV or JSON")
-]
+Log = Annotated[str | None, opt.argument("[LOG]", "what was done with the problem: CSV or JSON")]
 Policies = Annotated[
     str,
-    typer.Option(
-        "--policies",
-        metavar="P,…",
-        help="beside what happened, for logs",
-        autocompletion=completing.policies("all"),
-    ),
+    opt.option("--policies", "P,…", "beside what happened, for logs", completing.policies("all")),
 ]
 LogSettings = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.option(
         "--set",
-        metavar="KEY=VALUE",
-        help="Slurm: pool, wait=eligible|submit, nodes, gpus_per_node; SWF: the last two",
+        "KEY=VALUE",
+        "Slurm: pool, wait=eligible|submit, nodes, gpus_per_node; SWF: the last two",
     ),
 ]
 
@@ -61,30 +46,22 @@ def command(
         typer.Option("--moves", metavar="K", min=0, help="a plan with at most so many migrations"),
     ] = None,
     moves_json: Annotated[
-        str | None,
-        typer.Option("--moves-json", metavar="FILE", help="that plan alone, as JSON"),
+        str | None, opt.option("--moves-json", "FILE", "that plan alone, as JSON")
     ] = None,
     devices: Annotated[
-        str | None,
-        typer.Option(
-            "--devices", metavar="FILE", help="power of GPU products: model,idle_w,full_w"
-        ),
+        str | None, opt.option("--devices", "FILE", "power of GPU products: model,idle_w,full_w")
     ] = None,
     policies: Policies = "all",
     methods: opt.Methods = "auto",
     settings: LogSettings = None,
     columns: opt.Columns = None,
     problem_json: Annotated[
-        str | None,
-        typer.Option("--problem", metavar="FILE", help="write the problem that was read"),
+        str | None, opt.option("--problem", "FILE", "write the problem that was read")
     ] = None,
     solution_json: Annotated[
-        str | None,
-        typer.Option("--solution", metavar="FILE", help="write what happened, as its solution"),
+        str | None, opt.option("--solution", "FILE", "write what happened, as its solution")
     ] = None,
-    report: Annotated[
-        str | None, typer.Option("--report", metavar="HTML", help="a page about it")
-    ] = None,
+    report: Annotated[str | None, opt.option("--report", "HTML", "a page about it")] = None,
     plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,

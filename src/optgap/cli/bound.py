@@ -17,17 +17,12 @@ def command(
 ) -> int:
     from optgap.api import choose_method, execute
     from optgap.cli.results import deliver
+    from optgap.cli.subjects import opened
     from optgap.cli.work import Output, interruptible
-    from optgap.documents import load_problem
-    from optgap.parameters import assignments
 
-    opt.require_writable(json)
-    params = assignments(settings or [], "--set")
-    problem = load_problem(problem_file)
+    problem, params = opened(problem_file, settings, json)
     runnable = choose_method(problem, method, params, bounding=True)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed, bound_only=True),
-        time_limit,
-        quiet,
+        lambda limits: execute(problem, runnable, limits, seed, bound_only=True), time_limit, quiet
     )
     return deliver(result, problem, Output(json, quiet), None, verbose, ask=problem_file)

@@ -12,14 +12,12 @@ from optgap.cli import options as opt
 def command(
     problem_file: opt.ProblemFile,
     solution_file: Annotated[
-        str, typer.Argument(metavar="SOLUTION.json", help="a solution, or a result with one in it")
+        str, opt.argument("SOLUTION.json", "a solution, or a result with one in it")
     ],
     strict: Annotated[
         bool, typer.Option("--strict", help="exit 2 when a constraint is broken")
     ] = False,
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:

@@ -23,61 +23,50 @@ if TYPE_CHECKING:
 
 Subject = Annotated[
     str | None,
-    typer.Argument(
-        metavar="FAMILY|PROBLEM.json",
-        help="a family's preset, or a problem; without it all families, in a minute or so",
-        autocompletion=completing.subjects,
+    opt.argument(
+        "FAMILY|PROBLEM.json",
+        "a family's preset, or a problem; without it all families, in a minute or so",
+        completing.subjects,
     ),
 ]
 Policies = Annotated[
-    str,
-    typer.Option(
-        "--policies",
-        metavar="P,…",
-        help="names with commas, or all",
-        autocompletion=completing.policies("all"),
-    ),
+    str, opt.option("--policies", "P,…", "names with commas, or all", completing.policies("all"))
 ]
 Sweep = Annotated[
     str | None,
-    typer.Option(
-        "--sweep",
-        metavar="KEY=V1,V2,…",
-        help="make the preset anew for each value",
-        autocompletion=completing.preset_settings,
+    opt.option(
+        "--sweep", "KEY=V1,V2,…", "make the preset anew for each value", completing.preset_settings
     ),
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.option(
         "--set",
-        metavar="KEY=VALUE",
-        help="a parameter of the preset, or else of every policy and method that has it",
-        autocompletion=completing.settings,
+        "KEY=VALUE",
+        "a parameter of the preset, or else of every policy and method that has it",
+        completing.settings,
     ),
 ]
 Models = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.option(
         "--model",
-        metavar="FIT.json",
-        help="a saved fit to put into the problem: gaps get an interval; repeatable",
+        "FIT.json",
+        "a saved fit to put into the problem: gaps get an interval; repeatable",
     ),
 ]
 Profiles = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.option(
         "--profile",
-        metavar="CSV",
-        help="measurements: fits what the family needs, for the preset to rest on; repeatable",
+        "CSV",
+        "measurements: fits what the family needs, for the preset to rest on; repeatable",
     ),
 ]
 Samples = Annotated[
-    int | None, typer.Option("--samples", metavar="N", help="draws from the fit's covariance (20)")
+    int | None, opt.option("--samples", "N", "draws from the fit's covariance (20)")
 ]
-Level = Annotated[
-    float | None, typer.Option("--level", metavar="SHARE", help="of the draws within (0.9)")
-]
+Level = Annotated[float | None, opt.option("--level", "SHARE", "of the draws within (0.9)")]
 Parts = Annotated[
     bool,
     typer.Option(
@@ -105,7 +94,6 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.RunLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.subjects import is_file, refuse_beside_file
     from optgap.cli.work import Output, interruptible, no_solution
@@ -115,23 +103,15 @@ def command(
 
     opt.require_writable(json, plot)
     require_ending(plot)
-    given = assignments(settings or [], "--set")
     if subject is None:
-        ours = {"--preset": preset, "--size": size, "--sweep": sweep, "--set": settings}
-        _refuse_without_family(
-            {
-                **ours,
-                "--policies": policies != "all" or None,
-                "--methods": methods != "auto" or None,
-                "--model": models or None,
-                "--profile": profiles or None,
-                "--column": columns or None,
-                "--samples": samples,
-                "--level": level,
-                "--parts": parts or None,
-            }
-        )
+        of_preset = {"--preset": preset, "--size": size, "--sweep": sweep, "--set": settings}
+        of_runs = {"--policies": policies != "all", "--methods": methods != "auto"}
+        of_fits = {"--model": models, "--profile": profiles, "--column": columns}
+        of_draws = {"--samples": samples, "--level": level, "--parts": parts}
+        lone = {**of_preset, **of_runs, **of_fits, **of_draws}
+        opt.refuse(lone, "it without a family", "a family before it")
         return _overview(Output(json, quiet), seed, time_limit, plot)
+    given = assignments(settings or [], "--set")
     if size is not None:
         given["size"] = str(size)
     fits = _fits(subject, profiles or [], columns or [], models or [], sweep, seed, quiet)
@@ -199,14 +179,6 @@ def _proof(answer: Answer) -> Result | None:
     return next((one.infeasible for one in all_of if one.infeasible), None)
 
 
-def _refuse_without_family(options: dict[str, object]) -> None:
-    from optgap.models.errors import InputError, NoQuote
-
-    for option, value in options.items():
-        if value is not None:
-            raise InputError(option, "", NoQuote("it without a family"), "a family before it")
-
-
 def _overview(out: Output, seed: int, time_limit: float | None, plot: str | None) -> int:
     from optgap.cli.work import exit_code, interruptible
     from optgap.comparing.overview import compare_all, head, table
@@ -244,19 +216,14 @@ def _fits(
 ) -> list[Any]:
     """The fits that the problem is to rest on: saved ones, or those made to profiles."""
     from optgap.cli.subjects import is_file
-    from optgap.models.errors import InputError, NoQuote
     from optgap.parameters import assignments
 
     wanted = assignments(columns, "--column")
     if not profiles:
-        if wanted:
-            raise InputError("--column", "", NoQuote("it without --profile"), "a profile")
+        opt.refuse({"--column": columns}, "it without --profile", "a profile")
         return models
-    for option, value in (("--model", models), ("--sweep", sweep)):
-        if value:
-            raise InputError("--profile", "", NoQuote(f"it beside {option}"), "one of the two")
-    if is_file(subject):
-        raise InputError("--profile", "", NoQuote("it beside a problem file"), "a family")
+    opt.refuse({"--model": models, "--sweep": sweep}, "it beside --profile", "one of the two")
+    opt.refuse({"--profile": is_file(subject)}, "it beside a problem file", "a family")
     from optgap.comparing.profiles import fits_for
     from optgap.fitting.readers import read_profiles
 
@@ -274,13 +241,11 @@ def _drawn(
 ) -> Drawing:
     """What compares under the uncertainty of fits: those given, or those of the problem."""
     from optgap.comparing.uncertain import compare_uncertain
-    from optgap.models.errors import InputError, NoQuote
 
     given = {"samples": samples, "level": level}
-    options = {"--model": models or None, "--samples": samples, "--level": level}
-    for option, value in options.items():
-        if value is not None and sweep is not None:
-            raise InputError(option, "", NoQuote("it beside --sweep"), "one of the two")
+    if sweep is not None:
+        options = {"--model": models, "--samples": samples, "--level": level}
+        opt.refuse(options, "it beside --sweep", "one of the two")
     if not models and samples is None and level is None:
         return None
     chosen: dict[str, Any] = {key: value for key, value in given.items() if value is not None}

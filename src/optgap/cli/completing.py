@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,19 +79,14 @@ def subjects(ctx: typer.Context, incomplete: str) -> Offers:
     return [*families(ctx, incomplete), *found]
 
 
-def policies(*more: str) -> Completer:
-    """Offers policies of the family in question, also behind commas, and their parameters."""
-    return lambda ctx, incomplete: _called(ctx, "policies", incomplete, more)
+def _entries(role: Role, *more: str) -> Completer:
+    """Offers entries of the family in question, also behind commas, and their parameters."""
+    return lambda ctx, incomplete: _called(ctx, role, incomplete, more)
 
 
-def methods(*more: str) -> Completer:
-    """The same for methods."""
-    return lambda ctx, incomplete: _called(ctx, "methods", incomplete, more)
-
-
-def formulations(*more: str) -> Completer:
-    """The same for formulations."""
-    return lambda ctx, incomplete: _called(ctx, "formulations", incomplete, more)
+policies = partial(_entries, "policies")
+methods = partial(_entries, "methods")
+formulations = partial(_entries, "formulations")
 
 
 def presets(ctx: typer.Context, incomplete: str) -> Offers:

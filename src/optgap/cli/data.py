@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
 
 from optgap.cli import BAD_INPUT, DONE, completing
 from optgap.cli import options as opt
@@ -22,33 +21,20 @@ SCHEMA = "optgap.data/1"
 def command(
     action: Annotated[
         str,
-        typer.Argument(
-            metavar="list|fetch|verify|path",
-            help="what to do",
-            autocompletion=completing.one_of(lambda: ACTIONS),
-        ),
+        opt.argument("list|fetch|verify|path", "what to do", completing.one_of(lambda: ACTIONS)),
     ] = "list",
     names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="NAME",
-            help="datasets; `list` shows them",
-            autocompletion=completing.datasets,
-        ),
+        list[str] | None, opt.argument("NAME", "datasets; `list` shows them", completing.datasets)
     ] = None,
     data: Annotated[
-        str | None,
-        typer.Option("--data", metavar="DIR", help="the folder; $OPTGAP_DATA without it"),
+        str | None, opt.option("--data", "DIR", "the folder; $OPTGAP_DATA without it")
     ] = None,
     known: Annotated[
-        str | None,
-        typer.Option("--catalogue", metavar="TOML", help="other datasets than the built-in ones"),
+        str | None, opt.option("--catalogue", "TOML", "other datasets than the built-in ones")
     ] = None,
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.datasets import catalogue, choose, data_folder
@@ -77,7 +63,8 @@ def _list(chosen: list[Dataset], folder: Path, full: bool, out: Output) -> int:
         there = sum((folder / file.path).is_file() for file in item.files)
         state = {0: "no", len(item.files): "yes"}.get(there, f"{there} of {len(item.files)}")
         rows.append((item.name, item.title, f"{item.bytes / 1e6:.2f} MB", item.source, state))
-        documents.append({**_described(item), "there": there, "files": _files(item)})
+        sizes = {"bytes": item.bytes, "there": there}
+        documents.append({**asdict(item), **sizes, "files": _files(item)})
     if full:
         for item in chosen:
             _tell_all(item, folder, out)
@@ -104,18 +91,7 @@ def _origin(file: File) -> str:
     """Where a file is from: an address, how it is converted, or from what it was derived."""
     if file.url is None:
         return f"derived, not for download: {file.made}"
-    return f"{file.url}; converted: {file.made}" if file.original else file.url
-
-
-def _described(item: Dataset) -> dict[str, Any]:
-    return {
-        "name": item.name,
-        "title": item.title,
-        "licence": item.licence,
-        "cite": item.cite,
-        "home": item.home,
-        "bytes": item.bytes,
-    }
+    return f"{file.url}; converted: {file.made}" if file.made else file.url
 
 
 def _files(item: Dataset) -> list[dict[str, Any]]:

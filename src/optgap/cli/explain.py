@@ -17,20 +17,32 @@ if TYPE_CHECKING:
 
 _Beside = Annotated[
     str,
-    typer.Option(
+    opt.option(
         "--beside",
-        metavar="P,…",
-        help="policies that may know better, all or none",
-        autocompletion=completing.policies("all", "none"),
+        "P,…",
+        "policies that may know better, all or none",
+        completing.policies("all", "none"),
+    ),
+]
+_Log = Annotated[
+    str | None,
+    opt.option("--log", "FILE", "in its place what was done, as for `audit`: CSV or JSON"),
+]
+_Certainty = Annotated[
+    str | None,
+    opt.option(
+        "--certainty",
+        "C,…",
+        "elastic: what keeping the limit with such confidence costs, as 0.9,0.99",
     ),
 ]
 _Settings = Annotated[
     list[str] | None,
-    typer.Option(
+    opt.option(
         "--set",
-        metavar="KEY=VALUE",
-        help="a parameter of the preset, or else of the policy",
-        autocompletion=completing.settings,
+        "KEY=VALUE",
+        "a parameter of the preset, or else of the policy",
+        completing.settings,
     ),
 ]
 
@@ -38,40 +50,19 @@ _Settings = Annotated[
 def command(
     subject: Annotated[
         str,
-        typer.Argument(
-            metavar="FAMILY|PROBLEM.json",
-            help="a problem, or a family's preset",
-            autocompletion=completing.subjects,
-        ),
+        opt.argument("FAMILY|PROBLEM.json", "a problem, or a family's preset", completing.subjects),
     ],
     policy: Annotated[
         str | None,
-        typer.Option(
-            "--policy",
-            metavar="P",
-            help="whose gap; see `optgap families`",
-            autocompletion=completing.policies(),
-        ),
+        opt.option("--policy", "P", "whose gap; see `optgap families`", completing.policies()),
     ] = None,
-    log: Annotated[
-        str | None,
-        typer.Option(
-            "--log", metavar="FILE", help="in its place what was done, as for `audit`: CSV or JSON"
-        ),
-    ] = None,
+    log: _Log = None,
     methods: opt.Methods = "auto",
     beside: _Beside = "all",
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="how many costly decisions to show")
     ] = 10,
-    certainty: Annotated[
-        str | None,
-        typer.Option(
-            "--certainty",
-            metavar="C,…",
-            help="elastic: what keeping the limit with such confidence costs, as 0.9,0.99",
-        ),
-    ] = None,
+    certainty: _Certainty = None,
     preset: opt.Preset = None,
     size: opt.Size = None,
     settings: _Settings = None,
@@ -80,7 +71,6 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.RunLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.api import choose_policy
     from optgap.auditing.tables import read_log, require_some

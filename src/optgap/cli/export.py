@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
+from typing import Annotated
 
 from optgap.cli import options as opt
 
@@ -12,31 +10,23 @@ from optgap.cli import options as opt
 def command(
     problem_file: opt.ProblemFile,
     output: Annotated[
-        str,
-        typer.Option(
-            "--output", "-o", metavar="FILE", help="write here: .lp or .mps; - is an LP on stdout"
-        ),
+        str, opt.option("--output -o", "FILE", "write here: .lp or .mps; - is an LP on stdout")
     ],
     formulation: opt.Formulation = "auto",
     settings: opt.Settings = None,
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli import DONE, PARTIAL, complain
+    from optgap.cli.subjects import opened
     from optgap.cli.work import Output, interruptible
-    from optgap.documents import load_problem
     from optgap.exchange.export import export, format_of
-    from optgap.parameters import assignments
     from optgap.render import number
     from optgap.solvers.formulation import Stopped
 
-    opt.require_writable(json, output)
     format_of(output)
-    params: dict[str, Any] = {**assignments(settings or [], "--set")}
-    problem = load_problem(problem_file)
+    problem, params = opened(problem_file, settings, json, output)
     try:
         written = interruptible(
             lambda limits: export(problem, output, formulation, limits=limits, **params),

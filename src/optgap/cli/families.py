@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from optgap.cli import completing
 from optgap.cli import options as opt
 
@@ -25,17 +23,10 @@ TABLES: tuple[tuple[Role, str], ...] = (
 def command(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="FAMILY",
-            help="this one, with what each parameter means",
-            autocompletion=completing.families,
-        ),
+        opt.argument("FAMILY", "this one, with what each parameter means", completing.families),
     ] = None,
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.registry import FAMILIES, family

@@ -21,40 +21,39 @@ if TYPE_CHECKING:
     from optgap.fitting.splits import Split
 
 
-def _texts(flag: str, metavar: str, text: str) -> Any:
-    return typer.Option(flag, metavar=metavar, help=text)
+Arguments = Annotated[
+    list[str],
+    opt.argument(
+        "[MODEL] CSV", f"a model, then profiles; models: {', '.join(ESTIMATORS)}", completing.models
+    ),
+]
 
 
 def command(
-    arguments: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[MODEL] CSV",
-            help=f"a model, then profiles; models: {', '.join(ESTIMATORS)}",
-            autocompletion=completing.models,
-        ),
-    ],
+    arguments: Arguments,
     auto: Annotated[
         bool, typer.Option("--auto", help="no MODEL: rank all that the columns allow")
     ] = False,
-    by: Annotated[str | None, _texts("--by", "COL", "fit each value of this column apart")] = None,
+    by: Annotated[
+        str | None, opt.option("--by", "COL", "fit each value of this column apart")
+    ] = None,
     cv: Annotated[
         int, typer.Option("--cv", metavar="K", min=0, help="folds held out; 0 holds out none")
     ] = 10,
     leave_out: Annotated[
-        str | None, _texts("--leave-out", "COL", "hold out one value of this column at a time")
+        str | None, opt.option("--leave-out", "COL", "hold out one value of this column at a time")
     ] = None,
     extrapolate: Annotated[
-        str | None, _texts("--extrapolate", "COL=VALUE", "hold out what lies above the value")
+        str | None, opt.option("--extrapolate", "COL=VALUE", "hold out what lies above the value")
     ] = None,
     conditions: Annotated[
-        list[str] | None, _texts("--where", "COL>=VALUE", "only these rows; repeatable")
+        list[str] | None, opt.option("--where", "COL>=VALUE", "only these rows; repeatable")
     ] = None,
     mean: Annotated[
-        str | None, _texts("--mean-over", "COL", "average over this column at equal clocks")
+        str | None, opt.option("--mean-over", "COL", "average over this column at equal clocks")
     ] = None,
     units: Annotated[
-        list[str] | None, _texts("--unit", "COL=UNIT", "the unit of a column; repeatable")
+        list[str] | None, opt.option("--unit", "COL=UNIT", "the unit of a column; repeatable")
     ] = None,
     look: Annotated[
         bool, typer.Option("--audit", help="no MODEL: say what the profiles hold, fit nothing")
@@ -71,15 +70,11 @@ def command(
     columns: opt.Columns = None,
     strict: opt.Strict = True,
     settings: opt.Settings = None,
-    output: Annotated[
-        str | None, typer.Option("--output", "-o", metavar="FILE", help="save the model here")
-    ] = None,
+    output: Annotated[str | None, opt.option("--output -o", "FILE", "save the model here")] = None,
     plot: opt.PlotFile = None,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.fitting.workflow import usual_groups

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from optgap.cli import completing
 from optgap.cli import options as opt
 from optgap.registry import REPEATABLE, family, file_options
 
 
 def command(
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="FAMILY", help="the problem family", autocompletion=completing.families
-        ),
-    ],
+    name: Annotated[str, opt.argument("FAMILY", "the problem family", completing.families)],
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="the problem file; - is stdout")
+        str, opt.option("--output -o", "FILE", "the problem file; - is stdout")
     ] = "-",
     preset: opt.Preset = None,
     size: opt.Size = None,
@@ -28,9 +21,7 @@ def command(
     strict: opt.Strict = True,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
     **files: str | list[str] | None,
 ) -> int:
     from optgap.making import MODELS, fitted
@@ -100,9 +91,7 @@ def _from_files(
     from optgap.models.errors import InputError, NoQuote
 
     files = named(spec, files)
-    for option, value in (("--preset", preset), ("--size", size)):
-        if value is not None:
-            raise InputError(option, "", NoQuote("it beside CSV files"), "one or the other")
+    opt.refuse({"--preset": preset, "--size": size}, "it beside CSV files", "one or the other")
     for key, paths in files.items():
         if key not in spec.files:
             expected = f"files of {spec.name}: " + ", ".join(f"--{key}" for key in spec.files)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from optgap.cli import options as opt
 
 
@@ -13,36 +11,26 @@ def command(
     problem_file: opt.ProblemFile,
     solution_file: Annotated[
         str,
-        typer.Argument(
-            metavar="MODEL.sol",
-            help="what HiGHS, CBC, Gurobi, SCIP or CPLEX (XML) wrote about an exported model",
+        opt.argument(
+            "MODEL.sol",
+            "what HiGHS, CBC, Gurobi, SCIP or CPLEX (XML) wrote about an exported model",
         ),
     ],
     formulation: opt.Formulation = "auto",
     settings: opt.Settings = None,
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here"),
-    ] = None,
+    output: opt.SolutionFile = None,
     plot: opt.SolutionPlot = None,
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli import INFEASIBLE, complain
     from optgap.cli.results import Drawing, deliver
+    from optgap.cli.subjects import opened
     from optgap.cli.work import Output
-    from optgap.documents import load_problem
     from optgap.exchange.reading import read_solution
-    from optgap.parameters import assignments
-    from optgap.plotting.figures import require_ending
 
-    opt.require_writable(json, output, plot)
-    require_ending(plot)
-    params = assignments(settings or [], "--set")
-    problem = load_problem(problem_file)
+    problem, params = opened(problem_file, settings, json, output, plot=plot)
     result = read_solution(problem, solution_file, formulation, **params)
     code = deliver(
         result, problem, Output(json, quiet or output == "-"), output, verbose, Drawing(plot)

@@ -12,10 +12,7 @@ from optgap.cli import options as opt
 def command(
     json: opt.JsonFile = None,
     short: Annotated[bool, typer.Option("--short", help="the version of optgap alone")] = False,
-    seed: opt.UnusedSeed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.versions import versions

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,71 +30,49 @@ def positive(value: float | None) -> float | None:
     return value
 
 
-ProblemFile = Annotated[str, typer.Argument(metavar="PROBLEM.json", help="the problem")]
-JsonFile = Annotated[
-    str | None, typer.Option("--json", metavar="FILE", help="write JSON here; - is standard output")
-]
+def argument(metavar: str, text: str, offers: completing.Completer | None = None) -> Any:
+    """An argument by its place; `offers` is what a shell completes it with."""
+    return typer.Argument(metavar=metavar, help=text, autocompletion=offers)
+
+
+def option(flags: str, metavar: str, text: str, offers: completing.Completer | None = None) -> Any:
+    """An option with a value, ``--output`` or ``--output -o``."""
+    return typer.Option(*flags.split(), metavar=metavar, help=text, autocompletion=offers)
+
+
+def _time_limit(text: str) -> Any:
+    return typer.Option("--time-limit", metavar="SECONDS", callback=positive, help=text)
+
+
+ProblemFile = Annotated[str, argument("PROBLEM.json", "the problem")]
+JsonFile = Annotated[str | None, option("--json", "FILE", "write JSON here; - is standard output")]
 Seed = Annotated[
     int,
     typer.Option("--seed", metavar="N", min=0, help="where randomness starts", show_default=True),
 ]
-UnusedSeed = Annotated[int, typer.Option("--seed", metavar="N", min=0, hidden=True)]
-TimeLimit = Annotated[
-    float | None,
-    typer.Option(
-        "--time-limit",
-        metavar="SECONDS",
-        callback=positive,
-        help="stop after so many seconds",
-    ),
-]
-UnusedTimeLimit = Annotated[
-    float | None, typer.Option("--time-limit", metavar="SECONDS", callback=positive, hidden=True)
-]
+TimeLimit = Annotated[float | None, _time_limit("stop after so many seconds")]
 RunLimit = Annotated[
-    float | None,
-    typer.Option(
-        "--time-limit",
-        metavar="SECONDS",
-        callback=positive,
-        help="stop each single method and policy after so many seconds",
-    ),
+    float | None, _time_limit("stop each single method and policy after so many seconds")
 ]
 Method = Annotated[
     str,
-    typer.Option(
-        "--method",
-        metavar="M",
-        help="see `optgap families`; auto goes by size",
-        autocompletion=completing.methods("auto"),
-    ),
+    option("--method", "M", "see `optgap families`; auto goes by size", completing.methods("auto")),
 ]
 Formulation = Annotated[
     str,
-    typer.Option(
+    option(
         "--method",
-        metavar="M",
-        help="the formulation, see `optgap families`; auto is the family's first",
-        autocompletion=completing.formulations("auto"),
+        "M",
+        "the formulation, see `optgap families`; auto is the family's first",
+        completing.formulations("auto"),
     ),
 ]
 Methods = Annotated[
     str,
-    typer.Option(
-        "--methods",
-        metavar="M,…",
-        help="names with commas, auto or all",
-        autocompletion=completing.methods("auto", "all"),
-    ),
+    option("--methods", "M,…", "names with commas, auto or all", completing.methods("auto", "all")),
 ]
 Preset = Annotated[
-    str | None,
-    typer.Option(
-        "--preset",
-        metavar="NAME",
-        help="see `optgap families`",
-        autocompletion=completing.presets,
-    ),
+    str | None, option("--preset", "NAME", "see `optgap families`", completing.presets)
 ]
 Size = Annotated[int | None, typer.Option("--size", metavar="N", min=1, help="the preset's `size`")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="no tables and no progress")]
@@ -109,19 +88,14 @@ Verbose = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="set a parameter; repeatable",
-        autocompletion=completing.settings,
-    ),
+    option("--set", "KEY=VALUE", "set a parameter; repeatable", completing.settings),
 ]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--column",
-        metavar="THEIRS=OURS[:UNIT]",
-        help="what a column is called and measured in, as watts=power_w:kW; repeatable",
+        "THEIRS=OURS[:UNIT]",
+        "what a column is called and measured in, as watts=power_w:kW; repeatable",
     ),
 ]
 Strict = Annotated[
@@ -131,12 +105,11 @@ Strict = Annotated[
     ),
 ]
 PlotFile = Annotated[
-    str | None,
-    typer.Option("--plot", metavar="FILE", help="draw the picture here: .png, .svg or .pdf"),
+    str | None, option("--plot", "FILE", "draw the picture here: .png, .svg or .pdf")
 ]
+SolutionFile = Annotated[str | None, option("--output -o", "FILE", "write the solution alone here")]
 SolutionPlot = Annotated[
-    str | None,
-    typer.Option("--plot", metavar="FILE", help="draw the solution here: .png, .svg or .pdf"),
+    str | None, option("--plot", "FILE", "draw the solution here: .png, .svg or .pdf")
 ]
 PlotBound = Annotated[
     bool,
@@ -146,6 +119,13 @@ PlotBound = Annotated[
         "over time)",
     ),
 ]
+
+
+def refuse(options: Mapping[str, object], found: str, expected: str) -> None:
+    """Raise InputError for the first of some options that was given: it has no place here."""
+    for option, value in options.items():
+        if value is not None and value is not False and value != []:
+            raise InputError(option, "", NoQuote(found), expected)
 
 
 def require_plot_bound(wanted: bool, plot: str | None, problem: Any) -> None:
@@ -164,25 +144,60 @@ def require_plot_bound(wanted: bool, plot: str | None, problem: Any) -> None:
     require_curve(problem, "--plot-bound")
 
 
+def _option(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+    )
+
+
+COMMON = (
+    _option("seed", Annotated[int, typer.Option("--seed", min=0, hidden=True)], 0),
+    _option(
+        "time_limit",
+        Annotated[float | None, typer.Option("--time-limit", callback=positive, hidden=True)],
+    ),
+    _option("verbose", Verbose, False),
+)
+"""What every command takes, whether it has a use for it or not."""
+
+
+def with_common(function: Callable[..., int]) -> Callable[..., int]:
+    """A command that takes those of `COMMON`, too, which the function has no use for."""
+    signature = inspect.signature(function, eval_str=True)
+    unused = [option for option in COMMON if option.name not in signature.parameters]
+
+    @wraps(function)
+    def command(**given: Any) -> int:
+        for option in unused:
+            del given[option.name]
+        return function(**given)
+
+    return _shown_with(command, signature, unused)
+
+
 def with_files(function: Callable[..., int], files: Mapping[str, str]) -> Callable[..., int]:
     """Give a command that takes ``**files`` one option per file that some family knows.
 
     So that a new family needs no change in the commands. `files` are names with help texts.
     """
-    signature = inspect.signature(function, eval_str=True)
-    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     more = [
-        inspect.Parameter(
+        _option(
             name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
+            Annotated[
                 (list[str] if REPEATABLE in text else str) | None,
                 typer.Option(f"--{name}", metavar="FILE", help=text),
             ],
         )
         for name, text in files.items()
     ]
+    return _shown_with(function, inspect.signature(function, eval_str=True), more)
+
+
+def _shown_with(
+    function: Callable[..., int], signature: inspect.Signature, more: Sequence[inspect.Parameter]
+) -> Callable[..., int]:
+    """The function as typer is to see it: its own options, and `more` behind them."""
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     anything: Any = function
     anything.__signature__ = signature.replace(parameters=[*own, *more])
     return function

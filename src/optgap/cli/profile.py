@@ -18,25 +18,19 @@ from optgap.models.errors import InputError, NoQuote
 
 def command(
     workload: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="COMMAND", help="after `--`: sample while this runs"),
+        list[str] | None, opt.argument("COMMAND", "after `--`: sample while this runs")
     ] = None,
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="CSV", help="where the samples go")
+        str, opt.option("--output -o", "CSV", "where the samples go")
     ] = "profile.csv",
     seconds: Annotated[
         float | None,
         typer.Option("--seconds", metavar="S", callback=opt.positive, help="how long at most"),
     ] = None,
-    interval: Annotated[
-        float, typer.Option("--interval", metavar="S", help="seconds between samples")
-    ] = 0.1,
-    gpus: Annotated[
-        str | None, typer.Option("--gpus", metavar="0,1,…", help="which GPUs (default: all)")
-    ] = None,
+    interval: Annotated[float, opt.option("--interval", "S", "seconds between samples")] = 0.1,
+    gpus: Annotated[str | None, opt.option("--gpus", "0,1,…", "which GPUs (default: all)")] = None,
     json: opt.JsonFile = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.fitting.nvml import Nvml

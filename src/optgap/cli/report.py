@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 from optgap.cli import DONE
 from optgap.cli import options as opt
 
@@ -13,22 +11,12 @@ from optgap.cli import options as opt
 def command(
     inputs: Annotated[
         list[str],
-        typer.Argument(
-            metavar="FILE",
-            help="results as JSON, runs as Parquet or CSV; problems to draw solutions",
-        ),
+        opt.argument("FILE", "results as JSON, runs as Parquet or CSV; problems to draw solutions"),
     ],
-    output: Annotated[
-        str, typer.Option("--output", "-o", metavar="HTML", help="where the page goes")
-    ],
-    title: Annotated[
-        str, typer.Option("--title", metavar="TEXT", help="the page's heading")
-    ] = "optgap report",
+    output: Annotated[str, opt.option("--output -o", "HTML", "where the page goes")],
+    title: Annotated[str, opt.option("--title", "TEXT", "the page's heading")] = "optgap report",
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
-    time_limit: opt.UnusedTimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output
     from optgap.reporting import report

@@ -22,22 +22,16 @@ if TYPE_CHECKING:
 
 def command(
     name: Annotated[
-        str,
-        typer.Argument(
-            metavar="list|all|NAME",
-            help="what to run; `list` shows the names",
-            autocompletion=completing.items,
-        ),
+        str, opt.argument("list|all|NAME", "what to run; `list` shows the names", completing.items)
     ] = "list",
     seeds: Annotated[
         int, typer.Option("--seeds", metavar="N", min=1, help="runs of each policy")
     ] = SEEDS,
     data: Annotated[
-        str | None,
-        typer.Option("--data", metavar="DIR", help="the public traces; $OPTGAP_DATA without it"),
+        str | None, opt.option("--data", "DIR", "the public traces; $OPTGAP_DATA without it")
     ] = None,
     plot: Annotated[
-        str | None, typer.Option("--plot", metavar="DIR", help="one PNG per figure, in this folder")
+        str | None, opt.option("--plot", "DIR", "one PNG per figure, in this folder")
     ] = None,
     no_cache: Annotated[
         bool, typer.Option("--no-cache", help="neither take a kept result nor keep this one")
@@ -51,14 +45,12 @@ def command(
     ] = FIRST_SEED,
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output, interruptible
     from optgap.reproduce import Cache
 
     opt.require_writable(json)
-    if no_cache and refresh:
-        raise InputError("--refresh", "", NoQuote("--no-cache, too"), "one of the two")
+    opt.refuse({"--refresh": no_cache and refresh}, "--no-cache, too", "one of the two")
     out = Output(json, quiet)
     chosen = list(ITEMS.values()) if name in ("list", "all") else [find(name)]
     if name == "list":

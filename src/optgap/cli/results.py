@@ -9,7 +9,7 @@ from typing import Any
 from optgap.cli.work import Output, exit_code, interruptible, no_solution
 from optgap.models.jsonio import dump_json
 from optgap.models.result import Result, Status
-from optgap.render import duration, number, percent
+from optgap.render import number, result_facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,19 +29,8 @@ class Drawing:
 
 def show(result: Result, problem: Any, out: Output, verbose: bool) -> None:
     """The result as names and values."""
-    unit = result.unit
-    rows = [
-        ("problem", str(problem)),
-        (result.kind if result.kind == "policy" else "method", result.method),
-        ("status", f"{result.status} ({result.termination})"),
-    ]
-    if result.objective is not None:
-        rows.append(("objective", f"{number(result.objective)} {unit}"))
-    if result.bound is not None:
-        rows.append(("bound", f"{number(result.bound)} {unit}, by {result.bound_by}"))
-    if result.gap is not None:
-        rows.append(("gap", percent(result.gap, 3)))
-    rows.append(("time", duration(result.seconds)))
+    who = "policy" if result.kind == "policy" else "method"
+    rows = [("problem", str(problem)), (who, result.method), *result_facts(result)]
     if result.message:
         rows.append(("note", result.message))
     for key, value in result.metrics.items():

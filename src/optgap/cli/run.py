@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
-
 from optgap.cli import completing
 from optgap.cli import options as opt
 from optgap.registry import family, file_options
@@ -15,18 +13,15 @@ def command(
     problem_file: opt.ProblemFile,
     policy: Annotated[
         str,
-        typer.Option(
+        opt.option(
             "--policy",
-            metavar="P",
-            help="see `optgap families`; module:attribute or file.py:attribute for your own",
-            autocompletion=completing.policies(),
+            "P",
+            "see `optgap families`; module:attribute or file.py:attribute for your own",
+            completing.policies(),
         ),
     ],
     settings: opt.Settings = None,
-    output: Annotated[
-        str | None,
-        typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here"),
-    ] = None,
+    output: opt.SolutionFile = None,
     plot: opt.SolutionPlot = None,
     plot_bound: opt.PlotBound = False,
     json: opt.JsonFile = None,
@@ -38,15 +33,10 @@ def command(
 ) -> int:
     from optgap.api import choose_policy, execute
     from optgap.cli.results import Drawing, deliver
+    from optgap.cli.subjects import opened
     from optgap.cli.work import Output, interruptible
-    from optgap.documents import load_problem
-    from optgap.parameters import assignments
-    from optgap.plotting.figures import require_ending
 
-    opt.require_writable(json, output, plot, *tables.values())
-    require_ending(plot)
-    params = assignments(settings or [], "--set")
-    problem = load_problem(problem_file)
+    problem, params = opened(problem_file, settings, json, output, *tables.values(), plot=plot)
     opt.require_plot_bound(plot_bound, plot, problem)
     _refuse_foreign(problem, tables)
     runnable = choose_policy(problem, policy, params)

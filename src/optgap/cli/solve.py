@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from optgap.contract import Problem
     from optgap.models.result import Result
 
-SolutionFile = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="FILE", help="write the solution alone here")
-]
-
 Conflict = Annotated[
     bool,
     typer.Option(
@@ -31,7 +27,7 @@ def command(
     method: opt.Method = "auto",
     settings: opt.Settings = None,
     conflict: Conflict = False,
-    output: SolutionFile = None,
+    output: opt.SolutionFile = None,
     plot: opt.SolutionPlot = None,
     plot_bound: opt.PlotBound = False,
     json: opt.JsonFile = None,
@@ -42,21 +38,14 @@ def command(
 ) -> int:
     from optgap.api import choose_method, execute
     from optgap.cli.results import Drawing, deliver
+    from optgap.cli.subjects import opened
     from optgap.cli.work import Output, interruptible
-    from optgap.documents import load_problem
-    from optgap.parameters import assignments
-    from optgap.plotting.figures import require_ending
 
-    opt.require_writable(json, output, plot)
-    require_ending(plot)
-    params = assignments(settings or [], "--set")
-    problem = load_problem(problem_file)
+    problem, params = opened(problem_file, settings, json, output, plot=plot)
     opt.require_plot_bound(plot_bound, plot, problem)
     runnable = choose_method(problem, method, params)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed),
-        time_limit,
-        quiet,
+        lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet
     )
     if conflict:
         result = _with_conflict(result, problem, time_limit, quiet)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from optgap.cli.options import refuse, require_writable
 from optgap.contract import Problem
-from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.models.errors import InputError, one_of
 from optgap.models.reading import STANDARD_INPUT
 from optgap.registry import FAMILIES
 
@@ -29,9 +30,26 @@ def is_file(subject: str) -> bool:
 
 def refuse_beside_file(options: Mapping[str, object]) -> None:
     """Raise InputError for options that make a preset, given together with a problem file."""
-    for option, value in options.items():
-        if value is not None:
-            raise InputError(option, "", NoQuote("it beside a problem file"), "a family beside it")
+    refuse(options, "it beside a problem file", "a family beside it")
+
+
+def opened(
+    problem_file: str, settings: list[str] | None, *outputs: str | None, plot: str | None = None
+) -> tuple[Problem, dict[str, Any]]:
+    """The problem in a file and what ``--set`` says, once every output is one that can be written.
+
+    Raises
+    ------
+    InputError: for an output that cannot be, a setting that is none, or what the file holds.
+    """
+    from optgap.documents import load_problem
+    from optgap.parameters import assignments
+    from optgap.plotting.figures import require_ending
+
+    require_writable(*outputs, plot)
+    require_ending(plot)
+    params: dict[str, Any] = {**assignments(settings or [], "--set")}
+    return load_problem(problem_file), params
 
 
 def problem_of(

@@ -18,27 +18,24 @@ SHOWN = 5
 
 
 def command(
-    spec: Annotated[str, typer.Argument(metavar="SPEC.toml", help="the grid of runs")],
+    spec: Annotated[str, opt.argument("SPEC.toml", "the grid of runs")],
     output: Annotated[
         str | None,
-        typer.Option(
-            "-o",
-            "--output",
-            metavar="FILE",
-            help="the table: .parquet, .csv or .json; SPEC.parquet without",
+        opt.option(
+            "--output -o", "FILE", "the table: .parquet, .csv or .json; SPEC.parquet without"
         ),
     ] = None,
     engine: Annotated[
         str,
-        typer.Option(
+        opt.option(
             "--engine",
-            metavar="NAME",
-            help="processes, dask, ray or serial",
-            autocompletion=completing.one_of(lambda: ("processes", "dask", "ray", "serial")),
+            "NAME",
+            "processes, dask, ray or serial",
+            completing.one_of(lambda: ("processes", "dask", "ray", "serial")),
         ),
     ] = "processes",
     scheduler: Annotated[
-        str | None, typer.Option("--scheduler", metavar="ADDRESS", help="of a Dask or Ray cluster")
+        str | None, opt.option("--scheduler", "ADDRESS", "of a Dask or Ray cluster")
     ] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", metavar="N", min=1, help="processes; one per core")
@@ -51,20 +48,16 @@ def command(
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="only list the runs")] = False,
     json: opt.JsonFile = None,
-    seed: opt.UnusedSeed = 0,
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from pathlib import Path
 
     from optgap.cli.work import Output, interruptible
-    from optgap.models.errors import InputError, NoQuote
     from optgap.sweeping import Engine, load_spec, run
     from optgap.sweeping.formats import require_format
 
-    if retry_failed and not resume:
-        raise InputError("--retry-failed", "", NoQuote("it alone"), "--resume beside it")
+    opt.refuse({"--retry-failed": retry_failed and not resume}, "it alone", "--resume beside it")
     target = output or str(Path(spec).with_suffix(".parquet"))
     opt.require_writable(json, target)
     require_format(target)

@@ -9,55 +9,34 @@ import typer
 from optgap.cli import completing
 from optgap.cli import options as opt
 
-Family = Annotated[
-    str,
-    typer.Argument(
-        metavar="FAMILY",
-        help="whose preset makes instances",
-        autocompletion=completing.families,
-    ),
-]
-Policy = Annotated[
-    str,
-    typer.Option(
-        "--policy", metavar="P", help="whose parameters", autocompletion=completing.policies()
-    ),
-]
+Family = Annotated[str, opt.argument("FAMILY", "whose preset makes instances", completing.families)]
+Policy = Annotated[str, opt.option("--policy", "P", "whose parameters", completing.policies())]
 Ranges = Annotated[
     list[str],
-    typer.Option(
+    opt.option(
         "--param",
-        metavar="NAME=RANGE",
-        help="what to choose: 0..1, '0.01..10 log' or a|b|c; repeatable",
-        autocompletion=completing.policy_settings,
+        "NAME=RANGE",
+        "what to choose: 0..1, '0.01..10 log' or a|b|c; repeatable",
+        completing.policy_settings,
     ),
 ]
 PresetSettings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="a parameter of the preset; repeatable",
-        autocompletion=completing.preset_settings,
+    opt.option(
+        "--set", "KEY=VALUE", "a parameter of the preset; repeatable", completing.preset_settings
     ),
 ]
 Search = Annotated[
     str,
-    typer.Option(
+    opt.option(
         "--search",
-        metavar="NAME",
-        help="scipy, optuna or grid",
-        autocompletion=completing.one_of(lambda: ("scipy", "optuna", "grid")),
+        "NAME",
+        "scipy, optuna or grid",
+        completing.one_of(lambda: ("scipy", "optuna", "grid")),
     ),
 ]
 Bound = Annotated[
-    str,
-    typer.Option(
-        "--bound",
-        metavar="METHOD",
-        help="what bounds the instances",
-        autocompletion=completing.methods("auto"),
-    ),
+    str, opt.option("--bound", "METHOD", "what bounds the instances", completing.methods("auto"))
 ]
 
 
@@ -82,7 +61,6 @@ def command(
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
     quiet: opt.Quiet = False,
-    verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli.work import Output, exit_code, interruptible
     from optgap.comparing.comparison import PART_NOTE

@@ -76,6 +76,11 @@ class ComparisonRow:
         """The gap to the bound for a table, with what it is about where that is a part."""
         return percent(self.gap_to_bound) + (f" ({PART})" if self.partial else "")
 
+    @property
+    def cell(self) -> str:
+        """The same, marked where the run was stopped: all that a set has room for."""
+        return self.gap_text + (STOPPED if self.stopped else "")
+
     def to_json(self) -> dict[str, Any]:
         """The result's keys less ``solution``, and the gaps."""
         document = replace(self.result, solution=None).to_json()
@@ -277,21 +282,19 @@ class ComparisonSet(Answer):
         return tuple(
             name
             for name in self.methods
-            if any(
-                row.gap_to_bound is not None or row.failure
-                for c in self.comparisons
-                for row in c.rows
-                if row.result.method == name
-            )
+            if any(row and (row.gap_to_bound is not None or row.failure) for row in self.row(name))
         )
+
+    def row(self, method: str) -> list[ComparisonRow | None]:
+        """The row of this method or policy at each value; None where there is none."""
+        return [
+            next((row for row in comparison.rows if row.result.method == method), None)
+            for comparison in self.comparisons
+        ]
 
     def gaps(self, method: str) -> list[float | None]:
         """The gaps to the bound of one row name, one per value."""
-        found: list[float | None] = []
-        for comparison in self.comparisons:
-            rows = [row for row in comparison.rows if row.result.method == method]
-            found.append(rows[0].gap_to_bound if rows else None)
-        return found
+        return [row.gap_to_bound if row else None for row in self.row(method)]
 
     def to_json(self) -> dict[str, Any]:
         """JSON form, ``optgap.compare-set/1``."""
@@ -332,17 +335,11 @@ class ComparisonSet(Answer):
     def table(self) -> Table:
         """Gap to the bound: one line per method or policy, one column per value."""
         header = ("gap to bound", *(f"{self.parameter}={value}" for value in self.values))
-        rows: list[Row] = [
-            (method, *(self._cell(method, k) for k in range(len(self.values))))
-            for method in self.blocks
-        ]
+        cells = {
+            method: [row.cell if row else "" for row in self.row(method)] for method in self.blocks
+        }
+        rows: list[Row] = [(method, *own) for method, own in cells.items()]
         return header, rows, tuple(range(1, len(header)))
-
-    def _cell(self, method: str, k: int) -> str:
-        rows = [row for row in self.comparisons[k].rows if row.result.method == method]
-        if not rows:
-            return ""
-        return rows[0].gap_text + (STOPPED if rows[0].stopped else "")
 
     def notes(self) -> list[str]:
         """What marks and words in the table mean, and what rows have to say."""

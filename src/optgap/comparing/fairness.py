@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 
 
-def in_common(
-    values: Mapping[str, Mapping[Hashable, float]],
-) -> tuple[dict[str, list[float]], str]:
+def in_common(values: Mapping[str, Mapping[Hashable, float]]) -> tuple[dict[str, list[float]], str]:
     """Each one's values on the runs that all have, and a line that says so where some have more.
 
     Who has no values at all is not counted. Where no run is common to all, everybody's own are

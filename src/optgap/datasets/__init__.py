@@ -7,16 +7,15 @@
 Nothing in optgap needs them: every family has embedded defaults.
 """
 
-from optgap.datasets.catalogue import Archive, Dataset, File, Original, catalogue, choose
+from optgap.datasets.catalogue import Dataset, File, Published, catalogue, choose
 from optgap.datasets.places import cache_folder, data_folder, home, present_folder
 from optgap.datasets.store import Fetched, State, fetch, path, verify
 
 __all__ = [
-    "Archive",
     "Dataset",
     "Fetched",
     "File",
-    "Original",
+    "Published",
     "State",
     "cache_folder",
     "catalogue",

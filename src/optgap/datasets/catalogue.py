@@ -18,21 +18,20 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
-    """An archive that a file is a member of: its hash, its size in bytes and the member's name."""
+class Published:
+    """What is behind an address that is not the file itself.
+
+    Parameters
+    ----------
+    sha256, bytes: of it.
+    member: the file's name in it, for an archive.
+    convert: the name of the function that makes the file of it, for an original.
+    """
 
     sha256: str
     bytes: int
-    member: str
-
-
-@dataclass(frozen=True, slots=True)
-class Original:
-    """A publisher's file that is converted: its hash, its size in bytes, the function's name."""
-
-    sha256: str
-    bytes: int
-    convert: str
+    member: str = ""
+    convert: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +45,7 @@ class File:
     url: the publisher's address, of the file or of the archive that it is in; None when
         the file was made from the publisher's.
     made: how, then.
-    archive: the archive behind `url`.
-    original: what is behind `url`, when the file is converted from it.
+    published: what is behind `url`, where that is an archive, or an original of another form.
     """
 
     path: str
@@ -55,8 +53,7 @@ class File:
     bytes: int
     url: str | None = None
     made: str = ""
-    archive: Archive | None = None
-    original: Original | None = None
+    published: Published | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,23 +127,21 @@ def _file(fields: Fields) -> File:
     url = fields.text("url") if "url" in fields.document else None
     if url is not None and not url.startswith(("https://", "http://")):
         raise fields.fail("url", url, "an address that starts with https://")
-    archive = None
+    published = None
     if "archive" in fields.document:
         inner = fields.object("archive")
-        archive = Archive(_sha256(inner), inner.integer("bytes"), inner.text("member"))
-    original = None
-    if "original" in fields.document:
+        published = Published(_sha256(inner), inner.integer("bytes"), inner.text("member"))
+    elif "original" in fields.document:
         inner = fields.object("original")
         name = inner.choice("convert", CONVERSIONS)
-        original = Original(_sha256(inner), inner.integer("bytes"), name)
+        published = Published(_sha256(inner), inner.integer("bytes"), convert=name)
     return File(
         _path(fields),
         _sha256(fields),
         fields.integer("bytes"),
         url,
         fields.text("made", "") if url else fields.text("made"),
-        archive,
-        original,
+        published,
     )
 
 

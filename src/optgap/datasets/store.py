@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from optgap.datasets.catalogue import Dataset, File, Original, catalogue, choose
+from optgap.datasets.catalogue import Dataset, File, catalogue, choose
 from optgap.datasets.converting import CONVERSIONS
 from optgap.datasets.places import data_folder
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import write_bytes
 from optgap.models.limits import Limits
+from optgap.models.reading import file_sha256
 from optgap.models.result import Termination
 
 PARTS = ".optgap-parts"
@@ -145,62 +146,65 @@ def _groups(files: Sequence[File]) -> list[list[File]]:
     """Files by themselves, and members of the same archive together."""
     groups: dict[str, list[File]] = {}
     for file in files:
-        groups.setdefault(file.url or "" if file.archive else file.path, []).append(file)
+        groups.setdefault(
+            file.url or "" if file.published and file.published.member else file.path, []
+        ).append(file)
     return list(groups.values())
 
 
 def _obtain(group: Sequence[File], folder: Path, limits: Limits, label: str) -> None:
     """One download, and out of it all that is wanted of it."""
-    from optgap.datasets.archive import extract
     from optgap.datasets.download import retrieve
 
     first, parts = group[0], folder / PARTS
-    archive, original = first.archive, first.original
-    size = (archive or original or first).bytes
+    whole = first.published or first
+    size = whole.bytes
     url = first.url or ""
     tell = _teller(limits, label, size)
     tell(0)
     try:
-        if original is not None:
-            retrieve(url, original.sha256, size, parts / original.sha256, parts, tell)
-            _convert(first, original, parts / original.sha256, folder / first.path)
-            return
-        if archive is None:
+        if first.published is None:
             retrieve(url, first.sha256, size, folder / first.path, parts, tell)
             return
-        whole = parts / archive.sha256
-        retrieve(url, archive.sha256, size, whole, parts, tell)
+        came = parts / whole.sha256
+        retrieve(url, whole.sha256, size, came, parts, tell)
         try:
             for file in group:
-                assert file.archive is not None
-                half = parts / f"{file.sha256}.member"
-                try:
-                    extract(whole, url, file.archive.member, half, file.bytes)
-                    if sha256(half) != file.sha256:
-                        found = NoQuote("a file with another SHA-256")
-                        raise InputError(url, file.archive.member, found, file.sha256)
-                    (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
-                    os.replace(half, folder / file.path)
-                finally:
-                    half.unlink(missing_ok=True)
+                made = _converted if first.published.convert else _member
+                made(file, came, folder / file.path)
         finally:
-            whole.unlink(missing_ok=True)
+            came.unlink(missing_ok=True)
     finally:
         if parts.is_dir() and not any(parts.iterdir()):
             parts.rmdir()
 
 
-def _convert(file: File, original: Original, source: Path, target: Path) -> None:
-    """Write what a publisher's file becomes, and remove it."""
+def _converted(file: File, original: Path, target: Path) -> None:
+    """Write what a publisher's file becomes."""
+    assert file.published is not None
+    made = CONVERSIONS[file.published.convert](original.read_bytes())
+    if hashlib.sha256(made).hexdigest() != file.sha256:
+        found = NoQuote(f"another SHA-256 after {file.published.convert}")
+        raise InputError(file.url or "", file.path, found, file.sha256)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(target, made)
+
+
+def _member(file: File, archive: Path, target: Path) -> None:
+    """Take a file out of an archive."""
+    from optgap.datasets.archive import extract
+
+    assert file.published is not None
+    url, member = file.url or "", file.published.member
+    half = archive.with_name(f"{file.sha256}.member")
     try:
-        made = CONVERSIONS[original.convert](source.read_bytes())
-        if hashlib.sha256(made).hexdigest() != file.sha256:
-            found = NoQuote(f"another SHA-256 after {original.convert}")
-            raise InputError(file.url or "", file.path, found, file.sha256)
+        extract(archive, url, member, half, file.bytes)
+        if file_sha256(half) != file.sha256:
+            raise InputError(url, member, NoQuote("a file with another SHA-256"), file.sha256)
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_bytes(target, made)
+        os.replace(half, target)
     finally:
-        source.unlink(missing_ok=True)
+        half.unlink(missing_ok=True)
 
 
 def _teller(limits: Limits, label: str, size: int) -> Callable[[int], None]:
@@ -219,10 +223,4 @@ def _state(file: File, folder: Path) -> State:
         return State.MISSING
     if place.stat().st_size != file.bytes:
         return State.WRONG
-    return State.RIGHT if sha256(place) == file.sha256 else State.WRONG
-
-
-def sha256(place: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
-    with open(place, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return State.RIGHT if file_sha256(place) == file.sha256 else State.WRONG

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from optgap.api import ahead, choose_method, choose_policy, execute, require_time_limit, serves
@@ -21,6 +21,7 @@ from optgap.models.regret import Regret
 from optgap.models.result import Result, Termination, Violation
 from optgap.models.spec import imported
 from optgap.registry import FamilySpec, Runnable, family
+from optgap.render import number, percent
 
 
 def explain(
@@ -76,8 +77,9 @@ def explain(
         require(problem, certainty)  # before any work
     limits = limits or Limits(progress=progress)
     spec = family(problem.family)
+    runs = _Runs(time_limit, seed, limits)
     runnable = _policy(problem, policy, logged, params)
-    own, broken = _own(problem, runnable, logged, limits.each(time_limit), seed)
+    own, broken = _own(problem, runnable, logged, runs)
     scope, asked = _scope(problem, own)
     names = [spec.per_event] if spec.per_event else []
     table = compare(
@@ -85,22 +87,41 @@ def explain(
     )
     others = [name for name in policy_names(problem.family, beside) if name not in names]
     whole = runnable if scope == ALL else None
-    rival, trouble = _rival(asked, others, whole, time_limit, seed, limits)
+    rival, trouble = _rival(asked, others, whole, runs)
     regrets = _regrets(problem, own) if spec.regrets else ()
-    placed, relaxed = _with_hindsight(asked, spec, table, time_limit, seed, limits)
+    placed, relaxed = _with_hindsight(asked, spec, table, runs)
     known = Known.of(table, own.sense, [None if broken else own, rival, placed])
-    ideal = _ideal(problem, spec, whole, time_limit, seed, limits) if whole else None
+    ideal = _ideal(problem, spec, whole, runs) if whole else None
     found = explanation(table, scope, own, known, relaxed, regrets, spec, ideal)
     told = [f"{own.method} breaks {len(broken)} constraints: it may owe what it gains to them"]
     worth: Any = imported(spec.worth)(problem, own.solution) if spec.worth else None
     priced = [] if worth is None else [str(worth)]
-    notes = (*found.notes, *priced, *(told if broken else ()), *trouble)
+    moves = _worth_of_moves(asked, spec, found, limits.each(time_limit), seed)
+    notes = (*found.notes, *priced, *moves, *(told if broken else ()), *trouble)
     certain = None
     if certainty and not limits.interrupted.is_set():
         certain = price_of_certainty(
             problem, worth.dearest_s, schedule=own.solution, confidences=certainty, seed=seed
         )
     return replace(found, notes=notes, certainty=certain)
+
+
+@dataclass(frozen=True)
+class _Runs:
+    """Runs that an explanation rests on: each of them has the time limit for itself."""
+
+    time_limit: float | None
+    seed: int
+    limits: Limits
+
+    @property
+    def interrupted(self) -> bool:
+        return self.limits.interrupted.is_set()
+
+    def result(self, problem: Problem, runnable: Runnable, tell: Progress | None = None) -> Result:
+        """What a method or policy makes of a problem; `tell` hears how it goes on."""
+        self.limits.progress(runnable.label, None, None)
+        return execute(problem, runnable, self.limits.each(self.time_limit, tell), self.seed)
 
 
 def _policy(
@@ -121,24 +142,18 @@ def _policy(
 
 
 def _own(
-    problem: Problem, runnable: Runnable | None, logged: Any, limits: Limits, seed: int
+    problem: Problem, runnable: Runnable | None, logged: Any, runs: _Runs
 ) -> tuple[Result, list[Violation]]:
     """What is to be explained, and the constraints that it breaks: a log may."""
     if runnable is None:
         solution = as_solution(logged, problem)
         broken = problem.check(solution)
         return logged_result(problem, solution, broken), broken
-    limits.progress(runnable.label, None, None)
-    return execute(problem, runnable, limits, seed), []
+    return runs.result(problem, runnable), []
 
 
 def _rival(
-    problem: Problem,
-    names: Sequence[str | Callable[..., Any]],
-    done: Runnable | None,
-    time_limit: float | None,
-    seed: int,
-    limits: Limits,
+    problem: Problem, names: Sequence[str | Callable[..., Any]], done: Runnable | None, runs: _Runs
 ) -> tuple[Result | None, list[str]]:
     """The best of these policies that serves everything, and what went wrong with others.
 
@@ -148,11 +163,10 @@ def _rival(
     trouble = []
     for name in names:
         runnable = choose_policy(problem, name)
-        if limits.interrupted.is_set() or runnable == done or not runnable.treats(problem):
+        if runs.interrupted or runnable == done or not runnable.treats(problem):
             continue
-        limits.progress(runnable.label, None, None)
         try:
-            result = execute(problem, runnable, limits.each(time_limit, silent), seed)
+            result = runs.result(problem, runnable, silent)
         except Exception as error:  # another policy's fault is no reason to say nothing
             trouble.append(f"{runnable.label}: {type(error).__name__}: {error}")
             continue
@@ -163,24 +177,16 @@ def _rival(
     return best, trouble
 
 
-def _ideal(
-    problem: Problem,
-    spec: FamilySpec,
-    runnable: Runnable,
-    time_limit: float | None,
-    seed: int,
-    limits: Limits,
-) -> Ideal | None:
+def _ideal(problem: Problem, spec: FamilySpec, runnable: Runnable, runs: _Runs) -> Ideal | None:
     """The policy with exact models, with learning them for nothing, and where restarts are free.
 
     None where nothing is spared.
     """
 
     def objective(subject: Problem, policy: Runnable) -> float | None:
-        if limits.interrupted.is_set():
+        if runs.interrupted:
             return None
-        limits.progress(policy.label, None, None)
-        result = execute(subject, policy, limits.each(time_limit), seed)
+        result = runs.result(subject, policy)
         return result.objective if serves(result) else None
 
     def changed(params: Mapping[str, Any]) -> Runnable:
@@ -204,12 +210,7 @@ def _ideal(
 
 
 def _with_hindsight(
-    problem: Problem,
-    spec: FamilySpec,
-    table: Comparison,
-    time_limit: float | None,
-    seed: int,
-    limits: Limits,
+    problem: Problem, spec: FamilySpec, table: Comparison, runs: _Runs
 ) -> tuple[Result | None, Result | None]:
     """What the family's search with hindsight finds, and what on the relaxed problem.
 
@@ -224,14 +225,30 @@ def _with_hindsight(
     known = [row.result for row in table.rows if row.result.method == fitting[0].label]
     found: list[Result | None] = list(known[:1])
     for subject in (relaxed,) if known else (problem, relaxed):
-        if limits.interrupted.is_set():
-            found.append(None)
-            continue
-        limits.progress(fitting[0].label, None, None)
-        result = execute(subject, fitting[0], limits.each(time_limit), seed)
-        found.append(result)
+        found.append(None if runs.interrupted else runs.result(subject, fitting[0]))
     placed, other = (r if r is None or r.objective is not None else None for r in found)
     return placed, other
+
+
+def _worth_of_moves(
+    problem: Problem, spec: FamilySpec, found: Explanation, limits: Limits, seed: int
+) -> list[str]:
+    """What moves could save at most where tasks must stay, by the bounds with and without them."""
+    free = imported(spec.freed)(problem) if spec.freed else None
+    if free is None or limits.interrupted.is_set():
+        return []
+    limits.progress("bound with moves", None, None)
+    runnable = choose_method(free, bounding=True)
+    least = execute(free, runnable, limits, seed, bound_only=True).bound
+    if least is None or found.bound is None or not found.best_known:
+        return []
+    saved = max(0.0, found.best_known - least)
+    text = (
+        f"moves for nothing could save {number(saved)} {found.unit} at most, "
+        f"{percent(saved / abs(found.best_known))} of the best known: {number(least)} are needed "
+        f"even with them ({runnable.label}), {number(max(found.bound, least))} without"
+    )
+    return [text]
 
 
 def _scope(problem: Problem, own: Result) -> tuple[str, Problem]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, get_args
 
 from optgap.comparing.certainty import Certainty
 from optgap.comparing.comparison import ACCEPTED, ALL
@@ -24,17 +24,6 @@ SCHEMA = "optgap.explain/1"
 TOP = 10
 """How many of the costliest decisions are shown."""
 
-Name = Literal[
-    "unproven",
-    "nodes",
-    "migration",
-    "online",
-    "heuristic",
-    "restarts",
-    "model",
-    "measuring",
-    "online+heuristic",
-]
 TITLES: Mapping[str, str] = {
     "unproven": "unproven",
     "nodes": "price of nodes",
@@ -54,12 +43,12 @@ class Part:
 
     Parameters
     ----------
-    name: which one.
+    name: which one, of `TITLES`.
     start, end: objectives between which it lies, in the problem's unit; None where unknown.
     because: who stands at its two ends, and what that does and does not say.
     """
 
-    name: Name
+    name: str
     start: float | None
     end: float | None
     because: str
@@ -121,6 +110,11 @@ class Explanation(Brief):
         return relative_gap(self.objective, self.bound)
 
     @property
+    def whole(self) -> Part:
+        """All parts as one: from the bound to the policy."""
+        return Part("", self.bound, self.objective, "")
+
+    @property
     def costly(self) -> tuple[Regret, ...]:
         """The decisions that cost something, in time order."""
         return tuple(regret for regret in self.regrets if regret.cost > 0)
@@ -172,16 +166,7 @@ class Explanation(Brief):
                 "judged": len(self.regrets) if self.judged else None,
                 "costly": len(self.costly),
                 "cost": sum(regret.cost for regret in self.costly),
-                "top": [
-                    {
-                        "time": regret.time,
-                        "subject": regret.subject,
-                        "chosen": regret.chosen,
-                        "better": regret.better,
-                        "cost": regret.cost,
-                    }
-                    for regret in self.top(top)
-                ],
+                "top": [asdict(regret) for regret in self.top(top)],
             },
             "notes": list(self.notes),
             "certainty": None if self.certainty is None else self.certainty.to_json(),
@@ -218,7 +203,7 @@ class Explanation(Brief):
             fields.known_number("per_event_objective"),
             tuple(
                 Part(
-                    part.choice("name", get_args(Name)),  # type: ignore[arg-type]  # checked
+                    part.choice("name", TITLES),
                     part.known_number("start"),
                     part.known_number("end"),
                     part.text("because"),
@@ -269,15 +254,8 @@ class Explanation(Brief):
             )
             for part in self.parts
         ]
-        rows.append(
-            (
-                "gap",
-                number(self.bound),
-                number(self.objective),
-                _signed(_loss(self.bound, self.objective, self.sense)),
-                percent(self.gap),
-            )
-        )
+        lost = _signed(self.whole.amount(self.sense))
+        rows.append(("gap", number(self.bound), number(self.objective), lost, percent(self.gap)))
         return header, rows, (1, 2, 3, 4)
 
     def reasons(self) -> list[str]:
@@ -340,10 +318,6 @@ class Explanation(Brief):
         if amount is None or not self.bound:
             return None
         return amount / abs(self.bound)
-
-
-def _loss(start: float | None, end: float | None, sense: Sense) -> float | None:
-    return Part("unproven", start, end, "").amount(sense)
 
 
 def _signed(amount: float | None) -> str:

@@ -199,7 +199,7 @@ def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
         colour = COLOURS[k % len(COLOURS)]
         xs, ys = zip(*points, strict=True)
         ax.plot(xs, ys, color=colour, linewidth=1.5, linestyle="-" if k < len(COLOURS) else "--")
-        _marks(comparisons, method, places, colour, MARKERS[k % len(MARKERS)], ax)
+        _marks(comparisons.row(method), places, colour, MARKERS[k % len(MARKERS)], ax)
         ends.append((float(ys[-1]), float(xs[-1]), method, colour))
     if not numeric:
         ax.set_xticks(places, [str(value) for value in comparisons.values])
@@ -229,19 +229,12 @@ def _lines(comparisons: ComparisonSet, ax: Axes) -> Axes:
 
 
 def _marks(
-    comparisons: ComparisonSet,
-    method: str,
-    places: Sequence[Any],
-    colour: str,
-    marker: str,
-    ax: Axes,
+    rows: Iterable[ComparisonRow | None], places: Sequence[Any], colour: str, marker: str, ax: Axes
 ) -> None:
-    for x, comparison in zip(places, comparisons.comparisons, strict=True):
-        for row in comparison.rows:
-            if row.result.method == method and row.gap_to_bound is not None:
-                face = "white" if row.partial else colour
-                y = _percent(row.gap_to_bound)
-                ax.plot([x], [y], marker, color=colour, markerfacecolor=face, markersize=6)
+    for x, row in zip(places, rows, strict=True):
+        if row and row.gap_to_bound is not None:
+            face, y = "white" if row.partial else colour, _percent(row.gap_to_bound)
+            ax.plot([x], [y], marker, color=colour, markerfacecolor=face, markersize=6)
 
 
 def _percent(gap: float | None) -> float:

@@ -22,12 +22,13 @@ SPEC = FamilySpec(
         "placements": (
             "optgap.models.consolidation.csvout:placements",
             "task,start_s,server,gpu_index per stay of a task",
-        ),
+        )
     },
     view="optgap.views.consolidation:draw",
     doubts="optgap.models.consolidation.doubts:doubts",
-    exact={"opt_repack": "optgap.solvers.consolidation.snapshot:solve"},
+    exact={"opt_repack": "optgap.solvers.consolidation.exact:repack"},
     per_event="opt_nomig",
+    freed="optgap.models.consolidation.problem:with_moves",
     regrets="optgap.heuristics.consolidation.regret:regrets",
     refit="optgap.models.consolidation.fits:refit",
 )

@@ -22,7 +22,7 @@ SPEC = FamilySpec(
         "schedule": (
             "optgap.models.coscheduling.csvout:schedule",
             "job,app,gpu_count,start_s,end_s,gpu_index per run",
-        ),
+        )
     },
     view="optgap.views.coscheduling:draw",
     doubts="optgap.models.coscheduling.doubts:doubts",

@@ -23,10 +23,7 @@ SPEC = FamilySpec(
             "optgap.models.elastic.csvout:timeline",
             "time_s,job,event,gpus,frequency_mhz",
         ),
-        "series": (
-            "optgap.models.elastic.csvout:series",
-            "jobs, GPUs and power after each change",
-        ),
+        "series": ("optgap.models.elastic.csvout:series", "jobs, GPUs and power after each change"),
         "prices": (
             "optgap.solvers.elastic.worth:csv",
             "time_s,jobs,bound_s,gpu_s,kilowatt_s: what one more would save; drawn as .png or .svg",

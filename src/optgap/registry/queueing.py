@@ -23,7 +23,7 @@ SPEC = FamilySpec(
         "schedule": (
             "optgap.models.queueing.csvout:schedule",
             "job,start_s,end_s,nodes per job that starts",
-        ),
+        )
     },
     view="optgap.views.queueing:draw",
     doubts="optgap.models.queueing.doubts:doubts",

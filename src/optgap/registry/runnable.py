@@ -135,11 +135,7 @@ def _elsewhere(name: str, own: FamilySpec) -> str:
 
 
 def _own(
-    spec: FamilySpec,
-    target: Any,
-    name: str,
-    given: Mapping[str, Any] | None,
-    source: str,
+    spec: FamilySpec, target: Any, name: str, given: Mapping[str, Any] | None, source: str
 ) -> Runnable:
     if not callable(target) and not hasattr(target, "place"):
         raise InputError(source, name, target, "a function, or a class with a method place")

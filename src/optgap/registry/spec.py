@@ -42,6 +42,8 @@ class FamilySpec:
         `per_event_exact` is false, as well as it can.
     relaxed: a part of the way from the bound to the best known, and what that part is the price
         of: ``f(problem)``, the problem where it is none; None where it is none already.
+    freed: ``f(problem)``, the problem where tasks that run move for nothing; None where they may
+        already. What its bound leaves open is what moves could be worth at most.
     spared: ``f(problem)``, the problem with free restarts; None where they are.
     informed: parameters with which policies that have them know their jobs' models for nothing.
     unpaid: parameters with which these learn the models as ever, and learning costs nothing.
@@ -72,6 +74,7 @@ class FamilySpec:
     per_event: str = ""
     per_event_exact: bool = True
     relaxed: tuple[str, str] | None = None
+    freed: str = ""
     spared: str = ""
     informed: Mapping[str, Any] = field(default_factory=dict)
     unpaid: Mapping[str, Any] = field(default_factory=dict)

@@ -10,13 +10,7 @@ from optgap.registry.spec import FamilySpec
 
 FAMILIES: Mapping[str, FamilySpec] = {
     spec.name: spec
-    for spec in (
-        placement.SPEC,
-        consolidation.SPEC,
-        coscheduling.SPEC,
-        queueing.SPEC,
-        elastic.SPEC,
-    )
+    for spec in (placement.SPEC, consolidation.SPEC, coscheduling.SPEC, queueing.SPEC, elastic.SPEC)
 }
 
 

@@ -6,19 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from optgap.contract import Problem
 from optgap.models.jsonio import Fields
 from optgap.render import percent
 from optgap.reporting import charts, section
 from optgap.reporting.grid import grid
 from optgap.reporting.pictures import picture
-from optgap.reporting.reading import Item
+from optgap.reporting.reading import Given
 from optgap.reporting.section import Section
 
 
-def audit(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
+def audit(fields: Fields, given: Given) -> Iterator[Section]:
     """What could be saved, the curve of moves, what is violated and what was left out."""
     now, covered = fields.object("now"), fields.object("covered")
     unit = fields.text("unit", "")
@@ -29,7 +26,7 @@ def audit(
         columns = tuple(
             [point[name] for point in curve] for name in ("moves", "power_w", "bound_w")
         )
-        pictures.append(picture(partial(charts.savings, *columns), text, f"{prefix}-curve"))
+        pictures.append(picture(partial(charts.savings, *columns), text, f"{given.prefix}-curve"))
     grids = [grid("By number of migrations", _saved(curve))] if curve else []
     violations = [dict(v.document) for v in now.objects("violations")]
     if violations:

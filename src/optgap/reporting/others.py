@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from optgap.contract import Problem
 from optgap.models.errors import InputError
 from optgap.models.jsonio import Fields
 from optgap.render import duration, percent
 from optgap.reporting import charts, findings, section
 from optgap.reporting.grid import grid, worded
 from optgap.reporting.pictures import Picture, picture
-from optgap.reporting.reading import Item
+from optgap.reporting.reading import Given
 from optgap.reporting.section import Section
 
 
-def fit(fields: Fields, item: Item, problems: Sequence[Problem], prefix: str) -> Iterator[Section]:
+def fit(fields: Fields, given: Given) -> Iterator[Section]:
     groups = fields.objects("groups")
     overall = fields.object("overall").document
     said = {"n": "rows", "r2": "R²", "mape": "mean error", "cv_mape": "mean error, held out"}
@@ -56,10 +55,10 @@ def fit(fields: Fields, item: Item, problems: Sequence[Problem], prefix: str) ->
         for group in groups
         for text in (group.texts("warnings") if "warnings" in group.document else [])
     ]
-    pictures = [*_curves(fields, prefix)]
+    pictures = [*_curves(fields, given.prefix)]
     errors = [(str(q["group"]), _known(q["mape"]), _known(q["cv_mape"])) for q in quality]
     text = "Mean error of the prediction by group, in sample and held out"
-    pictures.append(picture(partial(charts.errors, errors), text, f"{prefix}-errors"))
+    pictures.append(picture(partial(charts.errors, errors), text, f"{given.prefix}-errors"))
     yield section.new(
         f"fit: {fields.text('model')}",
         found=[_precision(overall, len(groups), len(warnings))],
@@ -134,9 +133,7 @@ def _panel_chart(panel: Fields) -> Callable[[Mapping[str, Any]], Any]:
     return charts.curves
 
 
-def reproduced(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
+def reproduced(fields: Fields, given: Given) -> Iterator[Section]:
     for k, part in enumerate(fields.objects("items")):
         rows = [
             tuple(row.text(key, "") for key in ("claim", "paper", "ours", "agrees", "note"))
@@ -147,7 +144,7 @@ def reproduced(
         for j, panel in enumerate(panels):
             text = panel.text("title", "") or part.text("title")
             draw = partial(_panel_chart(panel), panel.document)
-            pictures.append(picture(draw, text, f"{prefix}-{k}-{j}"))
+            pictures.append(picture(draw, text, f"{given.prefix}-{k}-{j}"))
         header = ("statement", "paper", "ours", "agrees", "note")
         yield section.new(
             f"{part.text('name')}: {part.text('title')}",
@@ -178,9 +175,7 @@ def _run_from(part: Fields) -> list[tuple[str, str]]:
     return facts
 
 
-def verdict(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
+def verdict(fields: Fields, given: Given) -> Iterator[Section]:
     violations = [dict(v.document) for v in fields.objects("violations")]
     facts = [
         (name, section.words(value))
@@ -198,9 +193,7 @@ def verdict(
     )
 
 
-def anything(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
+def anything(fields: Fields, given: Given) -> Iterator[Section]:
     """Values as facts, lists of objects as tables: for what has no section of its own."""
     facts, grids = [], []
     for name, value in fields.document.items():
@@ -208,4 +201,4 @@ def anything(
             grids.append(grid(name, value))
         elif name not in ("schema", "versions"):
             facts.append((name, section.words(value)))
-    yield section.new(item.schema, facts=facts, grids=grids)
+    yield section.new(given.item.schema, facts=facts, grids=grids)

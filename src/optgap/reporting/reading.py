@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,22 @@ class Item:
     schema: str
     document: Mapping[str, Any] = field(default_factory=dict)
     problem: Problem | None = None
+
+
+@dataclass(frozen=True)
+class Given:
+    """What sections are made with, beside the fields of a document.
+
+    Parameters
+    ----------
+    item: the input that the document is, or a part of.
+    problems: to draw solutions with.
+    prefix: a name for what is drawn, different for every input.
+    """
+
+    item: Item
+    problems: Sequence[Problem]
+    prefix: str
 
 
 @dataclass(frozen=True)

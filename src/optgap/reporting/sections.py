@@ -27,11 +27,11 @@ from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import Result
 from optgap.models.spec import imported
 from optgap.registry import FAMILIES, family
-from optgap.render import duration, number, percent
+from optgap.render import number, percent, result_facts
 from optgap.reporting import audits, charts, findings, others, runs, section
 from optgap.reporting.grid import Grid, constants, grid
 from optgap.reporting.pictures import Picture, picture
-from optgap.reporting.reading import ROWS, Item
+from optgap.reporting.reading import ROWS, Given, Item
 from optgap.reporting.section import Section
 
 LEFT_OUT = ("key", "problem", "solution", "code", "metrics", "instance_params", "started", "worker")
@@ -56,35 +56,23 @@ def sections(item: Item, problems: Sequence[Problem], prefix: str) -> list[Secti
     """
     fields = Fields(item.document, item.source)
     make = MAKERS.get(item.schema, others.anything)
-    return [
-        replace(part, source=item.source, schema=item.schema)
-        for part in make(fields, item, problems, prefix)
-    ]
+    made = make(fields, Given(item, problems, prefix))
+    return [replace(part, source=item.source, schema=item.schema) for part in made]
 
 
 # -- results -------------------------------------------------------------------------------
 
 
-def _result(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
+def _result(fields: Fields, given: Given) -> Iterator[Section]:
     result = Result.from_json(fields)
-    unit = f" {result.unit}"
-    facts = [
-        ("method", f"{result.method} ({result.kind})"),
-        ("status", f"{result.status} ({result.termination})"),
-        ("objective", _with(number(result.objective), unit)),
-        ("bound", _with(number(result.bound), f"{unit}, by {result.bound_by}")),
-        ("gap", percent(result.gap, 3)),
-        ("time", duration(result.seconds)),
-        ("seed", "" if result.seed is None else str(result.seed)),
-    ]
+    facts = [("method", f"{result.method} ({result.kind})"), *result_facts(result)]
+    facts += [] if result.seed is None else [("seed", str(result.seed))]
     facts += [
         (name, value if isinstance(value, str) else number(value))
         for name, value in result.metrics.items()
         if isinstance(value, (str, int, float))
     ]
-    pictures, notes = _views(result, item, problems, prefix)
+    pictures, notes = _views(result, given)
     yield section.new(
         f"{result.family}: {result.method}",
         found=[findings.of_result(result)],
@@ -94,26 +82,20 @@ def _result(
     )
 
 
-def _with(text: str, behind: str) -> str:
-    return text + behind if text else ""
-
-
-def _views(
-    result: Result, item: Item, problems: Sequence[Problem], prefix: str
-) -> tuple[list[Picture], list[str]]:
+def _views(result: Result, given: Given) -> tuple[list[Picture], list[str]]:
     """The family's picture of the solution, or why there is none."""
     if result.solution is None or result.family not in FAMILIES:
         return [], []
     spec = family(result.family)
     if not spec.view:
         return [], []
-    own = [item.problem] if item.problem is not None else []
-    for problem in [*own, *problems]:
+    own = [given.item.problem] if given.item.problem is not None else []
+    for problem in [*own, *given.problems]:
         solution = _fitting(result, problem)
         if solution is not None:
             draw = partial(imported(spec.view), problem, solution, result.method)
             text = f"{problem.name}: the solution of {result.method}"
-            return [picture(draw, text, f"{prefix}-view", themed=False)], []
+            return [picture(draw, text, f"{given.prefix}-view", themed=False)], []
     return [], ["give the problem's file, too, and the solution is drawn"]
 
 
@@ -142,10 +124,8 @@ def _alike(told: Any, found: float) -> bool:
 # -- comparisons ---------------------------------------------------------------------------
 
 
-def _comparison(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
-    yield _compared(Comparison.from_json(fields), prefix)
+def _comparison(fields: Fields, given: Given) -> Iterator[Section]:
+    yield _compared(Comparison.from_json(fields), given.prefix)
 
 
 def _compared(comparison: Comparison, prefix: str) -> Section:
@@ -204,9 +184,7 @@ def _gaps(shown: Comparison | ComparisonSet, prefix: str) -> Picture:
     return picture(partial(gaps_figure, shown), text, f"{prefix}-gaps")
 
 
-def _comparison_set(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
+def _comparison_set(fields: Fields, given: Given) -> Iterator[Section]:
     found = ComparisonSet.from_json(fields)
     names = sorted({comparison.family for comparison in found.comparisons})
     pairs = [
@@ -230,38 +208,34 @@ def _comparison_set(
         f"{', '.join(names)}: over {found.parameter}",
         found=[findings.of_set(found)],
         lines=[comparison.problem_summary for comparison in found.comparisons[:1]],
-        pictures=[_gaps(found, prefix)] if found.measured else [],
+        pictures=[_gaps(found, given.prefix)] if found.measured else [],
         grids=_apart_parts(f"Every row, for each value of {found.parameter}", pairs),
         notes=found.notes(),
     )
 
 
-def _overview(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
+def _overview(fields: Fields, given: Given) -> Iterator[Section]:
     for k, part in enumerate(fields.objects("families")):
-        yield _compared(Comparison.from_json(part), f"{prefix}-{k}")
+        yield _compared(Comparison.from_json(part), f"{given.prefix}-{k}")
     failures = fields.object("failures").document if "failures" in fields.document else {}
     if failures:
         yield section.new("Families that failed", facts=[(k, str(v)) for k, v in failures.items()])
 
 
-def _explanation(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
+def _explanation(fields: Fields, given: Given) -> Iterator[Section]:
     from optgap.plotting.waterfall import explanation_figure
 
     found = Explanation.from_json(fields)
     parts = [
         {
             "part": row[0],
-            f"from ({found.unit})": part.start if part else found.bound,
-            f"to ({found.unit})": part.end if part else found.objective,
-            f"lost ({found.unit})": part.amount(found.sense) if part else _lost(found),
-            "gap": found.of_bound(part) if part else found.gap,
-            "because": part.because if part else "",
+            f"from ({found.unit})": part.start,
+            f"to ({found.unit})": part.end,
+            f"lost ({found.unit})": part.amount(found.sense),
+            "gap": found.of_bound(part) if part.name else found.gap,
+            "because": part.because,
         }
-        for row, part in zip(found.table()[1], [*found.parts, None], strict=True)
+        for row, part in zip(found.table()[1], [*found.parts, found.whole], strict=True)
     ]
     grids = [grid("From the proven bound to the policy", parts)]
     if found.costly:
@@ -287,7 +261,7 @@ def _explanation(
                 partial(explanation_figure, found),
                 "From the proven bound to the policy: "
                 + ", ".join(f"{row[0]} {row[3]} {found.unit}" for row in found.table()[1]),
-                f"{prefix}-explain",
+                f"{given.prefix}-explain",
             )
         ],
         grids=grids,
@@ -295,19 +269,10 @@ def _explanation(
     )
 
 
-def _lost(found: Explanation) -> float | None:
-    if found.bound is None:
-        return None
-    loss = found.objective - found.bound
-    return loss if found.sense == "min" else -loss
-
-
 # -- many runs -----------------------------------------------------------------------------
 
 
-def _runs(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
+def _runs(fields: Fields, given: Given) -> Iterator[Section]:
     rows = [dict(row.document) for row in fields.objects("rows")]
     shown = [{k: v for k, v in row.items() if k not in LEFT_OUT} for row in rows]
     varying, same = constants(shown, keep=("method", "policy", "objective"))
@@ -325,7 +290,7 @@ def _runs(
             values = {name: list(found.values()) for name, found in groups.items()}
             if k < MOST_PANELS:
                 draw = partial(charts.spread, values, title, panel)
-                pictures.append(picture(draw, text, f"{prefix}-spread-{k}"))
+                pictures.append(picture(draw, text, f"{given.prefix}-spread-{k}"))
         if len(panels) > MOST_PANELS:
             notes.append(f"the first {MOST_PANELS} of {len(panels)} are drawn; the table has all")
         summary, more = runs.summary(panels, title)
@@ -344,16 +309,15 @@ def _runs(
     )
 
 
-def _audit(
-    fields: Fields, item: Item, problems: Sequence[Problem], prefix: str
-) -> Iterator[Section]:
+def _audit(fields: Fields, given: Given) -> Iterator[Section]:
     """An audit's own section, and the gaps of policies beside what happened."""
-    yield from audits.audit(fields, item, problems, prefix)
+    yield from audits.audit(fields, given)
     if "comparison" in fields.document:
-        yield from _comparison(fields.object("comparison"), item, problems, f"{prefix}-c")
+        inside = replace(given, prefix=f"{given.prefix}-c")
+        yield from _comparison(fields.object("comparison"), inside)
 
 
-Maker = Callable[[Fields, Item, Sequence[Problem], str], Iterator[Section]]
+Maker = Callable[[Fields, Given], Iterator[Section]]
 
 MAKERS: Mapping[str, Maker] = {
     RESULT: _result,

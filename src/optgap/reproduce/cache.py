@@ -17,10 +17,10 @@ from typing import Any
 
 import optgap
 from optgap.datasets.places import cache_folder
-from optgap.datasets.store import sha256
 from optgap.fingerprint import digest, hashed, sources, stack
 from optgap.models.errors import InputError
 from optgap.models.jsonio import write_text
+from optgap.models.reading import file_sha256
 from optgap.reproduce.codec import CodecError, decode, encode
 from optgap.reproduce.report import Cached, Item, Report, Study
 
@@ -174,7 +174,7 @@ class _Hashes:
         entry = self.known.get(name)
         if isinstance(entry, list) and entry[:2] == stamp and len(entry) == 3:
             return str(entry[2])
-        found = sha256(path)
+        found = file_sha256(path)
         if time.time() - status.st_mtime > SETTLED_S:
             self.known[name] = [*stamp, found]
             self.learnt = True

@@ -290,12 +290,6 @@ class Report(Answer):
         found = dict.fromkeys(row.rule for row in self.rows if row.agrees)
         return [f"agrees: {'; or '.join(found)}"] if found else []
 
-    def markdown(self) -> str:
-        """The table in Markdown."""
-        header, rows, _ = self.table()
-        lines = [header, ["---"] * len(header), *rows]
-        return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
-
     def to_json(self) -> Mapping[str, Any]:
         """JSON form, one of the ``items`` of ``optgap.reproduce/1``."""
         return {

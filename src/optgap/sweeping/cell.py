@@ -19,6 +19,7 @@ from optgap.documents import load_problem
 from optgap.making import generate
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
+from optgap.models.reading import file_sha256
 from optgap.models.result import Result, Status
 from optgap.registry import Runnable
 from optgap.sweeping.fingerprint import code, digest
@@ -255,8 +256,6 @@ def _problem(key: _Key) -> tuple[Problem, str]:
 
 
 def _require_hash(instance: Instance) -> None:
-    from optgap.sweeping.spec import file_sha256
-
     if file_sha256(instance.file) != instance.sha256:
         found = NoQuote("another file than when the sweep began")
         raise InputError(instance.file, "", found, f"SHA-256 {instance.sha256}")

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from optgap.extras import require
 from optgap.models.errors import InputError, NoQuote, one_of
+from optgap.processes import cores
 from optgap.sweeping.cell import Cell, Row, failed, run_cell
 
 Name = Literal["processes", "dask", "ray", "serial"]
@@ -111,13 +112,6 @@ class Engine:
                     strikes[key] = strikes.get(key, 0) + bool(suspects)
                     if strikes[key] >= STRIKES:
                         yield _given_up(left.pop(key), error)
-
-
-def cores() -> int:
-    """How many processors this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 # -- processes of this machine -------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from optgap.documents import load_problem
 from optgap.making import preset_entry
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.jsonio import Fields
+from optgap.models.reading import file_sha256
 from optgap.parameters import call_text, split_call, typed
 from optgap.registry import FamilySpec, Runnable, family
 from optgap.registry import method as find_method
@@ -85,12 +85,6 @@ def read_spec(document: Mapping[str, Any], source: str = "sweep", folder: Path =
         raise InputError(source, "grid", NoQuote("no runs"), "policies or methods to run")
     name = fields.text("name", Path(source).stem)
     return Spec(source, name, cells)
-
-
-def file_sha256(path: str | os.PathLike[str]) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _refuse_unknown(fields: Fields, known: set[str]) -> None:

@@ -138,19 +138,27 @@ def _demand(problem: Any, ax: Axes) -> None:
 
 def _tasks(problem: Any, ax: Axes) -> None:
     """Memory against utilisation, the larger the more GPUs."""
-    width = np.array([task.gpus for task in problem.tasks])
-    memory = [task.memory_gb for task in problem.tasks]
-    util = [float(task.util_percent.mean()) for task in problem.tasks]
-    for k, gpus in enumerate(sorted(set(width.tolist()))):
-        rows = np.flatnonzero(width == gpus)
-        ax.scatter(
-            [memory[r] for r in rows], [util[r] for r in rows], s=18 + 10 * gpus, alpha=0.6,
-            color=COLOURS[k % len(COLOURS)], label=f"{gpus} GPU" + "s" * (gpus > 1),
-        )  # fmt: skip
+    memory = np.array([task.memory_gb for task in problem.tasks])
+    util = np.array([task.util_percent.mean() for task in problem.tasks])
+    _by_gpus(ax, np.array([task.gpus for task in problem.tasks]), memory, util, (18, 10))
     ax.set_xlabel("memory of a task (GB)")
     ax.set_ylabel("its mean utilisation (%)")
+
+
+def _by_gpus(ax: Axes, width: Any, x: Any, y: Any, size: tuple[int, int]) -> None:
+    """A mark at each (x, y), larger and of another colour the more GPUs; `size`: least, per GPU."""
+    for k, gpus in enumerate(np.unique(width).tolist()):
+        rows = np.flatnonzero(width == gpus)
+        ax.scatter(
+            x[rows], y[rows], s=size[0] + size[1] * min(gpus, 32), alpha=0.6,
+            color=COLOURS[k % len(COLOURS)], label=f"{gpus} GPU" + "s" * (gpus > 1),
+        )  # fmt: skip
     ax.set_ylim(bottom=0)
-    ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
+    _names_beside(ax, "small")
+
+
+def _names_beside(ax: Axes, fontsize: str) -> None:
+    ax.legend(frameon=False, fontsize=fontsize, loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def _scaling(problem: Any, ax: Axes) -> None:
@@ -168,7 +176,7 @@ def _scaling(problem: Any, ax: Axes) -> None:
     ax.set_xlabel("GPUs" + ("; dotted: fitted" if problem.fits else ""))
     ax.set_ylabel("run time, fewest GPUs = 1")
     ax.set_ylim(bottom=0)
-    ax.legend(frameon=False, fontsize="x-small", loc="upper left", bbox_to_anchor=(1, 1))
+    _names_beside(ax, "x-small")
 
 
 def _speed(problem: Any, ax: Axes) -> None:
@@ -184,23 +192,16 @@ def _speed(problem: Any, ax: Axes) -> None:
     ax.set_yticks(counts, [str(n) for n in counts])
     ax.set_xlabel("GPUs, at the highest clock")
     ax.set_ylabel("iterations per s, fewest GPUs = 1")
-    ax.legend(frameon=False, fontsize="x-small", loc="upper left", bbox_to_anchor=(1, 1))
+    _names_beside(ax, "x-small")
 
 
 def _stream(problem: Any, ax: Axes) -> None:
     """Jobs by arrival and duration, the larger the more GPUs."""
     jobs = problem.jobs
     hours = (jobs.arrival_s - jobs.arrival_s[0]) / 3600
-    for k, gpus in enumerate(np.unique(jobs.gpus).tolist()):
-        rows = np.flatnonzero(jobs.gpus == gpus)
-        ax.scatter(
-            hours[rows], jobs.duration_s[rows] / 3600, s=12 + 6 * min(gpus, 32), alpha=0.6,
-            color=COLOURS[k % len(COLOURS)], label=f"{gpus} GPU" + "s" * (gpus > 1),
-        )  # fmt: skip
+    _by_gpus(ax, jobs.gpus, hours, jobs.duration_s / 3600, (12, 6))
     ax.set_xlabel("arrival (h)")
     ax.set_ylabel("duration (h)")
-    ax.set_ylim(bottom=0)
-    ax.legend(frameon=False, fontsize="small", loc="upper left", bbox_to_anchor=(1, 1))
 
 
 _PICTURES: Mapping[str, Callable[[Any, Axes], None]] = {

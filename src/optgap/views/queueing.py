@@ -60,13 +60,7 @@ def gantt(problem: QueueingProblem, solution: QueueingSolution, ax: Axes, by: st
     origin = float(jobs.arrival_s[0])
     makespan = problem.evaluate(solution).metrics.get("makespan_s", 0.0)
     lasts = float(makespan) / 3600  # none where no job starts
-    ax.barh(
-        np.arange(problem.gpus),
-        lasts,
-        height=1.0,
-        color=IDLE,
-        linewidth=0,
-    )
+    ax.barh(np.arange(problem.gpus), lasts, height=1.0, color=IDLE, linewidth=0)
     sizes = sorted(set(jobs.gpus.tolist()))
     few = len(jobs) <= NAMED
     for job, rows in _rows(problem, solution):

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
 
 import optgap
@@ -20,6 +21,8 @@ from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.solvers.consolidation import METHODS, auto
 from optgap.solvers.consolidation.bounds.energy import bound_energy
+from optgap.solvers.consolidation.over_time.lives import bound_by_lives
+from optgap.solvers.consolidation.over_time.parameters import BoundParams
 
 FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
 RUNS = consolidation_problems(goal="energy", capacities=("none", "mean", "peak"), scaled=True)
@@ -30,9 +33,12 @@ def solved(problem: ConsolidationProblem, method: str) -> optgap.Result:
     return optgap.solve(problem, method, time_limit=60, **QUICK.get(method, {}))
 
 
-@settings(max_examples=1000 if FUZZ else 12)
-@given(problem=RUNS)
-def test_no_schedule_is_below_the_bound_over_time(problem: ConsolidationProblem) -> None:
+@settings(max_examples=1000 if FUZZ else 14)
+@given(problem=RUNS, moves=st.booleans())
+def test_no_schedule_is_below_the_bound_over_time(
+    problem: ConsolidationProblem, moves: bool
+) -> None:
+    problem = replace(problem, rules=replace(problem.rules, migration=moves))
     bound = solved(problem, "bound-over-time").bound
     simple = bound_energy(problem, limits=Limits(), seed=0).bound
     assert bound is not None
@@ -114,6 +120,35 @@ def test_hindsight_beats_every_policy_on_a_trace_and_its_claim_holds() -> None:
     assert best.status is Status.FEASIBLE
     for policy in ("cats", "bestfit", "opt_nomig"):
         assert optgap.run(problem, policy).objective > best.objective  # type: ignore[operator]
+
+
+def test_staying_for_life_is_proven_to_cost_what_moves_would_save() -> None:
+    # either of the two that stay to the end could join the other, once c and d have left
+    ends = {"a": 1000.0, "b": 900.0, "c": 100.0, "d": 100.0}
+    tasks = [
+        Task(name, 16.0, kappa=1.0, duration_s=end, util_percent=np.array([45.0]))
+        for name, end in ends.items()
+    ]
+    problem = ConsolidationProblem.of(
+        [GpuKind(power=PowerLine(40.0, 0.1))], [Server((0,))] * 4, tasks, goal="energy",
+        rules=Rules(waiting=False, migration=False), period_s=1000.0,
+    )  # fmt: skip
+    assert optgap.bound(problem).bound == pytest.approx(1100 * 175.0, rel=1e-6)
+    larger = pai(seed=2, size=16, present=60, migration=False)
+    kept = bound_by_lives(larger, Limits(60), BoundParams(branching=0))
+    whole = bound_by_lives(larger, Limits(60), BoundParams())
+    free = solved(replace(larger, rules=replace(larger.rules, migration=True)), "bound-over-time")
+    best = optgap.solve(larger, "hindsight", moves=500).objective
+    assert free.bound * 1.02 < kept < whole * (1 + 1e-6) <= best * (1 + 1e-6)  # type: ignore[operator]
+
+
+def test_explain_says_what_moves_could_save_at_most_where_there_are_none() -> None:
+    problem = pai(seed=4, size=6, present=5, servers=4)
+    said = [
+        any("could save" in note for note in optgap.explain(p, "cats", beside=()).notes)
+        for p in (problem, replace(problem, rules=replace(problem.rules, migration=False)))
+    ]
+    assert said == [False, True]
 
 
 def test_a_task_that_may_not_move_does_not() -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from strategies_elastic import elastic_problems, rigid
+from strategies_elastic import elastic_problems, jobs_of, rigid, table
 
 from optgap.models.elastic import ElasticProblem, Overhead
 from optgap.models.elastic.presets import small
@@ -55,6 +55,16 @@ def test_jobs_that_take_turns_on_one_gpu_go_by_length_with_a_restart_each() -> N
     found = offline(problem, limits=Limits(), seed=0, runs=5)
     assert value(problem, found) == pytest.approx(np.mean([12, 34, 66]))
     assert "restarts cost time" in found.message
+
+
+def test_a_job_begins_on_what_it_can_keep_when_the_next_one_comes() -> None:
+    problem = ElasticProblem.of(
+        [table("m", [[2.0], [1.7]], [[100.0], [200.0]])], jobs_of([0, 0], [20.0, 20.0], [0.0, 3.0]),
+        [1000.0], gpus=2, gpus_per_node=2, eta=1.0, p_max_w=200.0, overhead=Overhead(4.0, 1.0, 0.0),
+    )  # fmt: skip
+    # each on one GPU: 5 s of start and 40 s; two GPUs for the first until the other comes: 48 s
+    found = offline(problem, limits=Limits(), seed=0, runs=120, rounds=5)
+    assert value(problem, found) == pytest.approx(45.0)
 
 
 def test_a_budget_of_energy_is_refused() -> None:
