@@ -157,6 +157,29 @@ def tail_gains(first: Any, time_s: Any, watts: Any, values: Any, tail_price: flo
 
 
 @compiled
+def after_last(
+    last: Any, start: Any, earliest: Any, value: Any, gained: Any, size: Any, tail: Any, share: Any
+) -> Any:
+    """The least completion plus payments of a job that completes after the last piece; by which
+    value and completion. Only values whose gain is at most a second per second are used.
+
+    `gained` until the last edge; `share` of `size` and of all other terms is taken off.
+    """
+    from_here = max(last, earliest)
+    over = max(0.0, from_here - max(last, start))
+    top, top_v = -np.inf, -1
+    for v in range(len(tail)):
+        if tail[v] <= 1.0:
+            now = from_here + value[v] - gained[v] - tail[v] * over
+            now -= share * (from_here + value[v] + size[v] + tail[v] * over)
+            if now > top:
+                top, top_v = now, v
+    if top == -np.inf:  # no value is low enough: nothing paid, nothing gained
+        top = from_here
+    return top, top_v, from_here
+
+
+@compiled
 def _jobs(
     edges: Any, first: Any, time_s: Any, gpus: Any, watts: Any, values: Any, gpu_price: Any,
     power_price: Any, tail_price: float, submit: Any, of_class: Any, iterations: Any, least: Any,
@@ -178,6 +201,7 @@ def _jobs(
         start = submit[j]
         earliest = start + least[j]
         before[:] = 0.0
+        value = values[c] * iterations[j]
         best, best_v, best_end = np.inf, 0, start
         k = np.searchsorted(edges, start, side="right") - 1
         k = max(k, 0)
@@ -187,7 +211,7 @@ def _jobs(
                 from_here = max(low, earliest)
                 top, top_v, top_end = -np.inf, 0, high
                 for v in range(many):
-                    u = values[c, v] * iterations[j]
+                    u = value[v]
                     a = from_here + u - before[v] - gain[c, k, v] * (from_here - low)
                     b = high + u - before[v] - gain[c, k, v] * (high - low)
                     worse = min(a, b)
@@ -201,24 +225,15 @@ def _jobs(
             for v in range(many):
                 before[v] += gain[c, k, v] * (high - low)
             k += 1
-        from_here = max(edges[pieces], earliest)
-        top, top_v = -np.inf, 0
-        for v in range(many):
-            if tail[c, v] <= 1.0:
-                u = values[c, v] * iterations[j]
-                over = max(0.0, from_here - max(edges[pieces], start))
-                now = from_here + u - before[v] - tail[c, v] * over
-                now -= ROUND * (k + 2) * (from_here + u + before[v] + tail[c, v] * over)
-                if now > top:
-                    top, top_v = now, v
-        if top == -np.inf:  # no value is low enough: nothing paid, nothing gained
-            top, top_v = from_here, -1
+        top, top_v, end = after_last(
+            edges[pieces], start, earliest, value, before, before, tail[c], ROUND * (k + 2)
+        )
         if top < best:
-            best, best_v, best_end = top, top_v, from_here
+            best, best_v, best_end = top, top_v, end
         total += best - ROUND * (abs(total) + abs(best))
         if best_v < 0:
             continue
-        worth[j] = values[c, best_v] * iterations[j]
+        worth[j] = value[best_v]
         k = max(np.searchsorted(edges, start, side="right") - 1, 0)
         while k < pieces and edges[k] < best_end:
             z = which[c, k, best_v]

@@ -53,8 +53,9 @@ class Tuning:
     order_share, bound_share: of what is left of a time limit, for orders of completions, and for
         a bound.
     runs, most_runs: squared jobs times schedules, and schedules, unless it is said how many.
-    pinned: share of the tries that give single counts, up to `most_pinned` jobs: with 48 the
-        same number of tries found less by it. `runs_pinned`: schedules of so few jobs at most.
+    pinned: share of the later half of the tries that give single counts, up to `most_pinned` jobs:
+        with 48 the same number of tries found less by it.
+    runs_pinned: schedules of so few jobs at most.
     states: of the search of one decision at most.
     """
 
@@ -176,7 +177,7 @@ class Search:
             best = self.best
             if best.value <= bound * (1 + TUNING.close):
                 return
-            if rng.random() < pinned:
+            if 2 * self.runs >= runs and rng.random() < pinned:
                 self.run(best.worth, best.spread_s, best.factor, self._repinned(best, rng))
                 continue
             share, change = size ** -rng.random(), options.change * rng.random()

@@ -17,7 +17,14 @@ from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.snapshot import undominated
 from optgap.models.times import slack_s
-from optgap.solvers.elastic.lagrangian import ROUND, Evaluated, Setting, proven, tail_gains
+from optgap.solvers.elastic.lagrangian import (
+    ROUND,
+    Evaluated,
+    Setting,
+    after_last,
+    proven,
+    tail_gains,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,20 +244,11 @@ def _least(
                 large = max(large, abs(gain[n, k, v]) * (high - low) + charge[n, k, v])
             size[v] += large
         k += 1
-    from_here = max(edges[pieces], earliest)
-    over = from_here - max(edges[pieces], start)
-    top, top_v = -np.inf, -1
-    for v in range(tried):
-        if tail[v] <= 1.0:
-            now = from_here + value[v] - idle[v] - tail[v] * over
-            terms = from_here + value[v] + size[v] + tail[v] * over
-            now -= ROUND * (2 * k + 6) * terms
-            if now > top:
-                top, top_v = now, v
-    if top == -np.inf:  # no value is low enough: nothing paid, nothing gained
-        top, top_v = from_here, -1
+    top, top_v, end = after_last(
+        edges[pieces], start, earliest, value, idle, size, tail, ROUND * (2 * k + 6)
+    )
     if top < best:
-        best, best_v, best_end = top, top_v, from_here
+        best, best_v, best_end = top, top_v, end
     return best, best_v, best_end
 
 

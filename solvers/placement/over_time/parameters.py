@@ -23,8 +23,7 @@ class HindsightParams:
     )
     ease: float = parameter(
         -1.0,
-        "how much less a device counts at first of which little is used; -1 for 0.3 on up to 100 "
-        "nodes, 0 on more",
+        "how much less a device little used counts at first; -1: 0.3 on up to 100 nodes, 0 on more",
         within=(-1, 1),
     )
     nodes: int = parameter(3, "whose tasks are taken off at once, at most", within=(1, 100))

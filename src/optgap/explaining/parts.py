@@ -156,6 +156,9 @@ class Ends:
             f"{self.known_by} {tied} against {by}: what {price} costs as far as is known, "
             "for neither is proven"
         )
+        if least == known < value(relaxed.objective):
+            because = f"not known: {by} found nothing better than {self.known_by} {tied}"
+            by = self.known_by
         unproven = self.unproven(table, least)
         if bound is not None and not close(bound, least):
             because_bound = f"bound by {table.bound_by}, best known by {by}: either may be off"

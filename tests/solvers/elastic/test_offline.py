@@ -63,7 +63,7 @@ def test_a_job_begins_on_what_it_can_keep_when_the_next_one_comes() -> None:
         [1000.0], gpus=2, gpus_per_node=2, eta=1.0, p_max_w=200.0, overhead=Overhead(4.0, 1.0, 0.0),
     )  # fmt: skip
     # each on one GPU: 5 s of start and 40 s; two GPUs for the first until the other comes: 48 s
-    found = offline(problem, limits=Limits(), seed=0, runs=40, rounds=5)
+    found = offline(problem, limits=Limits(), seed=0, runs=120, rounds=5)
     assert value(problem, found) == pytest.approx(45.0)
 
 

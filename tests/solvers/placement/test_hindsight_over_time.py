@@ -16,6 +16,7 @@ from strategies import timed_placement_problems
 
 import optgap
 from optgap.explaining import explain
+from optgap.explaining.parts import Ends
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import OverTime, PlacementProblem, PlacementSolution
@@ -182,3 +183,19 @@ def test_a_gap_over_time_has_a_part_for_not_migrating() -> None:
     assert min(amounts[:3]) >= 0  # type: ignore[type-var]
     assert amounts[1] > 0
     assert "without moves" in answer.part("migration").because
+
+
+def test_a_search_with_moves_that_finds_less_is_not_named_for_it() -> None:
+    problem = small_time(seed=1, size=12)
+    answer = explain(problem, "fgd", "exact-over-time", beside=())
+    known = answer.part("migration").end
+    assert known is not None
+    worse = optgap.run(problem, "random")  # stands for a search that came to nothing
+    assert worse.objective is not None
+    assert worse.objective > known
+    table = optgap.compare(problem, ["greedy-exact"], "exact-over-time")
+    ends = Ends("fgd", "greedy-exact", False, "exact-over-time", "exact", "min")
+    unproven, part = ends.to_known(table, known, worse, "migration")
+    assert part.amount("min") == 0
+    assert "random with tasks that move for nothing found nothing better" in part.because
+    assert "random" not in unproven.because
