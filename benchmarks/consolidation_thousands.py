@@ -16,8 +16,8 @@ import numpy as np
 import optgap
 from optgap.models.consolidation.presets import mixed
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import instance_of
+from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
 

@@ -19,12 +19,12 @@ from optgap.solvers.consolidation.bounds.level_counts import (
 )
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
 from optgap.solvers.consolidation.config import DEFAULT, Params
+from optgap.solvers.consolidation.exact import tree_heuristics
 from optgap.solvers.consolidation.formulations.exhaustive import exhaustive
-from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.numerics import IntArray, Placement
+from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.primal.construction import construct
-from optgap.solvers.consolidation.primal.portfolio import tree_heuristics
 
 MOST_PLACEMENTS = 20_000
 

@@ -4,8 +4,8 @@
 
     exact                 the driver: construction, closed-form bound, exchange, then the tree
     instance, config      the problem as arrays; all parameters, and nothing else tunes anything
-    incumbent, outcome    the best placement so far; a bound with its proof, and what is returned
-    numerics              array types, and the tolerances that proofs are stated with
+    outcome               the best placement so far, a bound with its proof, and what is returned
+    numerics              types, and the tolerances that proofs are stated with
     bounds/
         martello_toth     GPUs that a set of tasks needs: sums of each capacity, and L2
         level_counts      the closed-form bound: GPUs counted by cost level
@@ -16,15 +16,11 @@
         dual_bound        WHERE THE DUAL BOUND IS COMPUTED: Lagrange's or Farley's, for any duals
         generation        the loop of master, pricing and dual bound
         enumeration       every column whose reduced cost is within the gap
-        relaxations       cutting stock and set covering bounds, for which no tree is grown
-        space             what a node restricts: a box of counts, an assignment to servers
     branch_and_price/
         branching         WHERE A NODE BRANCHES: on a count, on a server, around a vector of counts
-        tree              best-first search; between nodes heuristics have their turns
-        feasibility       whether integer counts are feasible: an integer program over columns
-        packing           from columns to a placement
-        heuristic         the interface of a primal heuristic
-    primal/               WHERE THE INCUMBENT COMES FROM, chosen in `portfolio`
+        tree              best-first search, and the interface of a primal heuristic
+        feasibility       whether counts are feasible, by an integer program; columns to placements
+    primal/               WHERE THE INCUMBENT COMES FROM, chosen in `exact.tree_heuristics`
         construction      greedy, in orders by power and size
         annealing         of the power, on any instance
         pairwise_exchange given counts of GPUs, where memory is the only capacity
@@ -33,14 +29,13 @@
         gang_layout       tasks of several GPUs placed first, by annealing; the rest by a small tree
         lns               the tasks of a few servers solved anew
     large_scale           beyond 600 tasks: GPUs filled one by one, with the closed-form bound
-    bounding              the methods that only bound
+    bounding              cutting stock and set covering bounds, for which no tree is grown
     formulations/         the compact model on CP-SAT, Eq. 6-14 as printed, and brute force
-    snapshot              one event of an online policy
     over_time/            tasks that come and go
 
 Where GPUs, servers or power lines differ there is no tree, but annealing, column bounds and the
 compact model. Modules import only from those before them: `numerics`, `config`, `instance`,
-`incumbent`, `outcome`, `bounds`, `column_generation`, `branch_and_price`, `primal`, the methods.
+`outcome`, `bounds`, `column_generation`, `branch_and_price`, `primal`, the methods.
 """
 
 from __future__ import annotations

@@ -177,16 +177,11 @@ class ExchangeParams:
     ----------
     noise: by how much an exchange may raise the overload where none lowers it, as a share of a
         GPU's memory. More leaves local optima sooner, and converges later.
-    pairs, max_pairs: pairs of GPUs looked at in the first attempt, for each GPU, and in any
-        attempt.
-    promising: overload after the first attempt, in GPUs for each GPU, below which there is a
-        second.
+    pairs: pairs of GPUs looked at in one attempt.
     """
 
     noise: float = 0.02
-    pairs: int = 120
-    max_pairs: int = 40_000
-    promising: float = 5e-4
+    pairs: int = 40_000
 
 
 @dataclass(frozen=True)
@@ -197,8 +192,6 @@ class DivingParams:
     ----------
     dives_per_counts: dives to a vector of integer counts that the tree has come to.
     max_backtracks: fixed columns that one dive may give back.
-    fixed_share: share of the fractional columns that is fixed at a time, beside the first. More
-        solves fewer linear programs and loses more.
     slack_share: share of the power still to spare that one step may lose before columns are
         generated again.
     residual_share: share of the tasks that must be left uncovered for what is left to become a
@@ -209,7 +202,6 @@ class DivingParams:
 
     dives_per_counts: int = 3
     max_backtracks: int = 5
-    fixed_share: float = 0.04
     slack_share: float = 0.1
     residual_share: float = 0.6
     residual_tasks: int = 45
@@ -219,30 +211,26 @@ class DivingParams:
 
 @dataclass(frozen=True)
 class ServerDivingParams:
-    """Diving on the servers of tasks of several GPUs. Losses are relative to the bound.
+    """Diving on the servers of tasks of several GPUs. Losses are relative.
 
     Parameters
     ----------
-    dive_s: time of one dive, per 100 tasks.
-    first_loss: by how much assigning tasks may raise the linear program's value at first.
-    loss_growth: by how much more than necessary that limit is raised where no assignment keeps it.
-    assign_s: time per 100 tasks after which the limit is the incumbent's power.
+    first_loss: by how much assigning tasks may raise the linear program's value above the bound.
+    max_backtracks: assignments taken back, one after another, before that limit is raised.
+    loss_growth: by how much more than necessary it is raised.
     lp_gap: relative gap between value and bound at which a linear program is solved well enough to
         read the shares of tasks in servers off it.
     clear_share: share of a task in one server from which on it is assigned there without a draw.
     least_share: share below which no server is drawn; the widest task opens the next server
         instead.
-    max_backtracks: assignments that are taken back, one after another, before the limit is raised.
     """
 
-    dive_s: float = 2.5
     first_loss: float = 1e-3
+    max_backtracks: int = 10
     loss_growth: float = 3e-4
-    assign_s: float = 1.0
     lp_gap: float = 1e-4
     clear_share: float = 0.95
     least_share: float = 0.05
-    max_backtracks: int = 60
 
 
 @dataclass(frozen=True)
@@ -252,8 +240,6 @@ class GangLayoutParams:
     Parameters
     ----------
     levels: cost levels that the annealing tells apart; more are merged in groups.
-    cells, memory_cells: cells that each of the two lines of free room is divided into, and the one
-        line where memory is the only capacity.
     moves: moves for each task of several GPUs.
     max_updates: capacity rows of GPUs that all moves may touch together, which limits their number.
     hot_w, cold_w: first and last temperature, W.
@@ -261,20 +247,12 @@ class GangLayoutParams:
         multiple of its power.
     overload_weight, overload_offset: cost of a GPU over a limit, as a multiple of the dearest GPU:
         the weight times (overload as a share of the limit + the offset).
-    target_share: share of the counts wanted that duals are taken at: below 1 makes what is scarce
-        have a price.
-    lp_gap: relative gap between value and bound at which such a linear program is solved well
-        enough.
-    dual_s: time per 100 tasks after which its duals are taken as they are.
     residual_s: time per 100 tasks for the tree that places the tasks of one GPU.
-    exchanges: attempts of pairwise exchange beside one layout, where memory is the only capacity.
     incumbent_servers: probability that a layout uses as many servers as the incumbent, where the
         counts need fewer: with many capacity rows layouts in fewer servers are often infeasible.
     """
 
     levels: int = 16
-    cells: int = 100
-    memory_cells: int = 400
     moves: int = 1500
     max_updates: float = 5e7
     hot_w: float = 30.0
@@ -282,11 +260,7 @@ class GangLayoutParams:
     shortage_weight: float = 3.0
     overload_weight: float = 50.0
     overload_offset: float = 0.3
-    target_share: float = 0.98
-    lp_gap: float = 2e-3
-    dual_s: float = 0.3
     residual_s: float = 0.4
-    exchanges: int = 20
     incumbent_servers: float = 0.25
 
 
@@ -345,13 +319,11 @@ class ExactParams:
     ----------
     fillings: placements that are filled GPU by GPU to begin with.
     search_share: share of the time limit that any one search before a proof may take.
-    exchange_s: time of pairwise exchange before the tree, per 100 tasks.
     compact_literals: size of the compact model, in literals, beyond which it is not built.
     """
 
     fillings: int = 20
     search_share: float = 0.25
-    exchange_s: float = 2.0
     compact_literals: int = 1_500_000
 
 

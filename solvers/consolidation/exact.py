@@ -23,27 +23,26 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.consolidation.bounding import column_bounds
 from optgap.solvers.consolidation.bounds.level_counts import (
+    CostLevels,
     closed_form_bound,
+    closed_form_w,
     cost_levels,
     counts_fix_power,
     level_counts,
 )
-from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic
-from optgap.solvers.consolidation.branch_and_price.tree import BY_TREE, Tree
+from optgap.solvers.consolidation.branch_and_price.tree import BY_TREE, PrimalHeuristic, Tree
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.formulations.compact import solve_compact
-from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.large_scale import fill_gpus
-from optgap.solvers.consolidation.outcome import Bound, closed, outcome
+from optgap.solvers.consolidation.numerics import Counts
+from optgap.solvers.consolidation.outcome import Bound, Incumbent, closed, outcome
 from optgap.solvers.consolidation.primal.annealing import anneal
-from optgap.solvers.consolidation.primal.construction import construct
+from optgap.solvers.consolidation.primal.construction import complete, construct
 from optgap.solvers.consolidation.primal.diving import Diving
-from optgap.solvers.consolidation.primal.pairwise_exchange import (
-    PairwiseExchange,
-    exchange_cheapest,
-)
-from optgap.solvers.consolidation.primal.portfolio import tree_heuristics
+from optgap.solvers.consolidation.primal.gang_layout import GangLayout
+from optgap.solvers.consolidation.primal.lns import ServerNeighbourhoods
+from optgap.solvers.consolidation.primal.pairwise_exchange import PairwiseExchange
 from optgap.solvers.consolidation.primal.server_diving import ServerDiving
 
 
@@ -81,13 +80,57 @@ def columns(
     return Exact(instance_of(problem), limits, seed).run_columns(dives, nodes)
 
 
+def tree_heuristics(
+    instance: Instance, levels: CostLevels, rng: np.random.Generator, params: Params = DEFAULT
+) -> Sequence[PrimalHeuristic]:
+    """The heuristics of a tree in order; one that is listed repeatedly has more turns."""
+    seed = int(rng.integers(2**31))
+
+    def anywhere(part: Instance, own: CostLevels) -> Sequence[PrimalHeuristic]:
+        """Where a task's GPUs may be in any servers."""
+        exchange = PairwiseExchange(part, own, np.random.default_rng(seed), params.exchange)
+        return (*((exchange,) if exchange.applies else ()), Diving(params.diving))
+
+    if not instance.gang:
+        return anywhere(instance, levels)
+    made = GangLayout(instance, levels, seed, params)
+    layout = (made,) if made.applies else ()
+    diving = ServerDiving(params)
+    servers = ServerNeighbourhoods(
+        lambda part, own: (diving,) if part.gang else anywhere(part, own), seed, params.lns
+    )
+    return (*4 * layout, servers, *4 * layout, diving)
+
+
+def repack(
+    problem: ConsolidationProblem,
+    stay: Sequence[tuple[int, ...] | None] | None,
+    limits: Limits,
+    seed: int,
+) -> Outcome:
+    """`exact` at one event of an online policy: what runs may move, and costs nothing when it does.
+
+    Parameters
+    ----------
+    stay: the GPUs of each task where it runs, None for a newcomer: where the search begins. Without
+        it, `exact` with all its threads.
+    """
+    if stay is None:
+        return exact(problem, limits=limits, seed=seed)
+    run = Exact(instance_of(problem), limits, seed, workers=2)
+    given = complete(run.instance, stay)
+    if given is not None:
+        run.incumbent.offer_flat(given)
+    return run.run()
+
+
 class Exact:
     """One run of either method.
 
     Attributes
     ----------
     bound: the best lower bound so far. levels: cost levels of a GPU.
-    by_counts: whether counts by level fix the power. branches: whether a tree is grown.
+    by_counts: whether counts by level fix the power, and a tree may be grown.
     too_large: whether the compact model is too large to be built.
     """
 
@@ -102,8 +145,7 @@ class Exact:
         self.levels = cost_levels(instance, params.tree.tasks if small else params.bounds.levels)
         counts = level_counts(instance, self.levels, params.bounds)
         self.bound: Bound = closed_form_bound(instance, self.levels, counts)
-        self.by_counts = counts_fix_power(instance, self.levels)
-        self.branches = small and self.by_counts
+        self.by_counts = small and counts_fix_power(instance, self.levels)
         self.termination: Termination | None = None
         self.too_large = False
 
@@ -115,34 +157,30 @@ class Exact:
     def run(self) -> Outcome:
         """`exact`: the phases named at the top of this module."""
         construct(self.incumbent, self.limits, self.rng)
-        self.branches = self.branches and self.incumbent.placement is not None
-        self._before()
-        if not self.done and self.branches:
-            self._branch()
-        elif not self.done:
-            anneal(self.incumbent, self._share(), self.bound.watts, self.rng)
-            self._progress("search")
-            if not self.done and self.instance.tasks <= self.params.bounds.column_tasks:
-                self._bound_by_columns(self.limits.within(0.4 * self.limits.remaining))
-        if not self.done and self._compact(self.limits):
-            return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
+        fill_gpus(
+            self.incumbent, 0.0, self.limits, self.rng, self.params.exact.fillings, self.params
+        )
+        if self.by_counts and self.incumbent.placement is not None:
+            self._exchange()
+            heuristics = tree_heuristics(self.instance, self.levels, self.rng, self.params)
+            self._branch(heuristics)
+        else:
+            self._anneal(self.params.exact.search_share)
+            if self.instance.tasks <= self.params.bounds.column_tasks:
+                self._bound_by_columns(0.4)
+            if not self.done and self._compact():
+                return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
         return self._outcome()
 
     def run_columns(self, dives: int, nodes: int) -> Outcome:
         """`columns`: branch-and-price with dives as its only heuristic, then the column bounds."""
         construct(self.incumbent, self.limits, self.rng)
-        if not self.done:
-            few = self.limits.within(0.1 * self.limits.remaining)
-            anneal(self.incumbent, few, self.bound.watts, self.rng)
-        if not self.done and self.branches and nodes and self.incumbent.placement is not None:
+        self._anneal(0.1)
+        if self.by_counts and nodes and self.incumbent.placement is not None:
             own = replace(self.params, diving=replace(self.params.diving, dives_per_counts=dives))
-            dive = ServerDiving(own) if self.instance.gang else Diving(own)
-            tree = self._tree([dive] if dives else [])
-            while not self.done and (tree.open or tree.reopen()) and tree.nodes < nodes:
-                tree.run(self.limits, nodes - tree.nodes)
-                self._raise(tree)
-        if not self.done:
-            self._bound_by_columns(self.limits)
+            dive = ServerDiving(own) if self.instance.gang else Diving(own.diving)
+            self._branch([dive] if dives else [], nodes)
+        self._bound_by_columns(1.0)
         return self._outcome()
 
     def _outcome(self) -> Outcome:
@@ -152,60 +190,63 @@ class Exact:
             found = replace(found, message="not proven: too large for the compact model")
         return found
 
-    def _progress(self, phase: str) -> None:
-        self.limits.progress(phase, self.incumbent.watts, self.bound.watts)
+    def _part(self, share: float) -> Limits:
+        """Limits for a phase that may take a share of the time that is left."""
+        return self.limits.within(share * self.limits.remaining)
 
-    def _share(self, seconds: float = math.inf) -> Limits:
-        """Limits for a search before a proof: at most a share of the time left."""
-        most = self.params.exact.search_share * self.limits.remaining
-        return self.limits.within(min(seconds, most))
+    def _exchange(self) -> None:
+        """Where memory is the only capacity: raise counts until they are realised, then lower."""
+        exchanger = PairwiseExchange(self.instance, self.levels, self.rng, self.params.exchange)
+        least = counts = self.bound.counts
+        while exchanger.applies and not self._realised(exchanger, counts):
+            counts = tuple(count + 1 for count in counts)
+            if counts[0] > self.instance.gpus or self.done:
+                return
+        for q in np.argsort(-self.levels.steps_w).tolist() if exchanger.applies else ():
+            while counts[q] > max(least[q], *counts[q + 1 : q + 2], 0):
+                fewer = (*counts[:q], counts[q] - 1, *counts[q + 1 :])
+                if not self._realised(exchanger, fewer):
+                    break
+                counts = fewer
+        self.limits.progress("counts by level", self.incumbent.watts, self.bound.watts)
 
-    def _before(self) -> None:
-        """Phase 2: fill GPU by GPU, and exchange pairwise where memory is the only capacity."""
-        own = self.params.exact
-        fill_gpus(self.incumbent, 0.0, self.limits, self.rng, own.fillings, self.params)
-        if self.by_counts and self.incumbent.placement is not None and not self.done:
-            exchanger = PairwiseExchange(self.instance, self.levels, self.rng, self.params.exchange)
-            if exchanger.applies:
-                seconds = own.exchange_s * self.instance.tasks / 100
-                exchange_cheapest(
-                    exchanger, self.bound.counts, self.incumbent, self._share(seconds)
-                )
-        self._progress("counts by level")
+    def _realised(self, exchanger: PairwiseExchange, counts: Counts) -> bool:
+        """Whether pairwise exchange finds a better placement with these counts."""
+        better = closed_form_w(self.instance, self.levels, counts) < self.incumbent.watts
+        return better and not self.done and exchanger.attempt(self.incumbent, counts)
 
-    def _branch(self) -> None:
-        """Phase 3: the tree; its undecided nodes are opened again with higher limits."""
-        tree = self._tree(tree_heuristics(self.instance, self.levels, self.rng, self.params))
-        while not self.done and (tree.open or tree.reopen()):
-            tree.run(self.limits)
-            self._raise(tree)
-        self._raise(tree)
+    def _anneal(self, share: float) -> None:
+        """Anneal the best placement for a share of the time."""
+        if not self.done:
+            anneal(self.incumbent, self._part(share), self.bound.watts, self.rng)
+            self.limits.progress("search", self.incumbent.watts, self.bound.watts)
 
-    def _tree(self, heuristics: Sequence[PrimalHeuristic]) -> Tree:
-        return Tree(
+    def _branch(self, heuristics: Sequence[PrimalHeuristic], nodes: float = math.inf) -> None:
+        """Grow a tree of at most `nodes`; undecided ones are opened again with higher limits."""
+        if self.done:
+            return
+        tree = Tree(
             self.instance, self.levels, self.bound.counts, self.incumbent, heuristics, self.seed,
             self.params
         )  # fmt: skip
-
-    def _raise(self, tree: Tree) -> None:
+        while not self.done and (tree.open or tree.reopen()) and tree.nodes < nodes:
+            tree.run(self.limits, nodes - tree.nodes)
+            self.bound = self.bound.raised(min(tree.bound, self.incumbent.watts), BY_TREE)
         self.bound = self.bound.raised(min(tree.bound, self.incumbent.watts), BY_TREE)
 
-    def _bound_by_columns(self, limits: Limits) -> None:
-        """`column_bounds`, with as many cost levels as counts are bounded one by one for."""
-        bounds = self.params.bounds
-        levels = cost_levels(self.instance, bounds.levels)
-        counts = level_counts(self.instance, levels, bounds)
-        known = closed_form_bound(self.instance, levels, counts)
-        known = known.raised(self.bound.watts, self.bound.by)
-        self.bound = column_bounds(self.incumbent, levels, known, limits, self.params)
+    def _bound_by_columns(self, share: float) -> None:
+        if not self.done:
+            self.bound = column_bounds(self.incumbent, self.bound, self._part(share), self.params)
 
-    def _compact(self, limits: Limits) -> bool:
-        """Phase 4, or annealing where the model is too large; whether no placement exists."""
+    def _compact(self) -> bool:
+        """Solve the compact model, or anneal where it is too large; whether it is infeasible."""
         most = self.params.exact.compact_literals
-        answer = solve_compact(self.incumbent, self.bound, limits, self.workers, self.seed, most)
+        answer = solve_compact(
+            self.incumbent, self.bound, self.limits, self.workers, self.seed, most
+        )
         self.too_large = answer is None
         if answer is None:
-            anneal(self.incumbent, limits, self.bound.watts, self.rng)
+            anneal(self.incumbent, self.limits, self.bound.watts, self.rng)
             return False
         self.bound, self.termination = answer.bound, answer.termination
         return answer.infeasible

@@ -22,10 +22,9 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     level_counts,
 )
 from optgap.solvers.consolidation.config import DEFAULT, Params
-from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.numerics import BoolArray, FloatArray, IntArray
-from optgap.solvers.consolidation.outcome import outcome
+from optgap.solvers.consolidation.outcome import Incumbent, outcome
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
 
@@ -220,25 +219,15 @@ class Fleet(NamedTuple):
 
 @inner
 def _weighted(room: IntArray, fleet: Fleet) -> float:
-    total = 0.0
-    for r in range(len(room)):
-        total += fleet.shares[r] * room[r] / max(1, fleet.limit[r])
-    return total
+    return float((fleet.shares * room / np.maximum(1, fleet.limit)).sum())
 
 
 @inner
 def _emptiest(server: int, count: int, fleet: Fleet, group: IntArray) -> None:
     """Collect the `count` GPUs of a server with the most room into `group`, the emptiest first."""
-    lo = server * fleet.server_gpus
-    for m in range(count):
-        pick = -1
-        for g in range(lo, lo + fleet.server_gpus):
-            taken = False
-            for k in range(m):
-                taken = taken or group[k] == g
-            if not taken and (pick < 0 or fleet.space[g] > fleet.space[pick]):
-                pick = g
-        group[m] = pick
+    low = server * fleet.server_gpus
+    order = np.argsort(-fleet.space[low : low + fleet.server_gpus], kind="mergesort")
+    group[:count] = low + order[:count]
 
 
 @inner

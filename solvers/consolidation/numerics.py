@@ -1,6 +1,8 @@
-"""Array types, and the tolerances that proofs are stated with; none of them tunes anything."""
+"""Types, and the tolerances that proofs are stated with; none of them tunes anything."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -25,3 +27,26 @@ INTEGRALITY = 1e-6
 """Distance at which a value of a linear program counts as integer."""
 SLACK_W = 1e-4
 """How far the value of a linear program may be above the power of its own counts, W."""
+
+
+@dataclass(frozen=True)
+class CountBox:
+    """Lower and upper limits on N_0, …, N_{Q−1} (GPUs of level q or more) and Z (awake servers)."""
+
+    low: Counts
+    high: Counts
+
+    @classmethod
+    def up_to(cls, counts: Counts) -> CountBox:
+        """At most these counts of GPUs, in exactly `counts[-1]` servers."""
+        return cls((*(0 for _ in counts[:-1]), counts[-1]), counts)
+
+    @property
+    def single(self) -> bool:
+        """Whether it holds one vector of counts."""
+        return self.low == self.high
+
+    @property
+    def nonempty(self) -> bool:
+        """Whether it holds any vector of counts."""
+        return all(low <= high for low, high in zip(self.low, self.high, strict=True))

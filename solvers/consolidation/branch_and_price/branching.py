@@ -13,9 +13,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import INTEGRALITY, Counts, FloatArray, IntArray
+from optgap.solvers.consolidation.numerics import (
+    INTEGRALITY,
+    CountBox,
+    Counts,
+    FloatArray,
+    IntArray,
+)
 
 
 @dataclass(order=True)
@@ -26,7 +31,8 @@ class Node:
     ----------
     bound: lower bound on the power of the node's placements, W.
     height: minus its depth. number: in order of creation.
-    box, assignment: what the node's placements keep.
+    box: counts that the node's placements keep.
+    assignment: (L,) the server that each task of several GPUs is in, -1 where that is open.
     rounded: the counts of its parent's linear program, rounded up into the box.
     """
 
@@ -34,7 +40,7 @@ class Node:
     height: int
     number: int
     box: CountBox = field(compare=False)
-    assignment: ServerAssignment = field(compare=False)
+    assignment: IntArray = field(compare=False)
     rounded: Counts = field(compare=False, default=())
 
 
@@ -78,16 +84,16 @@ def split_beyond(box: CountBox, counts: Counts) -> Iterator[CountBox]:
         high[j] = min(x, high[j])
 
 
-def unassigned(instance: Instance, assignment: ServerAssignment) -> IntArray:
+def unassigned(instance: Instance, assignment: IntArray) -> IntArray:
     """Tasks of several GPUs that must be in one server and are not assigned to one yet."""
     if not instance.gang:
         return np.zeros(0, dtype=np.int64)
-    return np.flatnonzero((instance.width > 1) & (assignment.server < 0))
+    return np.flatnonzero((instance.width > 1) & (assignment < 0))
 
 
 def split_servers(
-    instance: Instance, assignment: ServerAssignment, servers: int, shares: FloatArray
-) -> Iterator[ServerAssignment]:
+    instance: Instance, assignment: IntArray, servers: int, shares: FloatArray
+) -> Iterator[IntArray]:
     """The widest unassigned task assigned to each server in use, and to the first empty one.
 
     Servers are identical: every placement can be renumbered to one of these assignments.
@@ -100,6 +106,8 @@ def split_servers(
     tasks = unassigned(instance, assignment)
     order = np.lexsort((-instance.largest_share[tasks], -instance.width[tasks]))
     task = int(tasks[order[0]])
-    candidates = min(assignment.first_empty + 1, servers)
+    candidates = min(int(assignment.max()) + 2, servers)
     for server in np.argsort(-shares[task, :candidates], kind="stable").tolist():
-        yield assignment.assign([(task, server)])
+        child = assignment.copy()
+        child[task] = server
+        yield child

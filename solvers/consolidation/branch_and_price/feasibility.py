@@ -12,6 +12,7 @@ the time that the same limit takes as a row.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,7 +22,6 @@ from optgap.models.limits import Limits, silent
 from optgap.models.result import Status
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder
-from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
 from optgap.solvers.consolidation.column_generation.enumeration import enumerate_columns
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration, Relaxation
 from optgap.solvers.consolidation.column_generation.master import (
@@ -30,9 +30,15 @@ from optgap.solvers.consolidation.column_generation.master import (
     RestrictedMaster,
     servers_of,
 )
-from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, FeasibilityParams
-from optgap.solvers.consolidation.numerics import SLACK_W, Column, Counts, Placement
+from optgap.solvers.consolidation.numerics import (
+    SLACK_W,
+    Column,
+    CountBox,
+    Counts,
+    IntArray,
+    Placement,
+)
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class SetCover:
         columns: Sequence[Column],
         box: CountBox,
         watts: float,
-        assignment: ServerAssignment | None = None,
+        assignment: IntArray | None = None,
     ) -> None:
         self.master, self.columns, self.watts = master, columns, watts
         self.servers = np.full(len(columns), FREE)
@@ -154,7 +160,7 @@ class CountFeasibility:
         *,
         most_columns: int,
         effort: float = 1.0,
-        assignment: ServerAssignment | None = None,
+        assignment: IntArray | None = None,
     ) -> Verdict:
         """Look for a placement below `cutoff` W with at most these counts.
 
@@ -193,7 +199,44 @@ class CountFeasibility:
         # sleep
         least = (a if a < b else 0 for a, b in zip(self.low[:-1], counts, strict=False))
         master.set_box(CountBox((*least, counts[-1]), counts))
-        master.set_servers(ServerAssignment.none(master.instance.tasks, master.servers))
+        master.set_servers()
         asleep = master.static_w * (counts[-1] - self.low[-1])  # of servers that may sleep
         watts = min(cutoff + asleep, master.watts(counts)) + SLACK_W
         return self.generation.solve(limits, stop_bound=watts + SLACK_W, certified=True), watts
+
+
+def pack_columns(
+    master: RestrictedMaster, columns: Sequence[tuple[Column, int]]
+) -> Placement | None:
+    """A placement whose GPUs hold these columns; None where they do not fit or do not cover a task.
+
+    Parameters
+    ----------
+    columns: one for each GPU, with its server or `FREE`. A task that is covered too often is left
+        out of the last ones.
+    """
+    instance, of = master.instance, master.levels.of
+    columns = sorted(columns, key=lambda one: -max(int(of[ell]) for ell in one[0]))
+    gpus = master.server_gpus
+    used = Counter(server for _, server in columns if server != FREE)
+    if any(number > gpus for number in used.values()):
+        return None
+    free = iter(i * gpus + k for i in range(len(instance.server_w)) for k in range(used[i], gpus))
+    own = {server: iter(range(server * gpus, (server + 1) * gpus)) for server in used}
+    left = instance.width.copy()
+    placement: list[list[int]] = [[] for _ in range(instance.tasks)]
+    for column, server in columns:
+        gpu = next(free if server == FREE else own[server], None)
+        if gpu is None:
+            return None
+        for ell in column:
+            if left[ell]:
+                left[ell] -= 1
+                placement[ell].append(gpu)
+    return None if left.any() else [tuple(sorted(gpus)) for gpus in placement]
+
+
+def pack_usage(master: RestrictedMaster, usage: IntArray) -> Placement | None:
+    """The same for an integer λ of the master's columns."""
+    used = np.repeat(np.arange(len(usage)), usage).tolist()
+    return pack_columns(master, [(master.columns[j], int(master.column_server[j])) for j in used])

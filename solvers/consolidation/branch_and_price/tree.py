@@ -6,7 +6,8 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -22,15 +23,84 @@ from optgap.solvers.consolidation.branch_and_price.branching import (
     unassigned,
 )
 from optgap.solvers.consolidation.branch_and_price.feasibility import CountFeasibility
-from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration, Relaxation
-from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, Params
-from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import CLOSE, INTEGRALITY, SLACK_W, Counts
+from optgap.solvers.consolidation.numerics import (
+    CLOSE,
+    INTEGRALITY,
+    SLACK_W,
+    CountBox,
+    Counts,
+    IntArray,
+)
+from optgap.solvers.consolidation.outcome import Incumbent
 
 BY_TREE = "columns, branched on counts of GPUs and on servers"
+
+
+@dataclass
+class SearchState:
+    """The tree as a heuristic sees it.
+
+    Parameters
+    ----------
+    generation: the tree's own column generation; columns that a heuristic fixes must be freed
+        again.
+    incumbent: placements are offered to it.
+    root: the root node. best: open nodes of the least bounds, ascending.
+    bound: the tree's lower bound, W.
+    target: the power to aim at, between bound and incumbent, W.
+    """
+
+    generation: ColumnGeneration
+    incumbent: Incumbent
+    rng: np.random.Generator
+    root: Node
+    best: list[Node]
+    bound: float
+    target: float
+
+    @property
+    def cutoff(self) -> float:
+        """The power that a better placement stays below, W."""
+        return self.incumbent.watts * (1 - 0.5 * CLOSE)
+
+    def realised(self, counts: Counts) -> bool:
+        """Whether the incumbent's power is at most that of the counts."""
+        return self.incumbent.watts <= self.generation.master.watts(counts) * (1 + CLOSE)
+
+    def richer_counts(self) -> Counts:
+        """The best node's counts, raised at random as far as their power is at most the target."""
+        instance, levels = self.generation.instance, self.generation.levels
+        counts, servers = list(self.best[0].rounded[:-1]), self.best[0].rounded[-1]
+        while True:
+            limits = [instance.gpus, *counts[:-1]]  # counts fall with the level
+            more = []
+            for q, limit in enumerate(limits):
+                one = (*counts[:q], counts[q] + 1, *counts[q + 1 :])
+                if counts[q] < limit and closed_form_w(instance, levels, one) <= self.target:
+                    more.append(q)
+            if not more:
+                return (*counts, max(servers, instance.servers_for(counts[0])))
+            counts[int(self.rng.choice(more))] += 1
+
+
+class PrimalHeuristic(Protocol):
+    """Looks for placements; the tree calls it between nodes and at integer counts.
+
+    Attributes
+    ----------
+    before_proof: whether `realise` is called before the tree tries to prove counts infeasible.
+    """
+
+    before_proof: bool
+
+    def improve(self, state: SearchState, limits: Limits) -> None:
+        """Look for any better placement."""
+
+    def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
+        """Look for a placement with these counts, which a node's linear program has."""
 
 
 class Tree:
@@ -46,6 +116,7 @@ class Tree:
     ----------
     undecided: nodes whose counts were neither proven infeasible nor found in a placement.
     patience: factor on the limits of linear and integer programs; grows with `reopen`.
+    ambition: share of the gap that a heuristic may leave open.
     """
 
     def __init__(
@@ -69,7 +140,7 @@ class Tree:
         )
         self.generation.master.add(incumbent.contents)
         self.numbers = itertools.count()
-        none = ServerAssignment.none(instance.tasks, self.generation.master.servers)
+        none = self.generation.master.assignment
         self.root = Node(floor, 0, next(self.numbers), box, none, box.low)
         self.heap = [self.root] if box.nonempty else []
         self.undecided: list[Node] = []
@@ -78,7 +149,7 @@ class Tree:
         self._current = math.inf  # bound of the node being expanded, which is not in the heap
         self._asked: set[Counts] = set()
         self._seen_counts = False
-        self.patience = 1.0
+        self.patience, self.ambition = 1.0, 0.5
         self.nodes = 0
         self.limits = Limits()
         self._began, self._heuristic_s, self._turn = 0.0, 0.0, 0
@@ -91,12 +162,6 @@ class Tree:
             for count, step in zip(counts, self.levels.steps_w.tolist(), strict=True)
         ]
         return CountBox((*counts, self.instance.servers_for(counts[0])), (*high, servers))
-
-    @property
-    def many_levels(self) -> bool:
-        """Whether there are so many levels that counts are hardly ever integer."""
-        most = self.params.tree.integer_levels
-        return len(self.levels.quanta) > most
 
     @property
     def large(self) -> bool:
@@ -125,7 +190,10 @@ class Tree:
         nodes = self.heap or self.undecided or [self.root]
         best = heapq.nsmallest(self.params.tree.best_shown, nodes)
         bound = min(self.bound, self.incumbent.watts)
-        return SearchState(self.generation, self.incumbent, self.rng, self.root, best, bound)
+        target = bound + self.ambition * (self.incumbent.watts - bound)
+        return SearchState(
+            self.generation, self.incumbent, self.rng, self.root, best, bound, target
+        )
 
     def run(self, limits: Limits, most_nodes: float = math.inf) -> float:
         """Expand open nodes until none is left, `most_nodes` are done, or time is up: the bound, W.
@@ -161,7 +229,7 @@ class Tree:
         params, best = self.params.tree, self.heap[0]
         if not self.heuristics or not self.nodes:
             return False
-        early = self._seen_counts or self.large or self.many_levels
+        early = self._seen_counts or self.large or len(self.levels.quanta) > params.integer_levels
         far = early and self.cutoff > best.bound * (1 + params.far_gap)
         if not (far or unassigned(self.instance, best.assignment).size):
             return False
@@ -170,23 +238,24 @@ class Tree:
         return self._heuristic_s <= share * (working_time() - self._began)
 
     def _improve(self) -> None:
-        """Give the next heuristic its turn."""
-        began = working_time()
+        """Give the next heuristic its turn, aiming higher after each that finds nothing."""
+        began, known = working_time(), self.incumbent.watts
         heuristic = self.heuristics[self._turn % len(self.heuristics)]
         self._turn += 1
         self.generation.master.remove_unused()
         seconds = self.params.tree.heuristic_s * self.instance.tasks / 100
         heuristic.improve(self.state(), self.limits.within(seconds))
+        failed = self.incumbent.watts == known
+        self.ambition = min(1.0, 1.2 * self.ambition) if failed else 0.5
         name = type(heuristic).__name__
         self.limits.progress(name, self.incumbent.watts, min(self.bound, self.incumbent.watts))
         self._heuristic_s += working_time() - began
 
-    def _push(
-        self, node: Node, rounded: Counts, box: CountBox, assignment: ServerAssignment
-    ) -> None:
+    def _push(self, node: Node, rounded: Counts, box: CountBox, assignment: IntArray) -> None:
         """Open a child of a node unless it is pruned; servers with assigned tasks are awake."""
         master = self.generation.master
-        box = CountBox((*box.low[:-1], max(box.low[-1], assignment.first_empty)), box.high)
+        awake = max(box.low[-1], int(assignment.max()) + 1)
+        box = CountBox((*box.low[:-1], awake), box.high)
         bound = max(node.bound, master.watts(box.low))
         if bound >= self.cutoff:
             self._prune(bound)
@@ -273,24 +342,25 @@ class Tree:
                 heuristic.realise(self.state(), node, counts, self.limits)
         return self.state().realised(counts)
 
-    def _infeasible(self, assignment: ServerAssignment, counts: Counts) -> bool:
+    def _infeasible(self, assignment: IntArray, counts: Counts) -> bool:
         """Try to prove that counts, and all smaller ones, are infeasible under an assignment.
 
         Without one the same counts are tried once until the tree is opened again.
         """
         if self.feasibility.dominating(counts) is not None:
             return True
-        asked = not assignment.any and counts in self._asked
+        anywhere = bool((assignment < 0).all())
+        asked = anywhere and counts in self._asked
         if asked or unassigned(self.instance, assignment).size:
             return False
         self._asked.add(counts)
         own = self.params.feasibility
-        seconds = self.patience * (own.assigned_s if assignment.any else own.seconds)
+        seconds = self.patience * (own.seconds if anywhere else own.assigned_s)
         limits = self.limits.within(seconds * self.instance.tasks / 100)
         columns = own.large_columns if self.large else own.columns
         verdict = self.feasibility.decide(
             counts, self.cutoff, limits, most_columns=columns, effort=self.patience,
-            assignment=assignment if assignment.any else None
+            assignment=None if anywhere else assignment
         )  # fmt: skip
         self.incumbent.offer(verdict.placement)
         return verdict.infeasible

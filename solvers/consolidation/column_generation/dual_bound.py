@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from optgap.solvers.consolidation.column_generation.space import CountBox
-from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
+from optgap.solvers.consolidation.numerics import BOUND_SAFETY, CountBox, FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,9 @@ from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals, dual_bound
 from optgap.solvers.consolidation.column_generation.master import RestrictedMaster
 from optgap.solvers.consolidation.column_generation.pricing import Priced, Pricer
-from optgap.solvers.consolidation.column_generation.space import CountBox
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
+from optgap.solvers.consolidation.numerics import BOUND_SAFETY, CountBox, FloatArray
 
 EXACT_GAP = 10 * BOUND_SAFETY
 """Relative gap between bound and value at which no column can be missing."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from optgap.models.compiled import compiled, inner
-from optgap.solvers.consolidation.numerics import BoolArray, FloatArray, IntArray
+from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 
 DEEPEST = 128
 """Tasks in one column at most: the length of arrays."""
@@ -126,7 +126,6 @@ def best_columns(
     most_nodes: int,
     server: IntArray,
     server_price: FloatArray,
-    forbidden: BoolArray,
 ) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
     """For each dearest task the column of the largest value: dual value less its server's price.
 
@@ -136,7 +135,6 @@ def best_columns(
     most_nodes: of the search for each dearest task.
     server: (n,) the server that each task is assigned to, or -1.
     server_price: (N,) dual price of a GPU of each server, at least 0.
-    forbidden: (n, N) bool; servers that an unassigned task may not be in.
 
     Returns
     -------
@@ -147,7 +145,6 @@ def best_columns(
     value, upper = np.full(n, -1e300), np.full(n, -1e300)
     sizes, tasks = np.zeros(n, dtype=np.int64), np.zeros((n, DEEPEST), dtype=np.int64)
     path, home = _new_path(DEEPEST, knapsack), np.full(DEEPEST + 2, -1, dtype=np.int64)
-    tied = (server >= 0).any()  # else capacity is all that is asked for: fast
     for first in range(n):
         if not _start(path, first, knapsack):
             continue
@@ -165,9 +162,8 @@ def best_columns(
         while depth > 0:
             found = False
             while j < n and _upper_limit(path, depth, j, knapsack) > best + 1e-12:
-                found = knapsack.profit[j] > 0 and _fits(path, depth, j, knapsack)
-                if found and tied:
-                    found = _allowed(server, forbidden, path.task, depth, home[depth], j)
+                apart = server[j] >= 0 and home[depth] >= 0 and server[j] != home[depth]
+                found = knapsack.profit[j] > 0 and not apart and _fits(path, depth, j, knapsack)
                 if found:
                     break
                 j += 1
@@ -273,19 +269,3 @@ def _undominated(path: Path, depth: int, same: int, width: IntArray, knapsack: K
         if not inside and _fits(path, depth, j, knapsack):
             return False
     return True
-
-
-@inner
-def _allowed(
-    server: IntArray, forbidden: BoolArray, chosen: IntArray, depth: int, home: int, task: int
-) -> bool:
-    """Whether a task may share a GPU with the chosen ones, as far as servers are concerned."""
-    own = server[task]
-    if own < 0:
-        return home < 0 or not forbidden[task, home]
-    if home >= 0:
-        return bool(own == home)
-    free = True
-    for k in range(depth):
-        free = free and not forbidden[chosen[k], own]
-    return free

@@ -26,10 +26,9 @@ from optgap.models.limits import Limits
 from optgap.solvers.backends.growing import AGAIN, is_optimal, quiet_highs, solve_within
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
-from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, MasterParams
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import Column, FloatArray, IntArray
+from optgap.solvers.consolidation.numerics import Column, CountBox, FloatArray, IntArray
 
 DUAL, PRIMAL = 1, 4
 """Variants of HiGHS's simplex: after bounds have changed, and after columns have been added."""
@@ -90,7 +89,7 @@ class RestrictedMaster:
         self._known: set[Column] = set()
         self._sizes: IntArray = np.zeros(0, dtype=np.int64)
         self.column_server: IntArray = np.zeros(0, dtype=np.int64)
-        self.assignment = ServerAssignment.none(instance.tasks, servers)
+        self.assignment: IntArray = np.full(instance.tasks, -1, dtype=np.int64)
         self._highs = quiet_highs(**AGAIN)
         self._primal = False
         self._first = 2 * (len(self.steps) + 1) + servers
@@ -154,9 +153,14 @@ class RestrictedMaster:
         self._primal = True
         return len(fresh)
 
-    def set_servers(self, assignment: ServerAssignment) -> None:
-        """Restrict columns to what an assignment of tasks to servers allows."""
-        self.assignment = assignment
+    def set_servers(self, assignment: IntArray | None = None) -> None:
+        """Restrict columns to what an assignment of tasks to servers allows.
+
+        Parameters
+        ----------
+        assignment: (L,) the server of each task, -1 for any. Without it all may be in any.
+        """
+        self.assignment = np.full_like(self.assignment, -1) if assignment is None else assignment
         self._set_column_servers(0)
 
     def _set_column_servers(self, first: int) -> None:
@@ -182,12 +186,11 @@ class RestrictedMaster:
             found[list(self.columns[j]), self.column_server[j]] += usage[j]
         return found / self.instance.width[:, None]
 
-    def fix(self, index: int, least: int, most: int | None = None) -> None:
-        """Bound a λ from below and, with `most`, from above; `least` of 0 alone frees it again."""
-        limit = math.inf if most is None else float(most)
+    def fix(self, index: int, least: int, most: float = math.inf) -> None:
+        """Bound a λ from below and above; `least` of 0 alone frees it again."""
         if self.column_server[index] == EXCLUDED:
-            limit = float(least)
-        self._highs.changeColBounds(self._first + index, float(least), limit)
+            most = float(least)
+        self._highs.changeColBounds(self._first + index, float(least), float(most))
 
     def solve(self, limits: Limits) -> LpSolution | None:
         """Solve the program with the present columns; None where it was stopped before its optimum.
@@ -226,19 +229,12 @@ class RestrictedMaster:
         self._sizes, self.column_server = self._sizes[kept], self.column_server[kept]
 
 
-def servers_of(columns: Sequence[Column], assignment: ServerAssignment, servers: int) -> IntArray:
+def servers_of(columns: Sequence[Column], assignment: IntArray, servers: int) -> IntArray:
     """The server that an assignment puts each column in; `FREE` for any, `EXCLUDED` for none."""
-    if not (assignment.any and columns):
+    if not ((assignment >= 0).any() and columns):
         return np.full(len(columns), FREE, dtype=np.int64)
-    sizes = [len(column) for column in columns]
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-    members = np.array([ell for column in columns for ell in column])
-    own = assignment.server[members]
+    starts = np.cumsum([0, *(len(column) for column in columns[:-1])])
+    own = assignment[[ell for column in columns for ell in column]]
     most = np.maximum.reduceat(own, starts)
     least = np.minimum.reduceat(np.where(own < 0, servers, own), starts)
-    found: IntArray = np.where((most >= 0) & (least != most), EXCLUDED, most)
-    settled = np.repeat(found, sizes)
-    out = assignment.forbidden[members, np.maximum(settled, 0)]
-    barred = np.logical_or.reduceat(out & (settled >= 0) & (own < 0), starts)
-    found[barred] = EXCLUDED
-    return found
+    return np.where((most >= 0) & (least != most), EXCLUDED, most)

@@ -18,7 +18,6 @@ from optgap.solvers.consolidation.column_generation.kernels import (
     best_columns,
     fill_tables,
 )
-from optgap.solvers.consolidation.column_generation.space import ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, PricingParams
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Column, FloatArray, IntArray
@@ -66,7 +65,9 @@ class Pricer:
         table = self.limit > 1  # a row that only keeps tasks apart would make tables coarser
         table[0] = True
         self.coarse, self.room = coarse_sizes(self.demand[table], self.limit[table], params)
-        self._tables: FloatArray = np.zeros(table_shape(self.coarse, self.room))
+        self._tables: FloatArray = np.zeros(
+            (len(self.room), instance.tasks + 1, int(self.room.max()) + 1)
+        )
         self.tolerance = TOLERANCE * float(levels.steps_w.sum())
         self.most_new = max(params.new, int(params.new_share * instance.tasks))
 
@@ -75,7 +76,7 @@ class Pricer:
         """(L,) the level of each task, in `order`."""
         return self.levels.of[self.order]
 
-    def price(self, duals: Duals, assignment: ServerAssignment, nodes: int) -> Priced:
+    def price(self, duals: Duals, assignment: IntArray, nodes: int) -> Priced:
         """Search for columns of negative reduced cost that the assignment allows.
 
         Parameters
@@ -85,9 +86,8 @@ class Pricer:
         gpu_prices = duals.gpu_prices[self.task_levels]
         wanted = gpu_prices + self.tolerance
         value, upper, size, members = best_columns(
-            self.knapsack(duals), wanted, nodes, assignment.server[self.order], duals.servers,
-            assignment.forbidden[self.order]
-        )  # fmt: skip
+            self.knapsack(duals), wanted, nodes, assignment[self.order], duals.servers
+        )
         excess = value - wanted
         best = np.argsort(-excess, kind="stable")[: self.most_new]
         columns = [
@@ -126,8 +126,3 @@ def coarse_sizes(
         lines += [rest, (share[0] + rest) / 2]
     sizes = [np.floor(np.array(line) * cells * (1 - 1e-12)).astype(np.int64) for line in lines]
     return np.array(sizes), np.full(len(lines), cells, dtype=np.int64)
-
-
-def table_shape(coarse: IntArray, room: IntArray) -> tuple[int, int, int]:
-    """Shape of the tables that `kernels.fill_tables` fills."""
-    return len(room), coarse.shape[1] + 1, int(room.max()) + 1

@@ -21,16 +21,14 @@ from optgap.models.limits import Limits
 from optgap.models.result import Termination
 from optgap.solvers.backends import cpsat
 from optgap.solvers.consolidation.bounds.level_counts import (
-    CostLevels,
     closed_form_w,
     cost_levels,
     level_counts,
     server_limit,
 )
-from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import QUANTUM_W, Counts, Placement
-from optgap.solvers.consolidation.outcome import Bound
+from optgap.solvers.consolidation.numerics import QUANTUM_W, Placement
+from optgap.solvers.consolidation.outcome import Bound, Incumbent
 
 
 class Compact:
@@ -39,38 +37,30 @@ class Compact:
     Parameters
     ----------
     servers: number of servers in the model, from the first on.
-    counts: (Q,) lower bounds on the GPUs of each level or more; for GPUs of one kind.
     """
 
-    def __init__(
-        self, instance: Instance, levels: CostLevels, servers: int, counts: Counts | None
-    ) -> None:
+    def __init__(self, instance: Instance, servers: int) -> None:
         from ortools.sat.python import cp_model
 
-        self.instance = instance
+        self.instance, self.servers = instance, servers
         self.model = cp_model.CpModel()
-        self.gpus = int(instance.server_start[servers])
-        self.servers = servers
-        kinds = [cost_levels(instance, instance.tasks, watts) for watts in instance.watts]
-        self.own = [levels] if instance.identical_servers else kinds
-        self.h = [self._levels(g) for g in range(self.gpus)]
+        kinds = instance.gpu_kind[: int(instance.server_start[servers])].tolist()
+        self.gpus = len(kinds)
+        own = [cost_levels(instance, instance.tasks, watts) for watts in instance.watts]
+        self.levels = [own[k] for k in kinds]
+        self.limits = [instance.capacity[k] for k in kinds]
+        self.h = [[self.model.new_bool_var("") for _ in one.quanta] for one in self.levels]
+        for row in self.h:
+            for lower, higher in itertools.pairwise(row):
+                self.model.add_implication(higher, lower)
         self.x: dict[tuple[int, int], Any] = {}
         self._tasks()
         self._rooms()
-        self._order()
-        if counts is not None:
-            for q, count in enumerate(counts):
+        if instance.identical_servers:
+            self._order()
+            for q, count in enumerate(level_counts(instance, own[0])):
                 self.model.add(sum(row[q] for row in self.h) >= count)
         self._objective()
-
-    def _own(self, g: int) -> CostLevels:
-        return self.own[int(self.instance.gpu_kind[g])]
-
-    def _levels(self, g: int) -> list[Any]:
-        row = [self.model.new_bool_var("") for _ in self._own(g).quanta]
-        for lower, higher in itertools.pairwise(row):
-            self.model.add_implication(higher, lower)
-        return row
 
     def _server(self, i: int) -> range:
         return range(*self.instance.server_start[i : i + 2].tolist())
@@ -78,46 +68,35 @@ class Compact:
     def _tasks(self) -> None:
         """(7), x ⇒ h, and the server that a task of several GPUs is in."""
         instance, model = self.instance, self.model
-        for ell in range(instance.tasks):
-            v, gpus = int(instance.width[ell]), []
+        for ell, v in enumerate(instance.width.tolist()):
             for g in range(self.gpus):
-                if (instance.demand[:, ell] <= instance.capacity[int(instance.gpu_kind[g])]).all():
-                    self.x[ell, g] = model.new_bool_var("")
-                    model.add_implication(self.x[ell, g], self.h[g][int(self._own(g).of[ell])])
-                    gpus.append(g)
-            if v == 1:
-                model.add_exactly_one(self.x[ell, g] for g in gpus)
-            elif instance.gang:
-                self._gang(ell, v)
+                if (instance.demand[:, ell] <= self.limits[g]).all():
+                    self.x[ell, g] = x = model.new_bool_var("")
+                    model.add_implication(x, self.h[g][int(self.levels[g].of[ell])])
+            if v > 1 and instance.gang:
+                inside = [model.new_bool_var("") for _ in range(self.servers)]
+                model.add_exactly_one(inside)
+                for i, chosen in enumerate(inside):
+                    model.add(self._taken(ell, self._server(i)) == v * chosen)
             else:
-                model.add(sum(self.x[ell, g] for g in gpus) == v)
+                model.add(self._taken(ell, range(self.gpus)) == v)
 
-    def _gang(self, ell: int, v: int) -> None:
-        inside = [self.model.new_bool_var("") for _ in range(self.servers)]
-        self.model.add_exactly_one(inside)
-        for i, chosen in enumerate(inside):
-            own = [self.x[ell, g] for g in self._server(i) if (ell, g) in self.x]
-            self.model.add(sum(own) == v * chosen)
-            for literal in own:
-                self.model.add_implication(literal, chosen)
+    def _taken(self, ell: int, gpus: range) -> Any:
+        """How many of some GPUs a task is on."""
+        return sum(self.x[ell, g] for g in gpus if (ell, g) in self.x)
 
     def _rooms(self) -> None:
         """(8) and the capacity rows, for the tasks of each level and above."""
-        instance = self.instance
+        demand = self.instance.demand.tolist()
         for g in range(self.gpus):
-            own, limits = self._own(g), instance.capacity[int(instance.gpu_kind[g])]
             for q, h in enumerate(self.h[g]):
-                here = [
-                    (ell, self.x[ell, g]) for ell in own.above(q).tolist() if (ell, g) in self.x
-                ]
-                for r, limit in enumerate(limits.tolist()):
-                    terms = [int(instance.demand[r, ell]) * x for ell, x in here]
-                    self.model.add(sum(terms) <= limit * h)
+                here = [ell for ell in self.levels[g].above(q).tolist() if (ell, g) in self.x]
+                for row, limit in zip(demand, self.limits[g].tolist(), strict=True):
+                    used = sum(row[ell] * self.x[ell, g] for ell in here)
+                    self.model.add(used <= limit * h)
 
     def _order(self) -> None:
         """Equal GPUs and servers in order; (9)-(11) with GPUs in order is one literal."""
-        if not self.instance.identical_servers:
-            return
         width = int(self.instance.server_gpus[0])
         for g in range(1, self.gpus):
             if not self.instance.gang or g % width:
@@ -130,8 +109,8 @@ class Compact:
         terms: list[Any] = []
         for g in range(self.gpus):
             if self.instance.cost_is_maximum:
-                steps = np.diff([0, *self._own(g).quanta])
-                terms += [int(a) * h for a, h in zip(steps, self.h[g], strict=True)]
+                steps = np.diff([0, *self.levels[g].quanta]).tolist()
+                terms += [step * h for step, h in zip(steps, self.h[g], strict=True)]
             else:
                 terms.append(self._dearest(g))
         for i in range(self.servers):
@@ -147,20 +126,15 @@ class Compact:
     def _dearest(self, g: int) -> Any:
         """Power of a GPU whose residents have lines of their own: each at the highest clock."""
         instance, k = self.instance, int(self.instance.gpu_kind[g])
-        tasks = [ell for ell in range(instance.tasks) if (ell, g) in self.x]
-        highest = float(
-            (instance.static_w[k] + instance.slope[k] * instance.clock_mhz[k].max()).max()
-        )
+        clocks, top = instance.clock_mhz[k], instance.clock_mhz[k].max()
+        highest = float((instance.static_w[k] + instance.slope[k] * top).max())
         cost = self.model.new_int_var(0, math.ceil(highest / QUANTUM_W) + 1, "")
-        for ell in tasks:
-            for other in tasks:
-                clock = max(instance.clock_mhz[k, ell], instance.clock_mhz[k, other])
-                quanta = math.floor(
-                    (instance.static_w[k, ell] + instance.slope[k, ell] * clock) / QUANTUM_W
-                )
+        here = [ell for ell in range(instance.tasks) if (ell, g) in self.x]
+        for ell, other in itertools.product(here, here):
+            if ell == other or clocks[other] > clocks[ell]:
+                watts = instance.static_w[k, ell] + instance.slope[k, ell] * clocks[other]
                 both = [self.x[ell, g], self.x[other, g]]
-                if ell == other or clock > instance.clock_mhz[k, ell]:
-                    self.model.add(cost >= quanta).only_enforce_if(both)
+                self.model.add(cost >= math.floor(watts / QUANTUM_W)).only_enforce_if(both)
         return cost
 
     def only_better(self, watts: float) -> None:
@@ -197,14 +171,6 @@ class Compact:
         return answer, best
 
 
-def literals(instance: Instance, servers: int, levels: CostLevels) -> int:
-    """Approximate number of literals of the model."""
-    gpus = int(instance.server_start[servers])
-    rows = gpus * len(levels.quanta) * len(instance.max_capacity)
-    extra = 0 if instance.cost_is_maximum else gpus * instance.tasks**2
-    return gpus * instance.tasks + rows * 4 + extra
-
-
 @dataclass(frozen=True)
 class CompactAnswer:
     """The result of the compact model.
@@ -233,17 +199,16 @@ def solve_compact(
     from ortools.sat.python import cp_model
 
     instance, known = incumbent.instance, incumbent.watts
-    levels, servers = cost_levels(instance), len(instance.server_w)
-    counts: Counts | None = None
-    if instance.identical_servers:
-        same = len(bound.counts) == len(levels.quanta)
-        counts = bound.counts if same else level_counts(instance, levels)
-    if counts is not None and incumbent.placement is not None:
-        needed = closed_form_w(instance, levels, counts)  # a better bound may be for other counts
-        servers = server_limit(instance, needed, known, max([1, *counts[:1]]))
-    if literals(instance, servers, levels) > most_literals:
+    levels, servers = cost_levels(instance, instance.tasks), len(instance.server_w)
+    if instance.identical_servers and incumbent.placement is not None:
+        counts = level_counts(instance, levels)
+        servers = server_limit(instance, closed_form_w(instance, levels, counts), known, counts[0])
+    gpus = int(instance.server_start[servers])
+    literals = gpus * (instance.tasks + 4 * len(levels.quanta) * len(instance.max_capacity))
+    literals += 0 if instance.cost_is_maximum else gpus * instance.tasks**2
+    if literals > most_literals:
         return None
-    model = Compact(instance, levels, servers, counts)
+    model = Compact(instance, servers)
     if incumbent.placement is not None:
         model.only_better(known)
     answer, found = model.run(limits, bound.watts, workers or max(8, cpsat.cores()), seed)

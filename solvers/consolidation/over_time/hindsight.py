@@ -19,7 +19,7 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
 from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.outcome import bound_only
-from optgap.solvers.consolidation.over_time.bounding import best_bound
+from optgap.solvers.consolidation.over_time.bounding import BY_LIVES, best_bound
 from optgap.solvers.consolidation.over_time.case import Case, case_of
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams, HindsightParams
 from optgap.solvers.consolidation.over_time.replay_kernels import Plan, replay, scratch_of
@@ -180,6 +180,7 @@ def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **giv
     search = searched(problem, limits, seed, params)
     if search is None:
         return replace(bound_only(bound, limits), message="insertion finds no room for a task")
+    moves = "" if bound.by == BY_LIVES else "; the bound beside it lets tasks move for nothing"
     return Outcome(
         search.solution(),
         Status.FEASIBLE,
@@ -187,5 +188,5 @@ def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **giv
         claimed=search.joules,
         bound=bound.watts,
         bound_by=bound.by,
-        message="moves no task; the bound beside it lets tasks move for nothing",
+        message="moves no task" + moves,
     )

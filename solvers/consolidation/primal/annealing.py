@@ -8,8 +8,8 @@ from optgap.models.clock import working_time
 from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.config import DEFAULT, AnnealingParams
-from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.numerics import IntArray
+from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.primal.gpu_state import (
     MOST_RESIDENTS,
     Cluster,

@@ -8,9 +8,9 @@ import numpy as np
 
 from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
+from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.primal.gpu_state import (
     MOST_RESIDENTS,
     Cluster,

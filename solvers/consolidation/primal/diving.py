@@ -15,15 +15,16 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.branch_and_price.branching import Node
-from optgap.solvers.consolidation.branch_and_price.feasibility import CountFeasibility, Verdict
-from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
-from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
+from optgap.solvers.consolidation.branch_and_price.feasibility import (
+    CountFeasibility,
+    Verdict,
+    pack_columns,
+)
+from optgap.solvers.consolidation.branch_and_price.tree import SearchState
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE, RestrictedMaster
-from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
-from optgap.solvers.consolidation.config import DEFAULT, Params
-from optgap.solvers.consolidation.numerics import SLACK_W, Column, Counts, FloatArray, IntArray
-from optgap.solvers.consolidation.primal.counts import TargetPower, richer_counts
+from optgap.solvers.consolidation.config import DEFAULT, DivingParams
+from optgap.solvers.consolidation.numerics import SLACK_W, Column, CountBox, Counts, IntArray
 
 WHOLE = 1e-5
 """Distance at which a λ counts as integer, looser than `INTEGRALITY`: these are sums of columns."""
@@ -34,30 +35,24 @@ class Diving:
 
     before_proof = False
 
-    def __init__(self, params: Params = DEFAULT) -> None:
+    def __init__(self, params: DivingParams = DEFAULT.diving) -> None:
         self.params = params
         self.dives = 0
-        self.target = TargetPower()
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
         """Dive to the counts a few times, randomised after the first dive."""
-        for _ in range(self.params.diving.dives_per_counts):
+        for _ in range(self.params.dives_per_counts):
             if not state.realised(counts) and limits.stop is None:
                 self._dive(state, counts, limits)
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """One dive to higher counts."""
-        generation, known = state.generation, state.incumbent.watts
-        most, near = self.target.watts(state), state.best[0].rounded
-        drawn = richer_counts(generation.instance, generation.levels, near[:-1], most, state.rng)
-        servers = max(generation.instance.servers_for(drawn[0]), near[-1])
-        self._dive(state, (*drawn, servers), limits)
-        self.target.learn(state.incumbent.watts < known)
+        self._dive(state, state.richer_counts(), limits)
 
     def _dive(self, state: SearchState, counts: Counts, limits: Limits) -> None:
-        noise = float(self.dives > 0)
+        dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.params)
         self.dives += 1
-        columns = Dive(state.generation, limits, state.rng, noise, self.params).columns(counts)
+        columns = dive.columns(counts)
         if columns is not None:
             free = [(column, FREE) for column in columns]
             state.incumbent.offer(pack_columns(state.generation.master, free))
@@ -78,14 +73,14 @@ class Dive:
         limits: Limits,
         rng: np.random.Generator,
         noise: float,
-        params: Params = DEFAULT,
+        params: DivingParams = DEFAULT.diving,
     ) -> None:
         self.generation, self.master = generation, generation.master
         self.limits, self.rng, self.noise, self.params = limits, rng, noise, params
 
     def columns(self, counts: Counts) -> list[Column] | None:
         """Columns that cover all tasks with at most these counts; None where the dive fails."""
-        instance, own = self.generation.instance, self.params.diving
+        instance, own = self.generation.instance, self.params
         until = max(own.residual_tasks, int(own.residual_share * instance.tasks))
         if instance.tasks <= own.residual_tasks:
             until, verdict = 0, self._decided(counts)
@@ -93,118 +88,85 @@ class Dive:
                 return [tuple(one) for one in instance.residents(verdict.placement).values()]
             if verdict.infeasible:
                 return None
-        usage = self.usage(CountBox.up_to(counts), self.master.watts(counts) + SLACK_W, until)
+        most = self.master.watts(counts) + SLACK_W
+        usage = self.usage(CountBox.up_to(counts), most, until)
         if usage is None:
             return None
         used = np.repeat(np.arange(len(usage)), usage).tolist()
         fixed = [self.master.columns[j] for j in used]
-        left = tasks_left(self.master, usage, instance.width)
+        left = tasks_left(self.master, usage)
         rest: IntArray = np.flatnonzero(left)
         if not rest.size:
             return fixed
         residual, below = _residual(self.generation, counts, fixed, rest, left)
-        dive = Dive(residual, self.limits, self.rng, self.noise, self.params)
-        further = dive.columns(below)
+        further = Dive(residual, self.limits, self.rng, self.noise, self.params).columns(below)
         if further is None:
             return None
         return fixed + [tuple(int(rest[k]) for k in column) for column in further]
 
     def _decided(self, counts: Counts) -> Verdict:
         """Decide the counts by enumeration, as `CountFeasibility` does."""
-        own = self.params.diving
-        decision = CountFeasibility(self.generation, (0,) * len(counts), self.params.feasibility)
-        limits = self.limits.within(own.residual_s)
-        return decision.decide(counts, math.inf, limits, most_columns=own.residual_columns)
+        decision = CountFeasibility(self.generation, (0,) * len(counts))
+        limits = self.limits.within(self.params.residual_s)
+        most = self.params.residual_columns
+        return decision.decide(counts, math.inf, limits, most_columns=most)
 
     def usage(
-        self, box: CountBox, most: float, until: int = 0, assignment: ServerAssignment | None = None
+        self, box: CountBox, most: float, until: int = 0, assignment: IntArray | None = None
     ) -> IntArray | None:
         """An integer λ of at most `most` W, by fixing columns; None where that cannot be kept.
 
         Each linear program is solved until its value is at most `DivingParams.slack_share` of the
-        power to spare above the last one. Where several columns fixed together exceed `most`, only
-        the first stays; where it does so alone, it is given back and bounded from above.
+        power to spare above the last one. Where a fixed column raises it beyond `most`, the column
+        is given back and bounded from above.
 
         Parameters
         ----------
         until: stop once at most so many tasks are not fully covered.
         assignment: of tasks to servers, if any.
         """
-        master, width, params = self.master, self.generation.instance.width, self.params.diving
+        master = self.master
         master.set_box(box)
-        master.set_servers(assignment or ServerAssignment.none(len(width), master.servers))
-        last: list[int] = []
-        wrong, stop_value = 0, -math.inf
-        with _Fixed(master) as fixed:
+        master.set_servers(assignment)
+        fixed: IntArray = np.zeros(0, dtype=np.int64)
+        barred: list[int] = []
+        last, stop_value = -1, -math.inf
+        try:
             while True:
                 relaxed = self.generation.solve(
                     self.limits, stop_bound=most, stop_value=stop_value, quick=True
                 )
-                stop_value = relaxed.value + params.slack_share * (most - relaxed.value)
-                used = np.maximum(relaxed.usage, 0.0)  # HiGHS may stop at an infeasible basis
-                whole: IntArray = np.floor(used + WHOLE).astype(np.int64)
-                rest: FloatArray = used - whole
+                stop_value = relaxed.value + self.params.slack_share * (most - relaxed.value)
                 if self.limits.stop is not None:
                     return None
                 if relaxed.value > most:
-                    if len(last) > 1:  # too many at a time
-                        for index in last[1:]:
-                            fixed.fewer(index)
-                        last = last[:1]
-                    elif last and wrong < params.max_backtracks:
-                        fixed.fewer(last[0], at_most=True)
-                        last, wrong = [], wrong + 1
-                    else:
+                    if last < 0 or len(barred) == self.params.max_backtracks:
                         return None
-                    stop_value = most
+                    fixed[last] -= 1
+                    master.fix(last, int(fixed[last]), int(fixed[last]))
+                    barred.append(last)
+                    last, stop_value = -1, most
                     continue
-                left = tasks_left(master, whole, width) if until else rest
-                if rest.max() <= WHOLE or (until and (left > 0).sum() <= until):
+                used = np.maximum(relaxed.usage, 0.0)  # HiGHS may stop at an infeasible basis
+                whole: IntArray = np.floor(used + WHOLE).astype(np.int64)
+                rest = used - whole
+                if rest.max() <= WHOLE or (tasks_left(master, whole) > 0).sum() <= until:
                     return whole
-                last = self._fix(fixed, whole, rest)
-
-    def _fix(self, fixed: _Fixed, whole: IntArray, rest: FloatArray) -> list[int]:
-        """Fix the integer parts, and round up the largest fractions, whose columns are returned."""
-        fractional = np.flatnonzero(rest > WHOLE)
-        drawn = self.rng.uniform(1 - 0.5 * self.noise, 1, fractional.shape)
-        order = np.argsort(-rest[fractional] * drawn, kind="stable")
-        first = order[: 1 + int(self.params.diving.fixed_share * len(fractional))]
-        for j in np.flatnonzero(whole).tolist():
-            fixed.at_least(j, int(whole[j]))
-        last: list[int] = fractional[first].tolist()
-        for j in last:
-            fixed.at_least(j, int(whole[j]) + 1)
-        return last
+                drawn = self.rng.uniform(1 - 0.5 * self.noise, 1, rest.shape)
+                last = int(np.argmax(rest * drawn))
+                whole[last] += 1
+                before = np.pad(fixed, (0, len(whole) - len(fixed)))
+                fixed = np.maximum(before, whole)
+                for j in np.flatnonzero(fixed > before).tolist():
+                    master.fix(j, int(fixed[j]))
+        finally:
+            for j in (*np.flatnonzero(fixed).tolist(), *barred):
+                master.fix(j, 0)
 
 
-class _Fixed:
-    """Columns fixed in the master; freed when the block ends."""
-
-    def __init__(self, master: RestrictedMaster) -> None:
-        self.master = master
-        self.amounts: dict[int, int] = {}
-
-    def __enter__(self) -> _Fixed:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for index in self.amounts:
-            self.master.fix(index, 0)
-
-    def at_least(self, index: int, amount: int) -> None:
-        if self.amounts.get(index, 0) < amount:
-            self.amounts[index] = amount
-            self.master.fix(index, amount)
-
-    def fewer(self, index: int, *, at_most: bool = False) -> None:
-        """Lower the fixed amount by one; with `at_most` it is an upper bound, too."""
-        self.amounts[index] -= 1
-        self.master.fix(index, self.amounts[index], self.amounts[index] if at_most else None)
-
-
-def tasks_left(master: RestrictedMaster, usage: IntArray, width: IntArray) -> IntArray:
+def tasks_left(master: RestrictedMaster, usage: IntArray) -> IntArray:
     """(L,) GPUs that each task still needs beside an integer λ."""
-    left = width.copy()
+    left = master.instance.width.copy()
     for j in np.flatnonzero(usage).tolist():
         left[list(master.columns[j])] -= usage[j]
     return np.maximum(left, 0)

@@ -9,12 +9,11 @@ import numpy as np
 from optgap.models.limits import Limits, silent
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, cost_levels, level_counts
 from optgap.solvers.consolidation.branch_and_price.branching import Node
-from optgap.solvers.consolidation.branch_and_price.heuristic import PrimalHeuristic, SearchState
-from optgap.solvers.consolidation.branch_and_price.tree import Tree
+from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, SearchState, Tree
 from optgap.solvers.consolidation.config import DEFAULT, LnsParams
-from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Counts, IntArray, Placement
+from optgap.solvers.consolidation.outcome import Incumbent
 
 
 class ServerNeighbourhoods:

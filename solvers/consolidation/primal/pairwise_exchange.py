@@ -17,14 +17,13 @@ import numpy as np
 
 from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.bounds.level_counts import CostLevels, closed_form_w
+from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.branch_and_price.branching import Node
-from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
+from optgap.solvers.consolidation.branch_and_price.tree import SearchState
 from optgap.solvers.consolidation.config import DEFAULT, ExchangeParams
-from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import CLOSE, BoolArray, Counts, IntArray
-from optgap.solvers.consolidation.primal.counts import TargetPower, one_fewer, richer_counts
+from optgap.solvers.consolidation.numerics import Counts, IntArray
+from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.primal.gpu_state import (
     MOST_RESIDENTS,
     Cluster,
@@ -53,135 +52,60 @@ class PairwiseExchange:
         params: ExchangeParams = DEFAULT.exchange,
     ) -> None:
         self.instance, self.levels, self.rng, self.params = instance, levels, rng, params
-        self.cluster, self.memory_only = cluster_of(instance), len(instance.demand) == 1
+        self.cluster = cluster_of(instance)
         self.order: IntArray = np.lexsort((-instance.demand[0], -instance.width, -levels.of))
-        self.target = TargetPower()
 
     @property
     def applies(self) -> bool:
         """Whether memory is the only capacity, and a task's GPUs may be in any servers."""
-        return self.memory_only and not self.instance.gang
+        return len(self.instance.demand) == 1 and not self.instance.gang
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
         """One attempt at the counts."""
-        self.attempt(state.incumbent, counts[:-1], limits)
+        self.attempt(state.incumbent, counts[:-1])
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """One attempt at higher counts than the best node's."""
-        known, most = state.incumbent.watts, self.target.watts(state)
-        counts = richer_counts(
-            self.instance, self.levels, state.best[0].rounded[:-1], most, self.rng
+        self.attempt(state.incumbent, state.richer_counts()[:-1])
+
+    def attempt(self, incumbent: Incumbent, counts: Counts) -> bool:
+        """Look for a placement with these counts of GPUs by level; whether one was found."""
+        level = self.levels.of
+        gpus = np.arange(counts[0])[:, None]
+        highest: IntArray = (gpus < np.array(counts)).sum(axis=1) - 1
+        place: IntArray = np.full(int(self.instance.entry_start[-1]), -1, dtype=np.int64)
+        found = fill_levels(self.order, level, highest, self.cluster, place) and not exchange(
+            level, highest, self.params.pairs, self.params.noise, self.cluster, place, self.rng
         )
-        self.attempt(state.incumbent, counts, limits)
-        self.target.learn(state.incumbent.watts < known)
-
-    def attempt(
-        self, incumbent: Incumbent, counts: Counts, limits: Limits, stay: IntArray | None = None
-    ) -> bool:
-        """Look for a placement with these counts of GPUs by level; whether one was found.
-
-        Parameters
-        ----------
-        stay: the GPU of each entry that is in place already, -1 for the others.
-        """
-        params, instance, level = self.params, self.instance, self.levels.of
-        place: IntArray = np.full(int(instance.entry_start[-1]), -1, dtype=np.int64)
-        place = place if stay is None else stay.copy()
-        may_move = np.ones(instance.tasks, dtype=np.bool_)
-        may_move[instance.entry_task[place >= 0]] = False
-        cap = self._caps(counts, place)
-        if cap is None or not fill_levels(self.order, level, cap, self.cluster, place):
-            return False
-        for pairs in (min(params.max_pairs, params.pairs * len(cap)), params.max_pairs):
-            left = exchange(
-                level, may_move, cap, pairs, params.noise, self.cluster, place, self.rng
-            )
-            if left == 0.0:
-                incumbent.offer_flat(place)
-                return True
-            if limits.stop is not None or left >= params.promising * len(cap):
-                break
-        return False
-
-    def _caps(self, counts: Counts, place: IntArray) -> IntArray | None:
-        """(G,) the highest level of each GPU, -1 for one that sleeps; None where counts are few.
-
-        GPUs with tasks get the lowest level that these allow, and the others what is left.
-        """
-        level, fixed = self.levels.of[self.instance.entry_task], place >= 0
-        top: IntArray = np.full(max(counts[0], int(place.max()) + 1), -1, dtype=np.int64)
-        np.maximum.at(top, place[fixed], level[fixed])
-        left = ((np.arange(counts[0])[:, None] < np.array(counts)).sum(axis=1) - 1).tolist()
-        cap: IntArray = np.full(len(top), -1, dtype=np.int64)
-        for g in np.argsort(-top, kind="stable").tolist():
-            high = sum(one >= top[g] for one in left)
-            if top[g] >= 0 and not high:
-                return None
-            cap[g] = left.pop(high - 1 if top[g] >= 0 else 0) if left else -1
-        return cap
-
-
-def exchange_cheapest(
-    exchanger: PairwiseExchange, counts: Counts, incumbent: Incumbent, limits: Limits
-) -> None:
-    """Raise all counts until a placement is found, then lower them level by level.
-
-    Parameters
-    ----------
-    counts: (Q,) proven lower bounds on the counts.
-    """
-    instance, levels = exchanger.instance, exchanger.levels
-    found: Counts | None = None
-    for more in range(instance.gpus):
-        trial = tuple(min(instance.gpus, count + more) for count in counts)
-        dear = closed_form_w(instance, levels, trial) >= incumbent.watts * (1 - CLOSE)
-        if found is not None or limits.stop is not None or dear:
-            break
-        found = trial if exchanger.attempt(incumbent, trial, limits) else None
-    if found is not None:
-        lower_counts(exchanger, found, counts, incumbent, limits)
-
-
-def lower_counts(
-    exchanger: PairwiseExchange, found: Counts, least: Counts, incumbent: Incumbent,
-    limits: Limits, stay: IntArray | None = None
-) -> None:  # fmt: skip
-    """Lower counts that a placement was found with, one GPU at a time, to no less than `least`."""
-    instance, levels = exchanger.instance, exchanger.levels
-    fewer = one_fewer(instance, levels, found, least)
-    while fewer and limits.stop is None:
-        counts = fewer.pop(0)
-        if exchanger.attempt(incumbent, counts, limits, stay):
-            fewer = one_fewer(instance, levels, counts, least)
+        if found:
+            incumbent.offer_flat(place)
+        return found
 
 
 @compiled
 def fill_levels(
-    order: IntArray, level: IntArray, cap: IntArray, cluster: Cluster,
-    place: IntArray
-) -> bool:  # fmt: skip
-    """Place each task where it overloads least, but those in place; False where one has no GPU.
+    order: IntArray, level: IntArray, highest: IntArray, cluster: Cluster, place: IntArray
+) -> bool:
+    """Place each task where it overloads least; False where one has no GPU.
 
     Parameters
     ----------
     order: of tasks. level: (L,) of each task.
-    cap: (G,) the highest level of a task on each of the first GPUs, -1 for one that sleeps.
-    place: receives the GPU of each entry of a task whose entries are -1.
+    highest: (G,) the highest level of a task on each of the first GPUs.
+    place: receives the GPU of each entry; -1 before.
     """
     gpus, limit = occupied(place, cluster), cluster.capacity[0, 0]
     for ell in order:
-        if place[cluster.start[ell]] >= 0:
-            continue
         size = cluster.demand[0, ell]
         for m in range(cluster.start[ell], cluster.start[ell + 1]):
             pick, least = -1, np.inf
-            for g in range(len(cap)):
+            for g in range(len(highest)):
                 full = gpus.many[g] >= MOST_RESIDENTS - 1
-                if full or cap[g] < level[ell] or holds(place, ell, g, cluster):
+                if full or highest[g] < level[ell] or holds(place, ell, g, cluster):
                     continue
                 over = max(0, size - gpus.left[g, 0]) / max(1, limit)
                 filled = 1 - gpus.left[g, 0] / max(1, limit)
-                worse = 1e3 * over + 2.0 * (cap[g] - level[ell]) - filled
+                worse = 1e3 * over + 2.0 * (highest[g] - level[ell]) - filled
                 if worse < least:
                     pick, least = g, worse
             if pick < 0:
@@ -193,8 +117,8 @@ def fill_levels(
 
 @inner
 def _choices(
-    gpu: int, to: int, level: IntArray, may_move: BoolArray, cap: IntArray, gpus: Gpus,
-    cluster: Cluster, place: IntArray, draw: np.random.Generator, chosen: IntArray, sums: IntArray
+    gpu: int, to: int, level: IntArray, highest: IntArray, gpus: Gpus, cluster: Cluster,
+    place: IntArray, draw: np.random.Generator, chosen: IntArray, sums: IntArray
 ) -> int:  # fmt: skip
     """Choose tasks of a GPU that may be on the other, at random where there are many; how many.
 
@@ -205,8 +129,7 @@ def _choices(
     count, seen = 0, 0
     room = gpus.many[to] + MOST_EACH < MOST_RESIDENTS
     for ell in gpus.held[gpu, : gpus.many[gpu]]:
-        may = room and may_move[ell] and level[ell] <= cap[to]
-        if may and not holds(place, ell, to, cluster):
+        if room and level[ell] <= highest[to] and not holds(place, ell, to, cluster):
             seen += 1
             pick = count if count < MOST_EACH else int(draw.integers(0, seen))
             if pick < MOST_EACH:
@@ -273,8 +196,8 @@ def _best_exchange(
 
 @compiled
 def exchange(
-    level: IntArray, may_move: BoolArray, cap: IntArray, pairs: int, noise: float, cluster: Cluster,
-    place: IntArray, draw: np.random.Generator
+    level: IntArray, highest: IntArray, pairs: int, noise: float, cluster: Cluster, place: IntArray,
+    draw: np.random.Generator
 ) -> float:  # fmt: skip
     """Exchange tasks until no GPU is overloaded; the overload left, in GPUs. `place` is changed.
 
@@ -283,17 +206,17 @@ def exchange(
 
     Parameters
     ----------
-    level, cap, place: see `fill_levels`. may_move: (L,) whether a task may be moved.
+    level, highest, place: see `fill_levels`.
     pairs: most pairs of GPUs to try. noise: by how much the overload may rise, as a share of a GPU.
     """
-    gpus, limit, count = occupied(place, cluster), cluster.capacity[0, 0], len(cap)
+    gpus, limit, count = occupied(place, cluster), cluster.capacity[0, 0], len(highest)
     left, order = gpus.left[:count, 0], np.arange(count)
     mine, theirs = np.zeros(MOST_EACH, dtype=np.int64), np.zeros(MOST_EACH, dtype=np.int64)
     out, back = np.zeros(1 << MOST_EACH, dtype=np.int64), np.zeros(1 << MOST_EACH, dtype=np.int64)
     while pairs > 0 and left.min() < 0:
-        uneven = np.flatnonzero((cap >= 0) & (left != 0))
+        uneven = np.flatnonzero(left)
         a = uneven[draw.integers(0, len(uneven))]
-        pairs -= 1  # it may be the only one that is awake
+        pairs -= 1  # there may be no other GPU
         for turn in range(count):
             k = draw.integers(turn, count)
             b = order[k]
@@ -301,11 +224,11 @@ def exchange(
             if b == a:
                 continue
             pairs -= 1
-            many = _choices(a, b, level, may_move, cap, gpus, cluster, place, draw, mine, out)
-            more = _choices(b, a, level, may_move, cap, gpus, cluster, place, draw, theirs, back)
+            many = _choices(a, b, level, highest, gpus, cluster, place, draw, mine, out)
+            more = _choices(b, a, level, highest, gpus, cluster, place, draw, theirs, back)
             worse = int(noise * limit) if turn == count - 1 else 0
             give, take = _best_exchange(
-                limit - left[a], limit - left[b], limit, cap[a] - cap[b], out[: 1 << many],
+                limit - left[a], limit - left[b], limit, highest[a] - highest[b], out[: 1 << many],
                 back[: 1 << more], worse
             )  # fmt: skip
             if give or take:

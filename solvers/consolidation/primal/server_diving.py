@@ -5,19 +5,20 @@ Then columns are fixed, as in `diving`.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.branch_and_price.branching import Node, unassigned
-from optgap.solvers.consolidation.branch_and_price.heuristic import SearchState
-from optgap.solvers.consolidation.branch_and_price.packing import pack_usage
-from optgap.solvers.consolidation.column_generation.generation import Relaxation
-from optgap.solvers.consolidation.column_generation.master import RestrictedMaster
-from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
+from optgap.solvers.consolidation.branch_and_price.feasibility import pack_usage
+from optgap.solvers.consolidation.branch_and_price.tree import SearchState
 from optgap.solvers.consolidation.config import DEFAULT, Params
-from optgap.solvers.consolidation.numerics import SLACK_W, Counts, FloatArray, IntArray
+from optgap.solvers.consolidation.numerics import (
+    SLACK_W,
+    CountBox,
+    Counts,
+    FloatArray,
+    IntArray,
+)
 from optgap.solvers.consolidation.primal.diving import Dive
 
 
@@ -39,104 +40,85 @@ class ServerDiving:
                 self.dives += 1
 
     def improve(self, state: SearchState, limits: Limits) -> None:
-        """Assign all tasks at a small loss, then dive on columns."""
+        """Assign all tasks, then dive on columns."""
         best, root = state.best[0], state.root
         start = best if self.dives % 2 else root
-        limits = limits.within(self.own.dive_s * state.generation.instance.tasks / 100)
         gpus, servers = best.box.low[0], best.box.low[-1]
         # every fourth dive takes as many GPUs as the best node's linear program has
         most = max(gpus, best.rounded[0]) if self.dives % 4 == 0 else root.box.high[0]
         box = CountBox((gpus, *root.box.low[1:-1], servers), (most, *root.box.high[1:-1], servers))
-        below = best.bound * (1 + self.own.first_loss)
-        assignment = self._assign(state, box, start.assignment, below, limits)
+        assignment = self._assign(state, box, start.assignment, limits)
         self.dives += 1
         if assignment is not None:
             self._place(state, box, assignment, state.cutoff, limits)
 
     def _place(
-        self, state: SearchState, box: CountBox, assignment: ServerAssignment, most: float,
-        limits: Limits
-    ) -> None:  # fmt: skip
+        self, state: SearchState, box: CountBox, assignment: IntArray, most: float, limits: Limits
+    ) -> None:
         """Dive on columns under an assignment, for a placement of at most `most` W."""
-        dive = Dive(state.generation, limits, state.rng, float(self.dives > 0), self.params)
+        noise = float(self.dives > 0)
+        dive = Dive(state.generation, limits, state.rng, noise, self.params.diving)
         usage = dive.usage(box, most, assignment=assignment)
         if usage is not None:
             state.incumbent.offer(pack_usage(state.generation.master, usage))
 
     def _assign(
-        self, state: SearchState, box: CountBox, assignment: ServerAssignment, most: float,
-        limits: Limits
-    ) -> ServerAssignment | None:  # fmt: skip
-        """Assign all tasks of several GPUs so that the linear program's value is at most `most` W.
+        self, state: SearchState, box: CountBox, assignment: IntArray, limits: Limits
+    ) -> IntArray | None:
+        """All tasks of several GPUs assigned so that the linear program's value rises little.
 
-        An assignment that exceeds `most` is taken back and forbidden. Where the value exceeds it
-        then as well, `most` is raised to a little above the smaller of both values, at most to the
-        cutoff; after `ServerDivingParams.assign_s` it is the cutoff. None where that is exceeded.
+        A choice that raises it too much is taken back, and others are tried; after a few of them
+        the limit is raised instead. None where the value exceeds the cutoff.
         """
-        generation, master, params = state.generation, state.generation.master, self.own
-        dearest = state.cutoff
-
-        def relax() -> Relaxation:
-            return generation.solve(limits, stop_bound=dearest, gap=params.lp_gap, quick=True)
-
+        generation, master, own = state.generation, state.generation.master, self.own
         master.set_box(box)
-        master.set_servers(assignment)
-        before: tuple[ServerAssignment, list[tuple[int, int]]] | None = None
-        other: tuple[float, ServerAssignment] | None = None
-        wrong, patience = 0, limits.within(params.assign_s * generation.instance.tasks / 100)
-        while limits.stop is None and wrong <= params.max_backtracks:
-            if patience.stop is not None:
-                most = dearest
-            relaxed = relax()
-            if relaxed.value > most and before is not None:
-                wrong += 1
-                other = (relaxed.value, master.assignment)
-                master.set_servers(before[0].forbid(before[1]))
-                before = None
-                continue
-            if relaxed.value > most:
-                if min(relaxed.value, other[0] if other else math.inf) > dearest:
-                    return None
-                if other is not None and other[0] < relaxed.value:
-                    master.set_servers(other[1])
-                    relaxed = relax()
-                most, wrong = relaxed.value * (1 + params.loss_growth), 0
-            other = None
-            rest = unassigned(generation.instance, master.assignment)
-            if not rest.size:
-                return master.assignment
-            choice = self._servers(master, state.rng, relaxed.usage, rest)
-            if not choice:
+        most, before = state.best[0].bound * (1 + own.first_loss), assignment
+        barred: list[tuple[int, int]] = []
+        choice: list[tuple[int, int]] = []
+        share: FloatArray = np.zeros((0, 0))
+        while limits.stop is None:
+            master.set_servers(assignment)
+            relaxed = generation.solve(limits, stop_bound=state.cutoff, gap=own.lp_gap, quick=True)
+            if relaxed.value > most and choice and len(barred) < own.max_backtracks:
+                barred += choice
+                assignment = before
+            elif relaxed.value > state.cutoff:
                 return None
-            before = (master.assignment, choice)
-            master.set_servers(before[0].assign(choice))
+            else:
+                most, barred = max(most, relaxed.value * (1 + own.loss_growth)), []
+                before, share = assignment, master.server_shares(relaxed.usage)
+            rest = unassigned(generation.instance, assignment)
+            if not rest.size:
+                return assignment
+            free = share.copy()
+            for task, server in barred:
+                free[task, server] = 0.0
+            choice = self._choice(state, assignment, free, rest, box.high[-1])
+            assignment = assignment.copy()
+            for task, server in choice:
+                assignment[task] = server
         return None
 
-    def _servers(
-        self, master: RestrictedMaster, rng: np.random.Generator, usage: FloatArray, rest: IntArray
+    def _choice(
+        self, state: SearchState, assignment: IntArray, share: FloatArray, rest: IntArray, most: int
     ) -> list[tuple[int, int]]:
-        """The (task, server) pairs to assign next: all clear ones, or else one that is drawn."""
-        width, params, assignment = master.instance.width, self.own, master.assignment
+        """The (task, server) pairs to assign next: all clear ones, or else one that is drawn.
 
-        def drawn(shape: tuple[int, ...]) -> FloatArray:  # no randomness in the first dive
-            return rng.uniform(0.5 if self.dives else 1.0, 1, shape)
+        Parameters
+        ----------
+        share: (L, N) of each task in each server. rest: tasks to assign. most: servers at most.
+        """
+        width = state.generation.instance.width
 
-        share = master.server_shares(usage)[rest]
-        share[assignment.forbidden[rest]] = 0.0
-        clear = np.flatnonzero(share.max(axis=1, initial=0.0) >= params.clear_share)
+        def drawn(values: FloatArray) -> int:  # no randomness in the first dive
+            low = 0.5 if self.dives else 1.0
+            return int((values * state.rng.uniform(low, 1, values.shape)).argmax())
+
+        clear = rest[share[rest].max(axis=1) >= self.own.clear_share]
         if clear.size:
-            return [(int(rest[k]), int(share[k].argmax())) for k in clear.tolist()]
-        if share.size and share.max() >= params.least_share:
-            k, server = divmod(int((share * drawn(share.shape)).argmax()), share.shape[1])
+            return [(int(ell), int(share[ell].argmax())) for ell in clear.tolist()]
+        if share[rest].max() >= self.own.least_share:
+            k, server = divmod(drawn(share[rest]), share.shape[1])
             return [(int(rest[k]), server)]
-        task = int(rest[int(np.argmax(width[rest] * drawn(rest.shape)))])
-        server, most = assignment.first_empty, master.box.high[-1]
-        if server < most and not assignment.forbidden[task, server]:
-            return [(task, server)]
-        inside = master.column_server >= 0
-        used = np.bincount(master.column_server[inside], usage[inside], minlength=master.servers)[
-            :most
-        ]
-        room = master.server_gpus - used
-        room[assignment.forbidden[task, : len(room)]] = -np.inf
-        return [(task, int(room.argmax()))] if room.max() > -np.inf else []
+        task, server = int(rest[drawn(width[rest].astype(float))]), int(assignment.max()) + 1
+        return [(task, server if server < most else int(state.rng.integers(most)))]

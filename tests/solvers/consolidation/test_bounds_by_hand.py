@@ -12,7 +12,14 @@ from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
-from optgap.solvers.consolidation.bounding import bound_area, column_bounds
+from optgap.solvers.consolidation.bounding import (
+    bound_area,
+    column_bounds,
+    cutting_stock_bound,
+    cutting_stock_count,
+    rounded_counts,
+    set_covering_bound,
+)
 from optgap.solvers.consolidation.bounds.energy import (
     bound_energy,
     least_power,
@@ -29,16 +36,9 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     server_limit,
 )
 from optgap.solvers.consolidation.bounds.martello_toth import gpus_needed
-from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes, table_shape
-from optgap.solvers.consolidation.column_generation.relaxations import (
-    cutting_stock_bound,
-    cutting_stock_count,
-    rounded_counts,
-    set_covering_bound,
-)
-from optgap.solvers.consolidation.incumbent import Incumbent
+from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes
 from optgap.solvers.consolidation.instance import Instance, instance_of
-from optgap.solvers.consolidation.outcome import Bound
+from optgap.solvers.consolidation.outcome import Bound, Incumbent
 from optgap.solvers.consolidation.primal.construction import construct
 
 EVEN = GpuKind(
@@ -157,8 +157,6 @@ def test_sizes_are_rounded_down_to_the_cells_of_a_table() -> None:
     found, _ = coarse_sizes(np.vstack([rows, [[50, 10]]]), np.array([10_000, 100, 100]))
     assert found[1].tolist() == [319, 399]
     assert coarse_sizes(np.zeros((2, 1), int), np.array([0, 100]))[0].tolist() == [[0]] * 3
-    # a table has an item more than there are, and cells from 0 to all there is
-    assert table_shape(np.zeros((3, 7), int), np.array([5, 9, 4])) == (3, 8, 10)
     many = np.full((2, 100_000), 5)
     assert coarse_sizes(many, np.array([10, 10]))[1].tolist() == [53] * 3
     few = coarse_sizes(np.full((2, 1_000_000), 5), np.array([10, 10]))
@@ -243,7 +241,7 @@ def bounded(made: ConsolidationProblem) -> tuple[Incumbent, Bound]:
     incumbent, levels = Incumbent(instance), cost_levels(instance)
     construct(incumbent, Limits(), np.random.default_rng(0), 2)
     closed = closed_form_bound(instance, levels, level_counts(instance, levels))
-    return incumbent, column_bounds(incumbent, levels, closed, Limits())
+    return incumbent, column_bounds(incumbent, closed, Limits())
 
 
 def test_the_best_of_counts_and_columns_is_proven() -> None:

@@ -35,17 +35,13 @@ from optgap.solvers.consolidation.branch_and_price.branching import (
     split_servers,
     unassigned,
 )
-from optgap.solvers.consolidation.branch_and_price.feasibility import OPEN, SetCover
-from optgap.solvers.consolidation.branch_and_price.packing import pack_columns
+from optgap.solvers.consolidation.branch_and_price.feasibility import OPEN, SetCover, pack_columns
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE
-from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.instance import instance_of
-from optgap.solvers.consolidation.numerics import CLOSE, Column
+from optgap.solvers.consolidation.numerics import CLOSE, Column, CountBox
 
-MANY_LEVELS = replace(DEFAULT, tree=replace(DEFAULT.tree, integer_levels=0))
-"""Counts of any problem are taken as never whole."""
 LARGE = replace(DEFAULT, tree=replace(DEFAULT.tree, enumerate_tasks=0))
 """Any problem is taken as one of too many tasks to enumerate columns."""
 
@@ -96,17 +92,17 @@ def test_a_task_goes_into_each_server_in_use_and_one_that_is_empty() -> None:
     instance = instance_of(
         ConsolidationProblem.of([GpuKind(memory_gb=16.0)], [Server((0, 0))] * 8, tasks)
     )
-    none = ServerAssignment.none(3, 8)
+    none = np.full(3, -1)
     assert unassigned(instance, none).tolist() == [1, 2]
     even = np.zeros((3, 8))
     (first,) = split_servers(instance, none, 8, even)
-    assert first.server.tolist() == [-1, -1, 0]  # the larger
-    assert [one.server.tolist() for one in split_servers(instance, first, 8, even)] == [
+    assert first.tolist() == [-1, -1, 0]  # the larger
+    assert [one.tolist() for one in split_servers(instance, first, 8, even)] == [
         [-1, 0, 0], [-1, 1, 0],
     ]  # fmt: skip
     assert len(list(split_servers(instance, first, 1, even))) == 1
     even[1, 1] = 0.5  # where most of it lies comes first
-    assert [int(one.server[1]) for one in split_servers(instance, first, 8, even)] == [1, 0]
+    assert [int(one[1]) for one in split_servers(instance, first, 8, even)] == [1, 0]
 
 
 def ends_at_the_optimum(
@@ -125,7 +121,7 @@ def ends_at_the_optimum(
 
 
 @pytest.mark.parametrize("heuristics", [False, True])
-@pytest.mark.parametrize("params", [DEFAULT, MANY_LEVELS, LARGE])
+@pytest.mark.parametrize("params", [DEFAULT, LARGE])
 @settings(max_examples=20)
 @given(problem=consolidation_problems(even=True, lines=False))
 def test_trees_end_at_the_optimum_with_a_bound_that_holds(

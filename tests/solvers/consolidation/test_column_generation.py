@@ -18,6 +18,7 @@ from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine
 from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
+from optgap.solvers.consolidation.bounding import set_covering_bound
 from optgap.solvers.consolidation.bounds.level_counts import (
     cost_levels,
     counts_fix_power,
@@ -32,11 +33,10 @@ from optgap.solvers.consolidation.column_generation.kernels import (
     fill_tables,
 )
 from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes
-from optgap.solvers.consolidation.column_generation.relaxations import set_covering_bound
-from optgap.solvers.consolidation.column_generation.space import CountBox, ServerAssignment
 from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.formulations.exhaustive import exhaustive
 from optgap.solvers.consolidation.instance import Instance, instance_of
+from optgap.solvers.consolidation.numerics import CountBox
 
 EVEN = GpuKind(
     memory_gb=10.0, power=PowerLine(10.0, 0.1), f_min_mhz=500.0, f_max_mhz=1000.0, beta=1.0
@@ -151,7 +151,7 @@ def test_gpus_of_a_server_cost_its_toll_and_are_no_more_than_it_has(
     prices: list[float], server_prices: tuple[float, float], bound: float, nodes: int
 ) -> None:
     generation = generation_of(WIDE, (4, 2), (16, 8), 2)
-    generation.master.set_servers(ServerAssignment.none(3, 2).assign([(0, 0), (1, 1)]))
+    generation.master.set_servers(np.array([0, 1, -1]))
     found = proven(generation, [*prices, 110, 50, *server_prices], nodes)
     assert found == pytest.approx(bound, rel=1e-7)
     assert found <= bound * (1 - 0.9e-9)  # sums are rounded
@@ -170,24 +170,21 @@ def test_columns_worth_more_than_they_cost_are_offered_the_best_first() -> None:
     assert generation.master.watts((3, 2, 1, 2)) == pytest.approx(460, rel=1e-7)
 
 
-def test_columns_of_two_servers_or_in_a_forbidden_one_are_not_used() -> None:
+def test_columns_of_two_servers_are_not_used() -> None:
     sizes = (("v", 3.0, 2), ("w", 3.0, 2), ("s", 3.0, 1), ("r", 1.0, 1))
     tasks = [Task(name, size, gpus, kappa=2.0) for name, size, gpus in sizes]
     generation = generation_of(tasks, (2, 1), (16, 8), 3)
     master = generation.master
     master.add([(0, 1), (0, 2), (1, 2), (2, 3), (0, 1, 2)])
-    assignment = ServerAssignment.none(4, 3).assign([(0, 0), (1, 1)]).forbid([(2, 1), (2, 2)])
-    master.set_servers(assignment)
+    master.set_servers(np.array([0, 1, -1, -1]))
     assert dict(zip(master.columns, master.column_server.tolist(), strict=True)) == {
-        (0,): 0, (1,): 1, (2,): -1, (3,): -1, (0, 1): -2, (0, 2): 0, (1, 2): -2, (2, 3): -1,
+        (0,): 0, (1,): 1, (2,): -1, (3,): -1, (0, 1): -2, (0, 2): 0, (1, 2): 1, (2, 3): -1,
         (0, 1, 2): -2,
     }  # fmt: skip
-    assert assignment.first_empty == 2
-    # four GPUs of two servers; the third task beside the first
+    # four GPUs of two servers
     assert generation.solve(Limits()).value == pytest.approx(4 * 60 + 200, rel=1e-6)
     # assigned anew, each column is where it would be had it been so from the start
-    for pairs, forbidden in (([(0, 1), (1, 0)], [(2, 0)]), ([(1, 2)], []), ([(0, 2), (2, 2)], [])):
-        again = ServerAssignment.none(4, 3).assign(pairs).forbid(forbidden)
+    for again in map(np.array, ([1, 0, -1, -1], [-1, 2, -1, -1], [2, -1, 2, -1])):
         master.set_servers(again)
         fresh = generation_of(tasks, (2, 1), (16, 8), 3)
         fresh.master.add(master.columns)
@@ -201,9 +198,9 @@ def test_columns_of_two_servers_or_in_a_forbidden_one_are_not_used() -> None:
         assert (held >= generation.instance.width - 1e-6).all()
     # in one server there are two GPUs: a third is beyond the counts, and dear
     full = generation_of(WIDE[:2], (2, 1), (16, 8), 1)
-    full.master.set_servers(ServerAssignment.none(2, 1).assign([(0, 0), (1, 0)]))
+    full.master.set_servers(np.array([0, 0]))
     assert full.solve(Limits()).value > 10 * (4 * 60 + 200)
-    full.master.set_servers(ServerAssignment.none(2, 1))
+    full.master.set_servers()
     assert full.solve(Limits()).value == pytest.approx(4 * 60 + 200, rel=1e-6)
 
 
@@ -221,15 +218,14 @@ def test_no_placement_that_keeps_an_assignment_costs_less_than_the_bound_under_i
     homes = [one.gpus[0] // int(instance.server_gpus[0]) for one in placed]
     # servers are numbered as the tree numbers them: by their first task of several GPUs
     number = {home: k for k, home in enumerate(dict.fromkeys(homes))}
-    pairs = [
-        (ell, number[home])
-        for ell, home in enumerate(homes)
-        if instance.width[ell] > 1 and data.draw(st.booleans())
-    ]
+    assignment = np.full(instance.tasks, -1)
+    for ell, home in enumerate(homes):
+        if instance.width[ell] > 1 and data.draw(st.booleans()):
+            assignment[ell] = number[home]
     servers, counts = len(instance.server_w), level_counts(instance, levels)
     box = CountBox((*counts, 1), (*[instance.gpus] * len(counts), servers))
     generation = ColumnGeneration(instance, levels, box, servers)
-    generation.master.set_servers(ServerAssignment.none(instance.tasks, servers).assign(pairs))
+    generation.master.set_servers(assignment)
     least = problem.evaluate(truth.solution).objective
     whole = generation.solve(Limits())
     assert whole.bound <= least * (1 + 1e-9) + 1e-5
@@ -246,13 +242,12 @@ def test_no_column_is_worth_more_than_pricing_says(seed: int, rows: int, most: i
     profits = np.round(rng.uniform(0, 5, n), 2)
     cost = np.sort(np.round(rng.uniform(1, 6, n), 2))[::-1].copy()
     server = rng.integers(-1, servers, n)
-    forbidden = rng.random((n, servers)) < 0.3
     server_price = np.round(rng.uniform(0, 2, servers), 2)
     coarse, room = coarse_sizes(sizes, limits)
     tables = np.zeros((len(room), n + 1, int(room.max()) + 1))
     knapsack = Knapsack(sizes, limits, profits, coarse, room, tables)
     fill_tables(knapsack)
-    value, upper, size, items = best_columns(knapsack, cost, most, server, server_price, forbidden)
+    value, upper, size, items = best_columns(knapsack, cost, most, server, server_price)
     for first in range(n):
         best = -math.inf
         for k in range(n):
@@ -262,8 +257,6 @@ def test_no_column_is_worth_more_than_pricing_says(seed: int, rows: int, most: i
                 if len(homes) > 1 or (sizes[:, inside].sum(axis=1) > limits).any():
                     continue
                 home = next(iter(homes), -1)
-                if home >= 0 and any(server[j] < 0 and forbidden[j, home] for j in inside):
-                    continue
                 worth = profits[inside].sum() - (server_price[home] if home >= 0 else 0.0)
                 best = max(best, float(worth))
         assert upper[first] >= best - 1e-9

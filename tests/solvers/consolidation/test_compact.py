@@ -17,9 +17,8 @@ from optgap.solvers.consolidation.bounds.level_counts import cost_levels, level_
 from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.exact import Exact
 from optgap.solvers.consolidation.formulations.compact import Compact, solve_compact
-from optgap.solvers.consolidation.incumbent import Incumbent
 from optgap.solvers.consolidation.instance import instance_of
-from optgap.solvers.consolidation.outcome import Bound
+from optgap.solvers.consolidation.outcome import Bound, Incumbent
 
 
 def small(seed: int) -> ConsolidationProblem:
@@ -33,7 +32,7 @@ def test_the_compact_model_finds_an_optimal_placement(seed: int) -> None:
     least = least_watts(problem)
     assert least is not None
     instance = instance_of(problem)
-    model = Compact(instance, cost_levels(instance), 4, None)
+    model = Compact(instance, 4)
     answer, placement = model.run(Limits(20), 0.0, 4, 0)
     assert answer.status == cp_model.OPTIMAL
     assert placement is not None
