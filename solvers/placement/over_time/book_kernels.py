@@ -436,6 +436,13 @@ def place_all(
 
 
 @compiled
+def insert_all(case: Case, book: Book, rows: IntArray, node: IntArray, mask: IntArray) -> None:
+    """Put these rows, none of which is anywhere, on these nodes; books must have room for them."""
+    for i in range(len(rows)):
+        insert(case, book, rows[i], node[i], mask[i])
+
+
+@compiled
 def ease_all(case: Case, book: Book, ease: float) -> None:
     """Let λ be so much from now on."""
     case.ease[0] = ease

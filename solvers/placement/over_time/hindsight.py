@@ -24,7 +24,13 @@ from optgap.models.placement.timeline import rest_values
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
 from optgap.models.times import freed_s
-from optgap.solvers.placement.over_time.book_kernels import Book, Case, ease_all, place_all
+from optgap.solvers.placement.over_time.book_kernels import (
+    Book,
+    Case,
+    ease_all,
+    insert_all,
+    place_all,
+)
 from optgap.solvers.placement.over_time.bounding import bound_over_time
 from optgap.solvers.placement.over_time.parameters import HindsightParams
 from optgap.solvers.placement.over_time.search_kernels import Moves, anneal
@@ -54,6 +60,16 @@ PER_TASK = 1
 """A move for each task, where nothing else is said."""
 MOST = 20_000
 """And the most."""
+
+
+LONG_FROM = 1000
+"""Tasks from which the long ones are annealed alone first."""
+LONG_SHARE = 0.8
+"""Of what all tasks run: what the long ones run. They are few, and decide most of the energy."""
+LONG_MOVES = 5
+"""Times the moves, for the long ones alone."""
+WARM = 0.1
+"""Of the first temperature, that the others begin at then."""
 
 
 class Search:
@@ -257,6 +273,51 @@ def constructed(problem: PlacementProblem, limits: Limits, seed: int, ease: floa
     return min(search, other, key=lambda one: (one.missing, one.best_j))
 
 
+def long_rows(problem: PlacementProblem) -> IntArray:
+    """The rows of the longest tasks, which run `LONG_SHARE` of all; none where that is no help.
+
+    That is where there are few tasks, or many nodes, and where tasks may wait: starts of some
+    depend on the others then.
+    """
+    assert problem.over_time is not None
+    lasts = np.sort(problem.lasting_s)[::-1]
+    few = len(lasts) < LONG_FROM or len(problem.cluster) > EASED_NODES
+    if few or problem.over_time.waits:
+        return np.zeros(0, dtype=np.int64)
+    least = lasts[np.searchsorted(np.cumsum(lasts), LONG_SHARE * lasts.sum())]
+    found = np.flatnonzero(problem.lasting_s >= least)
+    return found if 4 * len(found) <= len(lasts) else found[:0]
+
+
+def long_first(
+    problem: PlacementProblem,
+    rows: IntArray,
+    limits: Limits,
+    seed: int,
+    params: HindsightParams,
+    moves: int,
+    ease: float,
+) -> Search | None:
+    """The long tasks annealed alone, then the others where each adds least; None without room."""
+    part = limits.within(limits.remaining / 2) if math.isfinite(limits.remaining) else limits
+    alone = constructed(problem.subset(rows.tolist()), part, seed, ease)
+    if alone.missing:
+        return None
+    mean = max(alone.best_j, 1.0) / len(rows)
+    choice = moves_for(alone.problem, alone.case, params)
+    alone.anneal(LONG_MOVES * moves, params.hot * mean, params.cold * mean, choice)
+    search = Search(problem, limits, seed)
+    needed = 2 * np.bincount(alone.node, minlength=len(problem.cluster)) + 3
+    if (needed > np.diff(search.book.first)).any():
+        return None
+    insert_all(search.case, search.book, rows, alone.node, alone.mask)
+    if (search.book.rows + 2 > 0.8 * np.diff(search.book.first)).any():
+        search.book = roomier(search.book)
+    rest = np.setdiff1d(np.arange(len(problem.tasks)), rows)
+    search.construct(rest[np.argsort(-problem.lasting_s[rest], kind="stable")])
+    return None if search.missing else search
+
+
 def unfit(problem: PlacementProblem) -> tuple[str, object, str] | None:
     """Field, what it is, and what it would have to be, for a problem that this is no method for."""
     assert problem.over_time is not None
@@ -302,11 +363,13 @@ def hindsight(
     with interpreted(moves <= FEW and count * len(problem.cluster) <= FEW_CELLS):
         few = len(problem.cluster) <= EASED_NODES
         ease = params.ease if params.ease >= 0 else EASE * few
-        search = constructed(problem, limits, seed, ease)
-        first = search.objective
+        rows = long_rows(problem)
+        staged = long_first(problem, rows, limits, seed, params, moves, ease) if rows.size else None
+        search = staged or constructed(problem, limits, seed, ease)
+        first, warm = search.objective, WARM if staged else 1.0
         mean = max(search.best_j, 1.0) / count
         choice = moves_for(problem, search.case, params)
-        done = search.anneal(moves, params.hot * mean, params.cold * mean, choice)
+        done = search.anneal(moves, warm * params.hot * mean, warm * params.cold * mean, choice)
     cut = search.hurried or done < moves  # before the limit, to keep it
     stop = limits.stop or (Termination.TIME_LIMIT if cut else Termination.COMPLETED)
     if search.missing:

@@ -29,6 +29,7 @@ from optgap.solvers.placement.over_time.hindsight import (
     Search,
     beyond_empty_j,
     hindsight,
+    long_rows,
     moves_for,
 )
 from optgap.solvers.placement.over_time.parameters import HindsightParams
@@ -65,8 +66,12 @@ def test_it_comes_close_to_the_optimum_of_small_problems() -> None:
         assert want.objective * (1 - 1e-9) <= found <= 1.002 * want.objective
 
 
-def test_it_beats_every_policy_and_a_seed_gives_one_schedule() -> None:
+def test_it_beats_every_policy_and_a_seed_gives_one_schedule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     problem = alibaba_time(seed=2, size=150, days=1)
+    monkeypatch.setattr("optgap.solvers.placement.over_time.hindsight.LONG_FROM", 100)
+    assert 0 < len(long_rows(problem)) < 50
     found = optgap.solve(problem, "hindsight", moves=300)
     best = min(optgap.run(problem, name).objective for name in ("pwr", "pwr+fgd"))
     assert found.bound is not None
