@@ -240,6 +240,8 @@ class GangLayoutParams:
     Parameters
     ----------
     levels: cost levels that the annealing tells apart; more are merged in groups.
+    cells, memory_cells: cells that each of the two lines of free room is divided into, and the one
+        line where memory is the only capacity.
     moves: moves for each task of several GPUs.
     max_updates: capacity rows of GPUs that all moves may touch together, which limits their number.
     hot_w, cold_w: first and last temperature, W.
@@ -247,12 +249,19 @@ class GangLayoutParams:
         multiple of its power.
     overload_weight, overload_offset: cost of a GPU over a limit, as a multiple of the dearest GPU:
         the weight times (overload as a share of the limit + the offset).
+    target_share: share of the counts wanted that duals are taken at: below 1 makes what is scarce
+        have a price.
+    lp_gap: relative gap between value and bound at which such a linear program is solved well
+        enough.
+    dual_s: time per 100 tasks after which its duals are taken as they are.
     residual_s: time per 100 tasks for the tree that places the tasks of one GPU.
     incumbent_servers: probability that a layout uses as many servers as the incumbent, where the
         counts need fewer: with many capacity rows layouts in fewer servers are often infeasible.
     """
 
     levels: int = 16
+    cells: int = 100
+    memory_cells: int = 400
     moves: int = 1500
     max_updates: float = 5e7
     hot_w: float = 30.0
@@ -260,6 +269,9 @@ class GangLayoutParams:
     shortage_weight: float = 3.0
     overload_weight: float = 50.0
     overload_offset: float = 0.3
+    target_share: float = 0.98
+    lp_gap: float = 2e-3
+    dual_s: float = 0.3
     residual_s: float = 0.4
     incumbent_servers: float = 0.25
 

@@ -1,8 +1,9 @@
 """Gang-first layouts: tasks of several GPUs are placed first, the others beside them.
 
-A *layout* gives each task of several GPUs a run of neighbouring GPUs in one server. It is annealed
-to need few GPUs beyond the counts wanted. A small tree solves the residual problem: one without
-gangs, in which the residents of a GPU are one task, and one more capacity row keeps them apart.
+A *layout* gives each task of several GPUs a run of neighbouring GPUs in one server. It must leave
+room that the other tasks can use: it is annealed with the value of that room, which duals give.
+A small tree solves the residual problem: one without gangs, in which the
+residents of a GPU are one task, and an additional capacity row keeps such tasks apart.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ from optgap.models.limits import Limits, silent
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, level_counts
 from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.branch_and_price.tree import SearchState, Tree
+from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import (
     QUANTUM_W,
     Column,
+    CountBox,
     Counts,
     FloatArray,
     IntArray,
@@ -28,7 +31,7 @@ from optgap.solvers.consolidation.numerics import (
 )
 from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.primal.diving import Diving
-from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out
+from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,8 @@ class GangLayout:
     ----------
     wide, narrow: tasks of several GPUs, and tasks of one GPU by rising level.
     heads: the first level of each group of levels that the annealing does not tell apart.
+    prices, gpu_prices: duals of the `narrow` tasks and of a GPU of each group, W, averaged over
+        `learnt` linear programs.
     """
 
     before_proof = True
@@ -73,7 +78,11 @@ class GangLayout:
         self.group: IntArray = np.searchsorted(self.heads, levels.of, side="right") - 1
         quanta = np.array(levels.quanta)[self.heads]
         self.steps: FloatArray = np.diff(np.concatenate([[0], quanta])) * QUANTUM_W
+        self.share: FloatArray = 1 / np.maximum(instance.max_capacity, 1)
         self.server_gpus = int(instance.server_gpus[0])
+        self.prices: FloatArray = np.zeros(len(self.narrow))
+        self.gpu_prices: FloatArray = np.cumsum(self.steps)
+        self.learnt = 0
 
     @property
     def applies(self) -> bool:
@@ -91,6 +100,9 @@ class GangLayout:
         awake = state.incumbent.awake_servers
         if wanted[-1] < awake and self.rng.random() < self.own.incumbent_servers:
             wanted = (*wanted[:-1], awake)
+        if not self.learnt:
+            state.generation.master.set_servers(state.root.assignment)
+            self._learn(state.generation, wanted, self.narrow, limits)
         first = self.anneal(wanted)
         if self.fits(first, wanted[-1]):
             self._solve(state, first, wanted, min(state.target, state.cutoff), limits)
@@ -106,6 +118,8 @@ class GangLayout:
         counts, seed = level_counts(residual.instance, levels), int(self.rng.integers(2**31))
         heuristics = (Diving(self.params.diving),)
         tree = Tree(residual.instance, levels, counts, found, heuristics, seed, self.params)
+        narrow = np.arange(residual.instance.tasks - len(self.narrow), residual.instance.tasks)
+        self._learn(tree.generation, wanted, narrow, limits)
         seconds = self.own.residual_s * self.instance.tasks / 100
         tree.run(limits.each(min(seconds, limits.remaining), silent))
         if found.placement is not None:
@@ -159,8 +173,8 @@ class GangLayout:
         work = 4.0 * float(instance.width[wide].mean()) * len(instance.demand)
         moves = min(own.moves * len(wide), int(own.max_updates / work))
         lay_out(
-            np.ascontiguousarray(instance.demand[:, wide]), instance.max_capacity,
-            instance.width[wide], self.group[wide], others,
+            self.worth(), np.ascontiguousarray(instance.demand[:, wide]), instance.max_capacity,
+            instance.width[wide], self.group[wide], self.share, others,
             np.array(wanted[:-1], dtype=np.int64)[self.heads], self.steps, own.shortage_weight,
             own.overload_weight, own.overload_offset, self.server_gpus, servers, first, moves,
             own.hot_w, own.cold_w, self.rng
@@ -181,3 +195,32 @@ class GangLayout:
         used = np.zeros((self.server_gpus * servers, len(self.instance.demand)), dtype=np.int64)
         np.add.at(used, place[place >= 0], self.instance.demand.T[task[place >= 0]])
         return bool(np.all(used <= self.instance.max_capacity))
+
+    def _learn(
+        self, generation: ColumnGeneration, wanted: Counts, narrow: IntArray, limits: Limits
+    ) -> None:
+        """Average the duals of a linear program near the counts wanted into the prices.
+
+        Parameters
+        ----------
+        narrow: the program's tasks of one GPU, in the order of `self.narrow`.
+        """
+        low = (int(self.own.target_share * count) for count in wanted[:-1])
+        high = (self.instance.gpus,) * len(wanted[:-1])
+        servers = len(self.instance.server_w)
+        generation.master.set_box(CountBox((*low, wanted[-1]), (*high, servers)))
+        limits = limits.within(self.own.dual_s * self.instance.tasks / 100)
+        duals = generation.solve(limits, gap=self.own.lp_gap, quick=True).duals
+        if duals is not None:
+            self.learnt += 1
+            self.prices += (duals.tasks[narrow] - self.prices) / self.learnt
+            self.gpu_prices += (duals.gpu_prices[self.heads] - self.gpu_prices) / self.learnt
+
+    def worth(self) -> FloatArray:
+        """The value of room by these prices, see `room_worth`."""
+        sizes = self.instance.demand[:, self.narrow] * self.share[:, None]
+        two = np.array([sizes[0], sizes[1:].max(axis=0, initial=0.0)])
+        alone = len(self.instance.demand) == 1
+        cells = np.array([self.own.memory_cells, 0] if alone else [self.own.cells] * 2)
+        whole: IntArray = np.rint(two * cells[:, None]).astype(np.int64)
+        return room_worth(whole, self.prices, self.group[self.narrow], self.gpu_prices, cells)

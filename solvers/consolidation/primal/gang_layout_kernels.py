@@ -1,4 +1,4 @@
-"""Compiled loops of gang layouts: the annealing of runs of GPUs."""
+"""Compiled loops of gang layouts: the value of room, and the annealing of runs of GPUs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,49 @@ from optgap.models.compiled import compiled, inner
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 
 
+@compiled
+def room_worth(
+    size: IntArray, profit: FloatArray, level: IntArray, gpu_prices: FloatArray, cells: IntArray
+) -> FloatArray:
+    """(Q, X+1, Y+1) the largest dual value of tasks of one GPU in x, y cells less the GPU price.
+
+    A two-dimensional knapsack. The GPU has level q, or a higher one where that is worth more, W.
+
+    Parameters
+    ----------
+    size: (2, n) cells that each task takes in either dimension. profit: (n,) duals, W.
+    level: (n,) ascending. gpu_prices: (Q,) dual price of a GPU, W. cells: (2,) X and Y.
+    """
+    most_x, most_y = cells[0], cells[1]
+    earned = np.zeros((most_x + 1, most_y + 1))
+    worth = np.zeros((len(gpu_prices), most_x + 1, most_y + 1))
+    k = 0
+    for q in range(len(gpu_prices)):
+        while k < len(profit) and level[k] <= q:
+            a, b, more = size[0, k], size[1, k], profit[k]
+            for x in range(most_x, a - 1, -1):
+                for y in range(most_y, b - 1, -1):
+                    earned[x, y] = max(earned[x, y], earned[x - a, y - b] + more)
+            k += 1
+        for x in range(most_x + 1):
+            for y in range(most_y + 1):
+                worth[q, x, y] = earned[x, y] - gpu_prices[q]
+    for q in range(len(gpu_prices) - 2, -1, -1):
+        for x in range(most_x + 1):
+            for y in range(most_y + 1):
+                worth[q, x, y] = max(worth[q, x, y], worth[q + 1, x, y])
+    return worth
+
+
 class Gangs(NamedTuple):
     """The tasks of several GPUs, and the state of the GPUs.
 
     Parameters
     ----------
     demand, width, level: (R, n), (n,) and (n,) of the tasks. limit: (R,) of a GPU.
-    watts: (Q,) power of a GPU of each level. penalty, offset: cost of a GPU over a limit: the
-        penalty times (overload as a share of the limit + the offset), W.
+    share: (R,) 1/limit. The first dimension of room is row 0, the second the tightest other row.
     room: (G, R) capacity left. on, held: (G, n) and (G,) the tasks on each GPU, and how many.
-    top: (G,) level of each GPU, -1 for an empty one. cost: (G,) power, and overload's cost, W.
+    top: (G,) level of each GPU, -1 for an empty one. cost: (G,) overload less value of room, W.
     number, used: (Q,) and (Q, R) GPUs of each level or more, and demand on them.
     """
 
@@ -27,9 +60,7 @@ class Gangs(NamedTuple):
     width: IntArray
     level: IntArray
     limit: IntArray
-    watts: FloatArray
-    penalty: float
-    offset: float
+    share: FloatArray
     room: IntArray
     on: IntArray
     held: IntArray
@@ -40,19 +71,27 @@ class Gangs(NamedTuple):
 
 
 @inner
-def _measure(gpu: int, gangs: Gangs) -> None:
-    """Update level and cost of a GPU."""
+def _measure(
+    gpu: int, gangs: Gangs, worth: FloatArray, penalty: float, overload_offset: float
+) -> None:
+    """Update level and cost of a GPU: penalty for overload less the value of its room."""
     top = -1
     for k in range(gangs.held[gpu]):
         top = max(top, gangs.level[gangs.on[gpu, k]])
     gangs.top[gpu], gangs.cost[gpu] = top, 0.0
     if top < 0:
         return
-    over = 0.0
+    over, least = 0.0, 1.0
     for r in range(gangs.room.shape[1]):
-        if gangs.room[gpu, r] < 0:
-            over += gangs.offset - gangs.room[gpu, r] / max(1, gangs.limit[r])
-    gangs.cost[gpu] = gangs.watts[top] + gangs.penalty * over
+        left = gangs.room[gpu, r] * gangs.share[r]
+        if left < 0:
+            over += overload_offset - left
+        if r > 0:
+            least = min(least, left)
+    most_x, most_y = worth.shape[1] - 1, worth.shape[2] - 1
+    x = max(0, int(gangs.room[gpu, 0] * gangs.share[0] * most_x + 1e-9))
+    y = max(0, int(least * most_y + 1e-9))
+    gangs.cost[gpu] = penalty * over - worth[top, x, y]
 
 
 @inner
@@ -134,8 +173,9 @@ def _touched(
 
 @inner
 def _exchange(
-    pair: int, moved: IntArray, old: IntArray, new: IntArray, near: IntArray, gangs: Gangs
-) -> float:
+    pair: int, moved: IntArray, old: IntArray, new: IntArray, near: IntArray, gangs: Gangs,
+    worth: FloatArray, penalty: float, overload_offset: float
+) -> float:  # fmt: skip
     """Move tasks from their old runs to new ones; the change of the GPUs' costs, W."""
     change = 0.0
     for g in near:
@@ -146,7 +186,7 @@ def _exchange(
     for i in range(pair):
         _move(moved[i], new[i], 1, gangs)
     for g in near:
-        _measure(g, gangs)
+        _measure(g, gangs, worth, penalty, overload_offset)
         _tally(g, 1, gangs)
         change += gangs.cost[g]
     return change
@@ -154,10 +194,12 @@ def _exchange(
 
 @compiled
 def lay_out(
+    worth: FloatArray,
     demand: IntArray,
     limit: IntArray,
     width: IntArray,
     level: IntArray,
+    share: FloatArray,
     others: IntArray,
     wanted: IntArray,
     steps: FloatArray,
@@ -176,6 +218,7 @@ def lay_out(
 
     Parameters
     ----------
+    worth: of `room_worth`.
     others: (Q, R) demand of the tasks of one GPU, of each level or more.
     wanted, steps: (Q,) counts wanted, and what one GPU more of each level costs, W.
     shortage_weight, overload_weight, overload_offset: see `GangLayoutParams`.
@@ -183,9 +226,9 @@ def lay_out(
     """
     rows, n = demand.shape
     gpus = server_gpus * servers
+    penalty = overload_weight * steps.sum()
     gangs = Gangs(
-        demand, width, level, limit, np.cumsum(steps), overload_weight * steps.sum(),
-        overload_offset, np.zeros((gpus, rows), dtype=np.int64) + limit,
+        demand, width, level, limit, share, np.zeros((gpus, rows), dtype=np.int64) + limit,
         np.zeros((gpus, n), dtype=np.int64), np.zeros(gpus, dtype=np.int64),
         np.full(gpus, -1, dtype=np.int64), np.zeros(gpus), np.zeros(len(wanted), dtype=np.int64),
         np.zeros_like(others)
@@ -193,7 +236,7 @@ def lay_out(
     for ell in range(n):
         _move(ell, first[ell], 1, gangs)
     for g in range(gpus):
-        _measure(g, gangs)
+        _measure(g, gangs, worth, penalty, overload_offset)
         _tally(g, 1, gangs)
     missing = _missing(gangs, others, wanted, steps)
     now = gangs.cost.sum() + shortage_weight * missing
@@ -208,7 +251,7 @@ def lay_out(
         for i in range(pair):
             old[i] = first[moved[i]]
         some = near[: _touched(pair, moved, goal, first, width, near)]
-        change = _exchange(pair, moved, old, goal, some, gangs)
+        change = _exchange(pair, moved, old, goal, some, gangs, worth, penalty, overload_offset)
         after = _missing(gangs, others, wanted, steps)
         change += shortage_weight * (after - missing)
         if change <= 0 or draw.random() < np.exp(-change / heat):
@@ -219,6 +262,6 @@ def lay_out(
                 best = now
                 found[:] = first
         else:
-            _exchange(pair, moved, goal, old, some, gangs)
+            _exchange(pair, moved, goal, old, some, gangs, worth, penalty, overload_offset)
     first[:] = found
     return float(best)

@@ -411,8 +411,7 @@ def place_all(
     """Put tasks, `order` from `begin` to `end`, where each adds least; where to go on.
 
     That is before `end` where a book is full. A task without room waits until there is some, or
-    is left out. One of several nodes is put when its first row's turn comes. Hurried, each goes to
-    the first node with room, of `MANY_NODES` from the last one's on.
+    is left out. One of several nodes is put at its first row's turn; hurried, where there is room.
     """
     node = 0 if hurried else -1
     for i in range(begin, end):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -35,7 +36,7 @@ from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
 from optgap.solvers.consolidation.primal.diving import Dive, Diving
 from optgap.solvers.consolidation.primal.gang_layout import GangLayout
-from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out
+from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
 from optgap.solvers.consolidation.primal.gpu_state import Cluster
 from optgap.solvers.consolidation.primal.lns import ServerNeighbourhoods
 from optgap.solvers.consolidation.primal.pairwise_exchange import (
@@ -260,11 +261,33 @@ def test_a_dive_to_counts_needs_no_more_gpus() -> None:
 # -- gang layouts --------------------------------------------------------------------------
 
 
+@settings(max_examples=40)
+@given(data=st.data())
+def test_room_is_worth_the_dearest_tasks_that_fit_less_the_rent(data: st.DataObject) -> None:
+    count = data.draw(st.integers(0, 5))
+    numbers = st.integers(0, 4)
+    size = np.array([[data.draw(numbers) for _ in range(count)] for _ in range(2)], dtype=np.int64)
+    size = size.reshape(2, count)
+    profit = np.array([float(data.draw(st.integers(0, 9))) for _ in range(count)])
+    level = np.sort(np.array([data.draw(st.integers(0, 2)) for _ in range(count)], dtype=np.int64))
+    gpu_prices = np.cumsum([float(data.draw(st.integers(0, 5))) for _ in range(3)])
+    cells = np.array([data.draw(st.integers(0, 6)), data.draw(st.integers(0, 6))], dtype=np.int64)
+    worth = room_worth(size, profit, level, gpu_prices, cells)
+    for q, x, y in itertools.product(range(3), range(cells[0] + 1), range(cells[1] + 1)):
+        best = -np.inf
+        for chosen in itertools.product((False, True), repeat=count):
+            inside = np.flatnonzero(np.array(chosen, dtype=bool))
+            if size[0, inside].sum() <= x and size[1, inside].sum() <= y:
+                top = max([q, *level[inside].tolist()])
+                best = max(best, float(profit[inside].sum() - gpu_prices[top]))
+        assert worth[q, x, y] == pytest.approx(best)
+
+
 def cost_of_runs(
     first: IntArray, wide: dict[str, IntArray], limit: IntArray, others: IntArray,
-    wanted: IntArray, steps: np.ndarray, gpus: int, weight: float,
+    wanted: IntArray, steps: np.ndarray, worth: np.ndarray, gpus: int, weight: float,
 ) -> float:  # fmt: skip
-    """What `lay_out` minimises, counted GPU by GPU, for one capacity row."""
+    """What `lay_out` minimises, counted GPU by GPU; one row, which is its first line."""
     total, count = 0.0, np.zeros(len(wanted))
     used = np.zeros(len(wanted))
     for g in range(gpus):
@@ -276,7 +299,8 @@ def cost_of_runs(
         left = (limit[0] - load) / limit[0]
         if left < 0:
             total += 50.0 * steps.sum() * (0.3 - left)
-        total += float(steps[: top + 1].sum())
+        cells = worth.shape[1] - 1
+        total -= worth[top, max(0, int(left * cells + 1e-9)), 0]
         count[: top + 1] += 1
         used[: top + 1] += load
     needed = np.maximum(count, (used + others[:, 0]) / limit[0])
@@ -295,16 +319,22 @@ def test_runs_stay_in_servers_and_cost_what_is_said(data: st.DataObject) -> None
     others = np.array([[data.draw(st.integers(0, 40))], [0]], dtype=np.int64)
     wanted = np.array([data.draw(st.integers(0, 6)), 1], dtype=np.int64)
     steps = np.array([100.0, 10.0])
+    worth = room_worth(
+        np.array([[3], [0]], dtype=np.int64), np.array([40.0]), np.zeros(1, dtype=np.int64),
+        np.cumsum(steps), np.array([10, 0], dtype=np.int64),
+    )  # fmt: skip
     first = np.full(count, 0, dtype=np.int64)
     best = lay_out(
-        size[None, :], limit, width, level, others, wanted, steps, 3.0, 50.0, 0.3, span, servers,
-        first, 300, 30.0, 0.1, RNG(0),
+        worth, size[None, :], limit, width, level, np.array([0.1]), others, wanted, steps, 3.0,
+        50.0, 0.3, span, servers, first, 300, 30.0, 0.1, RNG(0),
     )  # fmt: skip
     assert (first // span == (first + width - 1) // span).all()
     assert (first >= 0).all()
     assert (first < span * servers).all()
     wide = {"width": width, "size": size, "level": level}
-    exact = cost_of_runs(first, wide, limit, others, wanted, steps, span * servers, weight=3.0)
+    exact = cost_of_runs(
+        first, wide, limit, others, wanted, steps, worth, span * servers, weight=3.0
+    )
     assert best == pytest.approx(exact, abs=1e-6)
 
 
