@@ -53,8 +53,8 @@ class Tuning:
     order_share, bound_share: of what is left of a time limit, for orders of completions, and for
         a bound.
     runs, most_runs: squared jobs times schedules, and schedules, unless it is said how many.
-    pinned: share of the later half of the tries that give single counts, up to `most_pinned` jobs:
-        with 48 the same number of tries found less by it.
+    pinned: share of the later half of the tries that give single counts, up to `most_pinned` jobs;
+        larger problems were not measured to the end.
     runs_pinned: schedules of so few jobs at most.
     states: of the search of one decision at most.
     """

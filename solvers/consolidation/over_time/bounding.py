@@ -12,7 +12,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
 from optgap.solvers.consolidation.bounds.energy import bound_energy
-from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
+from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray, IntArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.lives import bound_by_lives
 from optgap.solvers.consolidation.over_time.master import Course, Master, Prices, priced
@@ -35,22 +35,27 @@ def bound_over_time(
     InputError: for a parameter out of range.
     """
     params = chosen(BoundParams, given, "bound-over-time")
-    bound, rounds = best_bound(problem, limits, params)
+    bound, rounds, _ = best_bound(problem, limits, params)
     return replace(bound_only(bound, limits), info={"rounds": rounds})
 
 
 def best_bound(
     problem: ConsolidationProblem, limits: Limits, params: BoundParams
-) -> tuple[Bound, int]:
-    """The largest bound by prices, by lives and of ``bound-energy``; rounds of the first."""
+) -> tuple[Bound, int, IntArray | None]:
+    """The largest bound by prices, by lives and of ``bound-energy``; rounds of the first.
+
+    And who lives where in the second, see `bound_by_lives`.
+    """
     known = bound_energy(problem, limits=limits, seed=0)
     best = Bound(float(known.bound or 0.0), str(known.bound_by), ())
     if len(problem) > params.most_tasks or limits.stop is not None:
-        return best, 0
+        return best, 0, None
+    place = None
     if stays(problem) and len(problem) <= params.most_lives:
-        best = best.raised(bound_by_lives(problem, limits, params), BY_LIVES)
+        joules, place = bound_by_lives(problem, limits, params)
+        best = best.raised(joules, BY_LIVES)
     found, rounds = by_prices(relaxed_by(problem, params), limits, params)
-    return best.raised(found, BY_PRICES), rounds
+    return best.raised(found, BY_PRICES), rounds, place
 
 
 def stays(problem: ConsolidationProblem) -> bool:

@@ -66,7 +66,7 @@ def exact_over_time(
         raise InputError("exact-over-time", f"field {field}", found, expected)
     run = Exact(problem, limits, seed)
     if not run.tabulate():
-        bound, _ = best_bound(problem, limits.within(1.0), BoundParams())
+        bound, _, _ = best_bound(problem, limits.within(1.0), BoundParams())
         outcome = bound_only(bound, limits)
         return replace(outcome, message="not all sets of tasks were tried in time")
     return run.outcome(params)
@@ -128,7 +128,7 @@ class Exact:
     def _impossible(self) -> Outcome:
         if not self.problem.rules.migration:
             return Outcome(None, Status.INFEASIBLE, bound_by=BY_SETS)
-        bound, _ = best_bound(self.problem, self.limits, BoundParams())
+        bound, _, _ = best_bound(self.problem, self.limits, BoundParams())
         message = "there is no schedule that moves no task; with moves there may be one"
         return Outcome(
             None, Status.BOUND_ONLY, bound=bound.watts, bound_by=bound.by, message=message
@@ -142,7 +142,7 @@ class Exact:
                 solution, Status.OPTIMAL, claimed=joules, bound=joules * (1 - BOUND_SAFETY),
                 bound_by=BY_SETS,
             )  # fmt: skip
-        bound, _ = best_bound(problem, self.limits, BoundParams())
+        bound, _, _ = best_bound(problem, self.limits, BoundParams())
         if not problem.rules.migration:
             bound = bound.raised(self.any_clock(), BY_SETS + ", at any clocks")
         done = joules <= bound.watts * (1 + CLOSE)

@@ -53,7 +53,7 @@ class Search:
     @property
     def joules(self) -> float:
         """Energy of the best plan."""
-        return math.fsum([*self.best.energy.tolist(), *self.best.static.tolist()])
+        return needed(self.best)
 
     def construct(self) -> bool:
         """Each task in order of submission where it adds least energy; False if one finds no room.
@@ -78,6 +78,19 @@ class Search:
         replay(self.case, self.scratch, plan, gpus, every, np.zeros((0, 3)))
         refresh_servers(self.case, plan, gpus)
         self.plan, self.best = plan, copied(plan)
+
+    def take(self, place: IntArray) -> bool:
+        """Go on from an assignment if it breaks no rule and needs less; whether it does."""
+        case, plan = self.case, empty_plan(self.case)
+        every, gpus = np.arange(len(case.submit)), np.arange(len(case.gpu_kind))
+        plan.place[:] = place
+        if replay(case, self.scratch, plan, gpus, every, np.zeros((0, 3))) < 0:
+            return False
+        refresh_servers(case, plan, gpus)
+        if (self.best.place[:, 0] >= 0).all() and needed(plan) >= self.joules:
+            return False
+        self.plan, self.best = plan, copied(plan)
+        return True
 
     def _targets(self) -> IntArray:
         """GPUs in use, and of the others the first of each server that is in some way unlike."""
@@ -118,6 +131,11 @@ class Search:
         return solution_of(self.case, self.best)
 
 
+def needed(plan: Plan) -> float:
+    """Energy of a plan, J."""
+    return math.fsum([*plan.energy.tolist(), *plan.static.tolist()])
+
+
 def empty_plan(case: Case) -> Plan:
     """Nothing placed, clocks at f_max."""
     tasks, widest = len(case.submit), int(case.width.max())
@@ -154,11 +172,21 @@ def solution_of(case: Case, plan: Plan) -> ConsolidationSolution:
 
 
 def searched(
-    problem: ConsolidationProblem, limits: Limits, seed: int, params: HindsightParams
+    problem: ConsolidationProblem,
+    limits: Limits,
+    seed: int,
+    params: HindsightParams,
+    place: IntArray | None = None,
 ) -> Search | None:
-    """A search that has been run; None where insertion finds no room for all tasks."""
+    """A search that has been run; None where insertion finds no room for all tasks.
+
+    It begins with the better of insertion and an assignment, if there is one that keeps the rules.
+    """
     search = Search(problem, limits, seed)
-    if not search.construct():
+    found = search.construct()
+    if place is not None:
+        found = search.take(place) or found
+    if not found:
         return None
     moves = params.moves or min(500 * len(problem), 20_000, 6_000_000 // len(problem))
     mean = search.joules / len(problem)
@@ -176,8 +204,9 @@ def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **giv
     InputError: for a parameter out of range.
     """
     params = chosen(HindsightParams, given, "hindsight")
-    bound, _ = best_bound(problem, limits.within(params.proof * limits.remaining), BoundParams())
-    search = searched(problem, limits, seed, params)
+    within = limits.within(params.proof * limits.remaining)
+    bound, _, place = best_bound(problem, within, BoundParams())
+    search = searched(problem, limits, seed, params, place)
     if search is None:
         return replace(bound_only(bound, limits), message="insertion finds no room for a task")
     moves = "" if bound.by == BY_LIVES else "; the bound beside it lets tasks move for nothing"

@@ -40,15 +40,19 @@ class Lives:
     most: FloatArray
 
 
-def bound_by_lives(problem: ConsolidationProblem, limits: Limits, params: BoundParams) -> float:
-    """The energy of every schedule without moves and waiting is no less, J.
+def bound_by_lives(
+    problem: ConsolidationProblem, limits: Limits, params: BoundParams
+) -> tuple[float, IntArray | None]:
+    """The energy of every schedule without moves and waiting is no less, J; and who lives where.
 
     First by the prices of the linear relaxation, then by branch and bound for what is left of the
-    time.
+    time. The second is the program's best assignment if it found one: GPUs, shape (L, widest), −1
+    beyond a task's own. It may break rules that the program knows only in part.
     """
-    lives = Builder(problem, params).build()
+    builder = Builder(problem, params)
+    lives, place = builder.build(), None
     if lives is None or limits.stop is not None:
-        return 0.0
+        return 0.0, None
     relaxed = replace(lives.model, integer=np.zeros(lives.model.variables, dtype=np.bool_))
     solved = solve(relaxed, backend="highs", limits=limits.within(limits.remaining), seed=0)
     best = 0.0
@@ -64,7 +68,9 @@ def bound_by_lives(problem: ConsolidationProblem, limits: Limits, params: BoundP
         if whole.bound is not None:
             slack = solver_slack(lives.model, SOLVER_TOLERANCE, lives.most)
             best = max(best, whole.bound - slack)
-    return best * lives.unit * (1 - BOUND_SAFETY)
+        if whole.values is not None:
+            place = builder.placed(whole.values)
+    return best * lives.unit * (1 - BOUND_SAFETY), place
 
 
 class Builder:
@@ -241,3 +247,32 @@ class Builder:
                     for r, g in zip(there, share, strict=True)
                 ]
                 self.program.row([*terms, (self.lives[leader, leader], 1.0)], lower=0.0)
+
+    def placed(self, values: FloatArray) -> IntArray | None:
+        """GPUs of every task in a solution, each leader's its own; None where they are too few.
+
+        And where a task that has to be in one server is in several.
+        """
+        problem, tasks = self.problem, range(len(self.problem))
+        many = {pair: round(float(values[variable])) for pair, variable in self.lives.items()}
+        of_server = np.bincount(problem.gpu_server)
+        left = [np.flatnonzero(problem.gpu_server == i).tolist() for i in range(len(of_server))]
+        own: dict[int, list[int]] = {}
+        for leader in sorted(tasks, key=lambda k: -many[k, k]):
+            count = many[leader, leader]
+            home = next((gpus for gpus in left if len(gpus) >= count), None)
+            if home is None:
+                return None
+            own[leader], home[:count] = home[:count], []
+        place = np.full((len(problem), int(self.width.max())), -1, dtype=np.int64)
+        taken = np.zeros(len(problem.gpu_kind), dtype=np.int64)
+        for rider in tasks:
+            gpus: list[int] = []
+            for leader in tasks:
+                least = sorted(own[leader], key=lambda g: int(taken[g]))
+                gpus += least[: many.get((rider, leader), 0)]
+            if problem.rules.gang == "server" and len(set(problem.gpu_server[gpus])) > 1:
+                return None
+            place[rider, : len(gpus)] = gpus
+            taken[gpus] += 1
+        return place

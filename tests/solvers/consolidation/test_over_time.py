@@ -21,6 +21,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.solvers.consolidation import METHODS, auto
 from optgap.solvers.consolidation.bounds.energy import bound_energy
+from optgap.solvers.consolidation.over_time.hindsight import Search
 from optgap.solvers.consolidation.over_time.lives import bound_by_lives
 from optgap.solvers.consolidation.over_time.parameters import BoundParams
 
@@ -134,9 +135,15 @@ def test_staying_for_life_is_proven_to_cost_what_moves_would_save() -> None:
         rules=Rules(waiting=False, migration=False), period_s=1000.0,
     )  # fmt: skip
     assert optgap.bound(problem).bound == pytest.approx(1100 * 175.0, rel=1e-6)
+    _, place = bound_by_lives(problem, Limits(60), BoundParams())
+    assert place is not None
+    search = Search(problem, Limits(), seed=0)
+    assert search.take(place)
+    assert search.joules == pytest.approx(1100 * 175.0)
+    assert not search.take(np.arange(4)[:, None])
     larger = pai(seed=2, size=16, present=60, migration=False)
-    kept = bound_by_lives(larger, Limits(60), BoundParams(branching=0))
-    whole = bound_by_lives(larger, Limits(60), BoundParams())
+    kept, _ = bound_by_lives(larger, Limits(60), BoundParams(branching=0))
+    whole, _ = bound_by_lives(larger, Limits(60), BoundParams())
     free = solved(replace(larger, rules=replace(larger.rules, migration=True)), "bound-over-time")
     best = optgap.solve(larger, "hindsight", moves=500).objective
     assert free.bound * 1.02 < kept < whole * (1 + 1e-6) <= best * (1 + 1e-6)  # type: ignore[operator]
