@@ -255,8 +255,8 @@ class Builder:
         """
         problem, tasks = self.problem, range(len(self.problem))
         many = {pair: round(float(values[variable])) for pair, variable in self.lives.items()}
-        of_server = np.bincount(problem.gpu_server)
-        left = [np.flatnonzero(problem.gpu_server == i).tolist() for i in range(len(of_server))]
+        servers = range(len(problem.servers))
+        left = [np.flatnonzero(problem.gpu_server == i).tolist() for i in servers]
         own: dict[int, list[int]] = {}
         for leader in sorted(tasks, key=lambda k: -many[k, k]):
             count = many[leader, leader]
