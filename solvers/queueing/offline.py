@@ -76,8 +76,8 @@ class Annealing:
     hot, cool, cold: the temperatures at which the first round begins, by turns for the starts; at
         which the last one does; and at which all of them end, of the mean duration.
     hot_windows: the first one in windows.
-    hot_alone: the same, by turns for the starts, where a stream of up to `long_jobs` jobs is annealed
-        in windows only.
+    hot_alone: the same, by turns for the starts, where a stream of up to `long_jobs` jobs is
+        annealed in windows only.
     window: places of a window, at least and at most.
     chunk: moves between two looks at the limits; a tenth of that within one window, and less where
         more than 10,000 jobs may have to be scheduled again.
