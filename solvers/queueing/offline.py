@@ -75,8 +75,9 @@ class Annealing:
     round_moves: moves of a round of annealing; every round starts from the best schedule so far.
     hot, cool, cold: the temperatures at which the first round begins, by turns for the starts; at
         which the last one does; and at which all of them end, of the mean duration.
-    hot_windows: the first one in windows: after the whole list was annealed, or for streams of more
-        than `long_jobs` jobs; and where a shorter stream is annealed in windows only.
+    hot_windows: the first one in windows.
+    hot_alone: the same, by turns for the starts, where a stream of up to `long_jobs` jobs is
+        annealed in windows only.
     window: places of a window, at least and at most.
     chunk: moves between two looks at the limits; a tenth of that within one window, and less where
         more than 10,000 jobs may have to be scheduled again.
@@ -99,7 +100,8 @@ class Annealing:
     hot: tuple[float, ...] = (0.5, 0.05)
     cool: float = 0.05
     cold: float = 0.003
-    hot_windows: tuple[float, float] = (0.02, 0.5)
+    hot_windows: float = 0.02
+    hot_alone: tuple[float, ...] = (0.02, 0.5)
     window: tuple[int, int] = (20, 60)
     chunk: int = 3000
     earlier: float = 0.35
@@ -250,7 +252,8 @@ class _Run:
         self.mean_s = float(problem.jobs.duration_s.mean())
         self.whole = settings.whole_share if len(problem) <= settings.whole_jobs else 0.0
         alone = settings.whole_jobs < len(problem) <= settings.long_jobs
-        self.hot_windows = settings.hot_windows[alone]
+        turn = settings.hot_alone[number % len(settings.hot_alone)]
+        self.hot_windows = turn if alone else settings.hot_windows
         self.done, self.round, self.cut_short, self.waits = 0, 0, False, self.whole == 0.0
         self._enter()
 
