@@ -101,7 +101,7 @@ class Annealing:
     cool: float = 0.05
     cold: float = 0.003
     hot_windows: float = 0.02
-    hot_alone: tuple[float, ...] = (0.02, 0.5)
+    hot_alone: tuple[float, ...] = (0.5, 0.02)
     window: tuple[int, int] = (20, 60)
     chunk: int = 3000
     earlier: float = 0.35
