@@ -74,23 +74,26 @@ class Search:
 
     def adopt(self, plan: Plan) -> None:
         """Go on from a plan that has a place for every task and breaks no rule."""
-        every, gpus = np.arange(len(self.case.submit)), np.arange(len(self.case.gpu_kind))
-        replay(self.case, self.scratch, plan, gpus, every, np.zeros((0, 3)))
-        refresh_servers(self.case, plan, gpus)
+        self._replay(plan)
         self.plan, self.best = plan, copied(plan)
 
     def take(self, place: IntArray) -> bool:
         """Go on from an assignment if it breaks no rule and needs less; whether it does."""
-        case, plan = self.case, empty_plan(self.case)
-        every, gpus = np.arange(len(case.submit)), np.arange(len(case.gpu_kind))
+        plan = empty_plan(self.case)
         plan.place[:] = place
-        if replay(case, self.scratch, plan, gpus, every, np.zeros((0, 3))) < 0:
+        if not self._replay(plan):
             return False
-        refresh_servers(case, plan, gpus)
         if (self.best.place[:, 0] >= 0).all() and needed(plan) >= self.joules:
             return False
         self.plan, self.best = plan, copied(plan)
         return True
+
+    def _replay(self, plan: Plan) -> bool:
+        """Fill in a plan's times and energies; whether it breaks no rule."""
+        every, gpus = np.arange(len(self.case.submit)), np.arange(len(self.case.gpu_kind))
+        events = replay(self.case, self.scratch, plan, gpus, every, np.zeros((0, 3)))
+        refresh_servers(self.case, plan, gpus)
+        return bool(events >= 0)
 
     def _targets(self) -> IntArray:
         """GPUs in use, and of the others the first of each server that is in some way unlike."""
