@@ -66,6 +66,7 @@ class Moves(NamedTuple):
         predecessors behind it, or take any job anywhere; the others change a node or a rule.
     reach: places that a job is moved by, at most.
     waits: whether jobs are to wait for their nodes; otherwise nodes are wishes.
+    doubt: see `decode`.
     """
 
     earlier: float
@@ -73,6 +74,7 @@ class Moves(NamedTuple):
     anywhere: float
     reach: int
     waits: bool
+    doubt: float
 
 
 def search_of(stream: Stream, order: IntArray, nodes: int, rule: int, seed: int) -> Search:
@@ -129,7 +131,7 @@ def schedule(search: Search) -> float:
     stream, plan, machine = search.stream, search.plan, search.now
     copy_machine(search.before, machine)
     count = len(plan.order)
-    decode(stream, plan, machine, plan.start, plan.node, (0, count, count), search.after, np.inf)
+    decode(stream, plan, machine, plan.start, plan.node, (0, count, count), search.after, np.inf, np.inf)
     search.after[:, len(plan.order)] = 0.0
     look_back(search, 0, len(plan.order))
     search.costs[0] = total(search, machine.clock[1], machine.clock[2])
@@ -228,7 +230,7 @@ def anneal(
         copy_machine(search.before, search.now)
         end = decode(
             stream, plan, search.now, search.start, search.node,
-            (first, count, max(p, q)), search.after, most,
+            (first, count, max(p, q)), search.after, most, moves.doubt,
         )  # fmt: skip
         if end < 0:
             _shift(plan.order, q, p)
@@ -264,7 +266,7 @@ def enter_window(search: Search, machine: Machine, first: int) -> None:
     look_back(search, 0, len(search.plan.order))
     decode(
         search.stream, search.plan, search.before, search.start, search.node,
-        (0, first, first), search.after, np.inf,
+        (0, first, first), search.after, np.inf, np.inf,
     )  # fmt: skip
 
 

@@ -108,6 +108,7 @@ class Annealing:
     behind: float = 0.30
     anywhere: float = 0.10
     reach: int = 40
+    doubt: float = 0.25
 
     def efforts(self, count: int) -> list[Effort]:
         """How much work goes into the plans of each time that a stream is re-planned.
@@ -250,6 +251,7 @@ class _Run:
         nodes, g = problem.shape
         self.idle = machine_of(nodes, g, len(search.start))
         self.mean_s = float(problem.jobs.duration_s.mean())
+        self.doubt = settings.doubt * self.mean_s
         self.whole = settings.whole_share if len(problem) <= settings.whole_jobs else 0.0
         alone = settings.whole_jobs < len(problem) <= settings.long_jobs
         turn = settings.hot_alone[number % len(settings.hot_alone)]
@@ -309,7 +311,7 @@ class _Run:
             first = max(0, centre - int(self.rng.integers(width)))
             stop = min(count, first + width)
             enter_window(search, self.idle, first)
-        moves = Moves(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, self.waits)
+        moves = Moves(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, self.waits, self.doubt)
         size = chosen.chunk // (10 * max(1, count // 10_000)) if self.waits else chosen.chunk
         tries = min(max(1, size), self.budget - self.done)
         anneal(search, moves, first, stop, (heat, heat), tries)
