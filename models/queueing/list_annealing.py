@@ -67,6 +67,7 @@ class Moves(NamedTuple):
     reach: places that a job is moved by, at most.
     waits: whether jobs are to wait for their nodes; otherwise nodes are wishes.
     doubt: see `decode`.
+    freed: share of the jobs put elsewhere in the list that take any node there, where jobs wait.
     """
 
     earlier: float
@@ -75,6 +76,7 @@ class Moves(NamedTuple):
     reach: int
     waits: bool
     doubt: float
+    freed: float
 
 
 def search_of(stream: Stream, order: IntArray, nodes: int, rule: int, seed: int) -> Search:
@@ -206,7 +208,7 @@ def anneal(
     kept_wish = np.empty(nodes, dtype=np.int64)
     for i in range(tries):
         heat = heats[0] * (heats[1] / heats[0]) ** (i / tries)
-        kind, p, q, job, rule = draw(search), first, first, -1, 0
+        kind, p, q = draw(search), first, first
         if kind < moves.earlier + moves.behind:
             p = _waiting(search, first, stop)
             q = max(first, p - 1 - below(search, moves.reach))
@@ -218,13 +220,16 @@ def anneal(
             q = min(max(q, first), stop - 1)
         elif nodes > 1:
             p = q = _waiting(search, first, stop)
-            job = plan.order[p]
-            rule = plan.rule[job]
-            for h in range(stream.at[job], stream.at[job + 1]):
-                kept_wish[h - stream.at[job]] = plan.wish[h]
-            _wish(search, moves, job)
-        if p == q and job < 0:
+        if p == q and (nodes == 1 or kind < moves.earlier + moves.behind + moves.anywhere):
             continue
+        job = plan.order[p]
+        rule = plan.rule[job]
+        for h in range(stream.at[job], stream.at[job + 1]):
+            kept_wish[h - stream.at[job]] = plan.wish[h]
+        if p == q:
+            _wish(search, moves, job)
+        elif moves.waits and draw(search) < moves.freed:
+            plan.wish[stream.at[job]] = NOBODY
         _shift(plan.order, p, q)
         most = search.costs[0] - heat * np.log(draw(search))
         copy_machine(search.before, search.now)
@@ -234,10 +239,9 @@ def anneal(
         )  # fmt: skip
         if end < 0:
             _shift(plan.order, q, p)
-            if job >= 0:
-                plan.rule[job] = rule
-                for h in range(stream.at[job], stream.at[job + 1]):
-                    plan.wish[h] = kept_wish[h - stream.at[job]]
+            plan.rule[job] = rule
+            for h in range(stream.at[job], stream.at[job + 1]):
+                plan.wish[h] = kept_wish[h - stream.at[job]]
             continue
         accepted += 1
         _accept(search, first, end)
