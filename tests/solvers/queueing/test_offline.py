@@ -160,11 +160,13 @@ def test_the_cost_is_that_of_the_list_after_moves_given_up_early(doubt: float) -
     search = search_of(stream_of(problem), np.arange(120), 4, LEAST_EXTENSION, 0)
     begun = schedule(search)
     wait_for_nodes(search)
-    enter_window(search, machine_of(4, 8, 120), 30)
+    idle = machine_of(4, 8, 120)
+    enter_window(search, idle, 30)
     moves = Moves(0.35, 0.3, 0.1, 40, waits=True, doubt=doubt, freed=0.8)
     assert anneal(search, moves, 30, 70, (2000.0, 50.0), 2000) > 20
     cost = float(search.costs[0])
     assert cost < begun
+    enter_window(search, idle, 0)
     assert schedule(search) == pytest.approx(cost, rel=1e-9)
 
 
