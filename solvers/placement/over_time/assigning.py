@@ -35,12 +35,13 @@ from functools import cached_property
 import numpy as np
 
 from optgap.models.placement import PlacementProblem, PlacementSolution
-from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.models.placement.arrays import FloatArray
 from optgap.solvers.backends.linear import LinearBuilder
 from optgap.solvers.placement.exact.code import claim
 from optgap.solvers.placement.exact.tables import Counted, cpu_steps, is_share
 from optgap.solvers.placement.over_time.demand import at_a_moment
 from optgap.solvers.placement.over_time.stays import Moments, Stays, Tasks
+
 
 @dataclass(slots=True)
 class NodeColumns:
@@ -208,7 +209,7 @@ class Assigning:
                 builder.row([*((columns.x[k], 1.0) for k in of_one), (awake, -1.0)], upper=0)
 
     def _boots(self, n: int) -> None:
-        """Which stays go with one another: a node boots for a task that finds it off, and only then."""
+        """Which stays go together: a node boots for a task that finds it off, and only then."""
         x, builder, stays = self.columns[n].x, self.builder, self.stays
         mine = list(x)
         for v in mine:

@@ -41,7 +41,9 @@ def unfit(problem: PlacementProblem) -> tuple[str, object, str] | None:
         expected = "energy or mean_accepted_gpu: no formulation of fragmentation over time"
         return "objective.goal", problem.objective.goal, expected
     if problem.over_time.wake_s and problem.tasks.gangs:
-        expected = "0 beside tasks of several nodes: these would wait for each other's nodes to boot"
+        expected = (
+            "0 beside tasks of several nodes: these would wait for each other's nodes to boot"
+        )
         return "over_time.wake_s", problem.over_time.wake_s, expected
     for name, found, most in (
         ("nodes", len(problem.cluster), MOST_NODES),
