@@ -133,7 +133,10 @@ def schedule(search: Search) -> float:
     stream, plan, machine = search.stream, search.plan, search.now
     copy_machine(search.before, machine)
     count = len(plan.order)
-    decode(stream, plan, machine, plan.start, plan.node, (0, count, count), search.after, np.inf, np.inf)
+    decode(
+        stream, plan, machine, plan.start, plan.node,
+        (0, count, count), search.after, np.inf, np.inf,
+    )  # fmt: skip
     search.after[:, len(plan.order)] = 0.0
     look_back(search, 0, len(plan.order))
     search.costs[0] = total(search, machine.clock[1], machine.clock[2])
