@@ -76,12 +76,13 @@ class Annealing:
     hot, cool, cold: the temperatures at which the first round begins, by turns for the starts; at
         which the last one does; and at which all of them end, of the mean duration.
     hot_windows: the first one in windows.
-    hot_alone: the same, by turns for the starts, where a stream of up to `long_jobs` jobs is
+    hot_alone, cold_alone: the first and the last one where a stream of up to `long_jobs` jobs is
         annealed in windows only.
     window: places of a window, at least and at most.
     chunk: moves between two looks at the limits; a tenth of that within one window, and less where
         more than 10,000 jobs may have to be scheduled again.
-    earlier, behind, anywhere, reach: see `Moves`.
+    earlier, behind, anywhere, reach, freed: see `Moves`.
+    doubt: the same, of the mean duration.
     """
 
     moves: int = 0
@@ -101,13 +102,16 @@ class Annealing:
     cool: float = 0.05
     cold: float = 0.003
     hot_windows: float = 0.02
-    hot_alone: tuple[float, ...] = (0.5, 0.02)
+    hot_alone: float = 0.3
+    cold_alone: float = 0.01
     window: tuple[int, int] = (20, 60)
     chunk: int = 3000
     earlier: float = 0.35
     behind: float = 0.30
     anywhere: float = 0.10
     reach: int = 40
+    doubt: float = 0.25
+    freed: float = 0.8
 
     def efforts(self, count: int) -> list[Effort]:
         """How much work goes into the plans of each time that a stream is re-planned.
@@ -250,10 +254,11 @@ class _Run:
         nodes, g = problem.shape
         self.idle = machine_of(nodes, g, len(search.start))
         self.mean_s = float(problem.jobs.duration_s.mean())
+        self.doubt = settings.doubt * self.mean_s
         self.whole = settings.whole_share if len(problem) <= settings.whole_jobs else 0.0
         alone = settings.whole_jobs < len(problem) <= settings.long_jobs
-        turn = settings.hot_alone[number % len(settings.hot_alone)]
-        self.hot_windows = turn if alone else settings.hot_windows
+        self.hot_windows = settings.hot_alone if alone else settings.hot_windows
+        self.cold = settings.cold_alone if alone else settings.cold
         self.done, self.round, self.cut_short, self.waits = 0, 0, False, self.whole == 0.0
         self._enter()
 
@@ -293,7 +298,7 @@ class _Run:
         hot = self.hot_windows
         if not self.waits:
             hot = self.hot * (chosen.cool / self.hot) ** min(spent / self.whole, 1.0)
-        heat: float = hot * (chosen.cold / hot) ** min(share, 1.0)
+        heat: float = hot * (self.cold / hot) ** min(share, 1.0)
         return heat * self.mean_s
 
     def _chunk(self, heat: float) -> None:
@@ -309,7 +314,10 @@ class _Run:
             first = max(0, centre - int(self.rng.integers(width)))
             stop = min(count, first + width)
             enter_window(search, self.idle, first)
-        moves = Moves(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, self.waits)
+        moves = Moves(
+            *(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach),
+            *(self.waits, self.doubt, chosen.freed),
+        )
         size = chosen.chunk // (10 * max(1, count // 10_000)) if self.waits else chosen.chunk
         tries = min(max(1, size), self.budget - self.done)
         anneal(search, moves, first, stop, (heat, heat), tries)
