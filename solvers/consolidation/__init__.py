@@ -111,7 +111,7 @@ METHODS = entries(
     ),
     Entry(
         "bound-energy",
-        f"{HERE}.bounds.energy:bound_energy",
+        f"{HERE}.over_time.energy:bound_energy",
         "energy of the work itself, and of the tasks that must be there at each time",
         kind="bound",
         goals=ENERGY,
