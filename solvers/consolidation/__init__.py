@@ -73,14 +73,6 @@ METHODS = entries(
         goals=POWER,
     ),
     Entry(
-        "columns",
-        f"{HERE}.exact:columns",
-        "set covering: column generation with exact pricing, dives, branch-and-price",
-        kind="exact",
-        params={"dives": 20, "nodes": 3000},
-        goals=POWER,
-    ),
-    Entry(
         "printed",
         f"{HERE}.formulations.printed:printed",
         "Eq. 6-14 as printed, by a general MILP solver (backend: highs, cbc, …): the reference",

@@ -195,15 +195,14 @@ class Tree:
             self.generation, self.incumbent, self.rng, self.root, best, bound, target
         )
 
-    def run(self, limits: Limits, most_nodes: float = math.inf) -> float:
-        """Expand open nodes until none is left, `most_nodes` are done, or time is up: the bound, W.
+    def run(self, limits: Limits) -> float:
+        """Expand open nodes until none is left or time is up: the bound, W.
 
         A later call continues.
         """
         self.limits = limits
         self._began, self._heuristic_s = working_time(), 0.0
-        last = self.nodes + most_nodes
-        while self.open and limits.stop is None and self.nodes < last:
+        while self.open and limits.stop is None:
             if self._heuristics_are_due():
                 self._improve()
                 continue
