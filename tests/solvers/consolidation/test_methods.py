@@ -199,9 +199,7 @@ def test_exhaustive_search_refuses_many_tasks_and_auto_goes_by_goal() -> None:
     assert auto(mixed(seed=0, size=700)) == "filling"
 
 
-@pytest.mark.parametrize(
-    "method", ["exact", "filling", "printed", "exhaustive", "bound-area"]
-)
+@pytest.mark.parametrize("method", ["exact", "filling", "printed", "exhaustive", "bound-area"])
 def test_an_interrupt_is_told_and_nothing_is_called_optimal(method: str) -> None:
     limits = Limits()
     limits.interrupted.set()
