@@ -186,35 +186,11 @@ class ExchangeParams:
 
 @dataclass(frozen=True)
 class DivingParams:
-    """Diving: columns fixed one after another.
+    """Diving on columns, and on the servers of tasks of several GPUs first. Losses are relative.
 
     Parameters
     ----------
     dives_per_counts: dives to a vector of integer counts that the tree has come to.
-    max_backtracks: fixed columns that one dive may give back.
-    slack_share: share of the power still to spare that one step may lose before columns are
-        generated again.
-    residual_share: share of the tasks that must be left uncovered for what is left to become a
-        smaller program of its own.
-    residual_tasks: number of tasks up to which the residual program is decided by enumeration.
-    residual_s, residual_columns: time in s and columns for that, at most.
-    """
-
-    dives_per_counts: int = 3
-    max_backtracks: int = 5
-    slack_share: float = 0.1
-    residual_share: float = 0.6
-    residual_tasks: int = 45
-    residual_s: float = 0.4
-    residual_columns: int = 8000
-
-
-@dataclass(frozen=True)
-class ServerDivingParams:
-    """Diving on the servers of tasks of several GPUs. Losses are relative.
-
-    Parameters
-    ----------
     first_loss: by how much assigning tasks may raise the linear program's value above the bound.
     max_backtracks: assignments taken back, one after another, before that limit is raised.
     loss_growth: by how much more than necessary it is raised.
@@ -225,6 +201,7 @@ class ServerDivingParams:
         instead.
     """
 
+    dives_per_counts: int = 3
     first_loss: float = 1e-3
     max_backtracks: int = 10
     loss_growth: float = 3e-4
@@ -351,7 +328,6 @@ class Params:
     annealing: AnnealingParams = field(default_factory=AnnealingParams)
     exchange: ExchangeParams = field(default_factory=ExchangeParams)
     diving: DivingParams = field(default_factory=DivingParams)
-    server_diving: ServerDivingParams = field(default_factory=ServerDivingParams)
     gang_layout: GangLayoutParams = field(default_factory=GangLayoutParams)
     lns: LnsParams = field(default_factory=LnsParams)
     large_scale: LargeScaleParams = field(default_factory=LargeScaleParams)

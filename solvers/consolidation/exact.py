@@ -68,7 +68,7 @@ def tree_heuristics(
         return anywhere(instance, levels)
     made = GangLayout(instance, levels, seed, params)
     layout = (made,) if made.applies else ()
-    diving = ServerDiving(params)
+    diving = ServerDiving(params.diving)
     servers = ServerNeighbourhoods(
         lambda part, own: (diving,) if part.gang else anywhere(part, own), seed, params.lns
     )

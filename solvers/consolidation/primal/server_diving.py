@@ -11,7 +11,7 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation.branch_and_price.branching import Node, unassigned
 from optgap.solvers.consolidation.branch_and_price.feasibility import pack_usage
 from optgap.solvers.consolidation.branch_and_price.tree import SearchState
-from optgap.solvers.consolidation.config import DEFAULT, Params
+from optgap.solvers.consolidation.config import DEFAULT, DivingParams
 from optgap.solvers.consolidation.numerics import (
     SLACK_W,
     CountBox,
@@ -19,7 +19,7 @@ from optgap.solvers.consolidation.numerics import (
     FloatArray,
     IntArray,
 )
-from optgap.solvers.consolidation.primal.diving import Dive
+from optgap.solvers.consolidation.primal.diving import dive
 
 
 class ServerDiving:
@@ -27,14 +27,14 @@ class ServerDiving:
 
     before_proof = False
 
-    def __init__(self, params: Params = DEFAULT) -> None:
-        self.params, self.own = params, params.server_diving
+    def __init__(self, params: DivingParams = DEFAULT.diving) -> None:
+        self.params = params
         self.dives = 0
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
         """Dive on columns with these counts and the node's assignment, a few times."""
         box, most = CountBox.up_to(counts), state.generation.master.watts(counts) + SLACK_W
-        for _ in range(self.params.diving.dives_per_counts):
+        for _ in range(self.params.dives_per_counts):
             if not state.realised(counts) and limits.stop is None:
                 self._place(state, box, node.assignment, most, limits)
                 self.dives += 1
@@ -56,9 +56,8 @@ class ServerDiving:
         self, state: SearchState, box: CountBox, assignment: IntArray, most: float, limits: Limits
     ) -> None:
         """Dive on columns under an assignment, for a placement of at most `most` W."""
-        noise = float(self.dives > 0)
-        dive = Dive(state.generation, limits, state.rng, noise, self.params.diving)
-        usage = dive.usage(box, most, assignment=assignment)
+        rng = state.rng if self.dives else None
+        usage = dive(state.generation, box, most, limits, rng, assignment)
         if usage is not None:
             state.incumbent.offer(pack_usage(state.generation.master, usage))
 
@@ -70,7 +69,7 @@ class ServerDiving:
         A choice that raises it too much is taken back, and others are tried; after a few of them
         the limit is raised instead. None where the value exceeds the cutoff.
         """
-        generation, master, own = state.generation, state.generation.master, self.own
+        generation, master, own = state.generation, state.generation.master, self.params
         master.set_box(box)
         most, before = state.best[0].bound * (1 + own.first_loss), assignment
         barred: list[tuple[int, int]] = []
@@ -114,10 +113,10 @@ class ServerDiving:
             low = 0.5 if self.dives else 1.0
             return int((values * state.rng.uniform(low, 1, values.shape)).argmax())
 
-        clear = rest[share[rest].max(axis=1) >= self.own.clear_share]
+        clear = rest[share[rest].max(axis=1) >= self.params.clear_share]
         if clear.size:
             return [(int(ell), int(share[ell].argmax())) for ell in clear.tolist()]
-        if share[rest].max() >= self.own.least_share:
+        if share[rest].max() >= self.params.least_share:
             k, server = divmod(drawn(share[rest]), share.shape[1])
             return [(int(rest[k]), server)]
         task, server = int(rest[drawn(width[rest].astype(float))]), int(assignment.max()) + 1
