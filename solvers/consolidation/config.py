@@ -191,6 +191,7 @@ class DivingParams:
     Parameters
     ----------
     dives_per_counts: dives to a vector of integer counts that the tree has come to.
+    residual_share: share of the tasks at which those left uncovered become a smaller program.
     first_loss: by how much assigning tasks may raise the linear program's value above the bound.
     max_backtracks: assignments taken back, one after another, before that limit is raised.
     loss_growth: by how much more than necessary it is raised.
@@ -202,6 +203,7 @@ class DivingParams:
     """
 
     dives_per_counts: int = 3
+    residual_share: float = 0.6
     first_loss: float = 1e-3
     max_backtracks: int = 10
     loss_growth: float = 3e-4

@@ -1,18 +1,24 @@
-"""Diving: columns of the linear program are fixed one after another until all tasks are covered."""
+"""Diving: columns of the linear program are fixed one after another until all tasks are covered.
+
+Linear programs are slow while they hold all tasks. So the tasks that are not covered yet, with the
+counts that are left, become a smaller program of their own again and again.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.branch_and_price.branching import Node
-from optgap.solvers.consolidation.branch_and_price.feasibility import pack_usage
+from optgap.solvers.consolidation.branch_and_price.feasibility import pack_columns
 from optgap.solvers.consolidation.branch_and_price.tree import SearchState
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
+from optgap.solvers.consolidation.column_generation.master import FREE, RestrictedMaster
 from optgap.solvers.consolidation.config import DEFAULT, DivingParams
-from optgap.solvers.consolidation.numerics import SLACK_W, CountBox, Counts, IntArray
+from optgap.solvers.consolidation.numerics import SLACK_W, Column, CountBox, Counts, IntArray
 
 WHOLE = 1e-5
 """Distance at which a λ counts as integer, looser than `INTEGRALITY`: these are sums of columns."""
@@ -38,12 +44,74 @@ class Diving:
         self._dive(state, state.richer_counts(), limits)
 
     def _dive(self, state: SearchState, counts: Counts, limits: Limits) -> None:
-        master, rng = state.generation.master, state.rng if self.dives else None
+        rng = state.rng if self.dives else None
         self.dives += 1
-        most = master.watts(counts) + SLACK_W
-        usage = dive(state.generation, CountBox.up_to(counts), most, limits, rng)
-        if usage is not None:
-            state.incumbent.offer(pack_usage(master, usage))
+        columns = dive_to(state.generation, counts, limits, rng, self.params.residual_share)
+        if columns is not None:
+            free = [(column, FREE) for column in columns]
+            state.incumbent.offer(pack_columns(state.generation.master, free))
+
+
+def dive_to(
+    generation: ColumnGeneration,
+    counts: Counts,
+    limits: Limits,
+    rng: np.random.Generator | None = None,
+    residual_share: float = DEFAULT.diving.residual_share,
+) -> list[Column] | None:
+    """Columns that cover all tasks with at most these counts; None where the dive fails.
+
+    Parameters
+    ----------
+    rng: see `dive`. residual_share: see `DivingParams`.
+    """
+    master, box = generation.master, CountBox.up_to(counts)
+    most, until = master.watts(counts) + SLACK_W, int(residual_share * generation.instance.tasks)
+    usage = dive(generation, box, most, limits, rng, until=until)
+    if usage is None:
+        return None
+    fixed = [master.columns[j] for j in np.repeat(np.arange(len(usage)), usage).tolist()]
+    left = tasks_left(master, usage)
+    rest: IntArray = np.flatnonzero(left)
+    if not rest.size:
+        return fixed
+    residual, below = _residual(generation, counts, fixed, rest, left)
+    further = dive_to(residual, below, limits, rng, residual_share)
+    if further is None:
+        return None
+    return fixed + [tuple(int(rest[k]) for k in column) for column in further]
+
+
+def tasks_left(master: RestrictedMaster, usage: IntArray) -> IntArray:
+    """(L,) GPUs that each task still needs beside an integer λ."""
+    left = master.instance.width.copy()
+    for j in np.flatnonzero(usage).tolist():
+        left[list(master.columns[j])] -= usage[j]
+    return np.maximum(left, 0)
+
+
+def _residual(
+    generation: ColumnGeneration,
+    counts: Counts,
+    fixed: list[Column],
+    rest: IntArray,
+    left: IntArray,
+) -> tuple[ColumnGeneration, Counts]:
+    """The column generation of the tasks not fully covered, and the counts left for it."""
+    of, whole, gpus = generation.levels.of, generation.instance, list(counts[:-1])
+    for column in fixed:
+        for q in range(int(of[list(column)].max()) + 1):
+            gpus[q] -= 1
+    part = replace(whole.part(rest, len(whole.server_w)), width=left[rest])
+    below = (*gpus, part.servers_for(gpus[0]))
+    levels, box = replace(generation.levels, of=of[rest]), CountBox(below, below)
+    residual = ColumnGeneration(part, levels, box, 0, params=generation.params)
+    number = {int(ell): k for k, ell in enumerate(rest)}
+    for column in generation.master.columns:  # with at most one task that is no longer there
+        inside = tuple(number[ell] for ell in column if ell in number)
+        if len(inside) >= max(1, len(column) - 1):
+            residual.master.add([inside])
+    return residual, below
 
 
 def dive(
@@ -53,6 +121,7 @@ def dive(
     limits: Limits,
     rng: np.random.Generator | None = None,
     assignment: IntArray | None = None,
+    until: int = 0,
 ) -> IntArray | None:
     """An integer λ of the master's columns for at most `most` W; None where the dive fails.
 
@@ -63,6 +132,7 @@ def dive(
     ----------
     rng: multiplies fractions by factors from ½ to 1 before the column of the largest is fixed.
     assignment: of tasks to servers, if any.
+    until: stop once at most so many tasks are not fully covered.
     """
     master = generation.master
     master.set_box(box)
@@ -78,7 +148,7 @@ def dive(
             used = np.maximum(relaxed.usage, 0.0)  # HiGHS may stop at an infeasible basis
             whole: IntArray = np.floor(used + WHOLE).astype(np.int64)
             fraction = used - whole
-            if fraction.max() <= WHOLE:
+            if fraction.max() <= WHOLE or (tasks_left(master, whole) > 0).sum() <= until:
                 return whole
             drawn = 1.0 if rng is None else rng.uniform(0.5, 1, fraction.shape)
             whole[int(np.argmax(fraction * drawn))] += 1

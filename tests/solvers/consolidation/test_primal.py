@@ -24,16 +24,17 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     level_counts,
 )
 from optgap.solvers.consolidation.bounds.martello_toth import gpus_needed
-from optgap.solvers.consolidation.branch_and_price.feasibility import pack_usage
+from optgap.solvers.consolidation.branch_and_price.feasibility import pack_columns
 from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, Tree
+from optgap.solvers.consolidation.column_generation.master import FREE
 from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.formulations.exhaustive import Enumeration
 from optgap.solvers.consolidation.instance import instance_of
-from optgap.solvers.consolidation.numerics import CountBox, IntArray
+from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
-from optgap.solvers.consolidation.primal.diving import Diving, dive
+from optgap.solvers.consolidation.primal.diving import Diving, dive, dive_to
 from optgap.solvers.consolidation.primal.gang_layout import GangLayout
 from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
 from optgap.solvers.consolidation.primal.gpu_state import Cluster
@@ -249,11 +250,9 @@ def test_no_dive_is_dearer_than_it_may_be() -> None:
 def test_a_dive_to_counts_needs_no_more_gpus() -> None:
     tree = tree_of(mixed(seed=0, size=32, capacity="mean", gang="free"))
     counts = tuple(np.ceil(tree.generation.solve(Limits()).counts + 1 - 1e-6).astype(int).tolist())
-    master = tree.generation.master
-    usage = dive(tree.generation, CountBox.up_to(counts), master.watts(counts), Limits())
-    assert usage is not None
-    assert pack_usage(master, usage) is not None
-    found = [one for one, n in zip(master.columns, usage, strict=True) for _ in range(n)]
+    found = dive_to(tree.generation, counts, Limits())
+    assert found is not None
+    assert pack_columns(tree.generation.master, [(one, FREE) for one in found]) is not None
     tops = [int(tree.levels.of[list(one)].max()) for one in found]
     for q, count in enumerate(counts[:-1]):
         assert sum(top >= q for top in tops) <= count
