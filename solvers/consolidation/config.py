@@ -112,9 +112,7 @@ class TreeParams:
     ----------
     tasks: number of tasks up to which a tree is grown at all.
     enumerate_tasks: number of tasks beyond which the tree is large: a node's linear program has
-        limited time, fewer columns are enumerated, and heuristics begin before counts are integer.
-    integer_levels: number of cost levels beyond which counts of the linear program are hardly ever
-        integer, so that heuristics begin early as well.
+        limited time, and fewer columns are enumerated.
     node_s: time of a node's linear program in a large tree, per 100 tasks; a node that needs more
         is put aside as undecided.
     patience_growth: factor by which all limits on nodes and counts rise each time that undecided
@@ -123,20 +121,17 @@ class TreeParams:
     heuristic_share: share of the tree's time that heuristics have.
     gang_tasks, gang_share: their share with `gang=server` and more tasks than this, where the gap
         is mostly the incumbent's; below, branching on servers closes it sooner.
-    far_gap: relative gap above which they have turns between nodes although no task is unassigned.
     best_shown: open nodes of least bound that a heuristic is shown.
     """
 
     tasks: int = 600
     enumerate_tasks: int = 256
-    integer_levels: int = 12
     node_s: float = 1.0
     patience_growth: float = 3.0
     heuristic_s: float = 2.5
     heuristic_share: float = 0.5
     gang_tasks: int = 100
     gang_share: float = 0.9
-    far_gap: float = 1e-3
     best_shown: int = 8
 
 

@@ -61,11 +61,6 @@ class SearchState:
     bound: float
     target: float
 
-    @property
-    def cutoff(self) -> float:
-        """The power that a better placement stays below, W."""
-        return self.incumbent.watts * (1 - 0.5 * CLOSE)
-
     def realised(self, counts: Counts) -> bool:
         """Whether the incumbent's power is at most that of the counts."""
         return self.incumbent.watts <= self.generation.master.watts(counts) * (1 + CLOSE)
@@ -148,7 +143,6 @@ class Tree:
         self._pruned = math.inf if box.nonempty else floor  # an empty box: nothing to search
         self._current = math.inf  # bound of the node being expanded, which is not in the heap
         self._asked: set[Counts] = set()
-        self._seen_counts = False
         self.patience, self.ambition = 1.0, 0.5
         self.nodes = 0
         self.limits = Limits()
@@ -169,11 +163,6 @@ class Tree:
         return self.instance.tasks > self.params.tree.enumerate_tasks
 
     @property
-    def cutoff(self) -> float:
-        """The power at which a node is pruned, W."""
-        return self.incumbent.watts * (1 - 0.5 * CLOSE)
-
-    @property
     def bound(self) -> float:
         """The lower bound, W; infinite where no placement is better than the incumbent."""
         least = min((node.bound for node in self.undecided), default=math.inf)
@@ -183,7 +172,7 @@ class Tree:
     @property
     def open(self) -> bool:
         """Whether an open node may hold a better placement."""
-        return bool(self.heap) and self.heap[0].bound < self.cutoff
+        return bool(self.heap) and self.heap[0].bound < self.incumbent.cutoff
 
     def state(self) -> SearchState:
         """The tree as heuristics see it."""
@@ -224,17 +213,12 @@ class Tree:
         return self.open
 
     def _heuristics_are_due(self) -> bool:
-        """Whether heuristics have had less than their share of the time, and may be of use."""
-        params, best = self.params.tree, self.heap[0]
-        if not self.heuristics or not self.nodes:
-            return False
-        early = self._seen_counts or self.large or len(self.levels.quanta) > params.integer_levels
-        far = early and self.cutoff > best.bound * (1 + params.far_gap)
-        if not (far or unassigned(self.instance, best.assignment).size):
-            return False
+        """Whether heuristics have had less than their share of the time since the root node."""
+        params = self.params.tree
         many = self.instance.gang and self.instance.tasks > params.gang_tasks
         share = params.gang_share if many else params.heuristic_share
-        return self._heuristic_s <= share * (working_time() - self._began)
+        due = self._heuristic_s <= share * (working_time() - self._began)
+        return due and bool(self.heuristics) and self.nodes > 0
 
     def _improve(self) -> None:
         """Give the next heuristic its turn, aiming higher after each that finds nothing."""
@@ -256,7 +240,7 @@ class Tree:
         awake = max(box.low[-1], int(assignment.max()) + 1)
         box = CountBox((*box.low[:-1], awake), box.high)
         bound = max(node.bound, master.watts(box.low))
-        if bound >= self.cutoff:
+        if bound >= self.incumbent.cutoff:
             self._prune(bound)
             return
         inside = tuple(np.clip(rounded, box.low, box.high).tolist())
@@ -273,12 +257,12 @@ class Tree:
         self._pruned = min(self._pruned, bound)
 
     def _relax(self, node: Node, limits: Limits) -> Relaxation:
-        master = self.generation.master
+        master, cutoff = self.generation.master, self.incumbent.cutoff
         master.set_box(node.box)
         master.set_servers(node.assignment)
         # the bound of one vector is its power already: what counts is whether it is feasible
         stop_value = master.watts(node.box.low) + SLACK_W if node.box.single else -math.inf
-        return self.generation.solve(limits, stop_bound=self.cutoff, stop_value=stop_value)
+        return self.generation.solve(limits, stop_bound=cutoff, stop_value=stop_value)
 
     def _expand(self, node: Node) -> None:
         """Relax a node; prune it, branch on a count, or decide on its counts."""
@@ -289,7 +273,7 @@ class Tree:
             own = own.within(seconds)
         relaxed = self._relax(node, own)
         node = replace(node, bound=max(node.bound, relaxed.bound))
-        if node.bound >= self.cutoff:
+        if node.bound >= self.incumbent.cutoff:
             self._prune(node.bound)
         elif self.limits.stop is not None:
             heapq.heappush(self.heap, node)
@@ -307,7 +291,6 @@ class Tree:
 
     def _settle(self, node: Node, relaxed: Relaxation) -> None:
         """Counts are integer: find a placement or prove them infeasible, else branch on servers."""
-        self._seen_counts = True
         counts = tuple(np.round(relaxed.counts).astype(int).tolist())
         shares = self.generation.master.server_shares(relaxed.usage)
         rest = unassigned(self.instance, node.assignment).size
@@ -358,7 +341,7 @@ class Tree:
         limits = self.limits.within(seconds * self.instance.tasks / 100)
         columns = own.large_columns if self.large else own.columns
         verdict = self.feasibility.decide(
-            counts, self.cutoff, limits, most_columns=columns, effort=self.patience,
+            counts, self.incumbent.cutoff, limits, most_columns=columns, effort=self.patience,
             assignment=None if anywhere else assignment
         )  # fmt: skip
         self.incumbent.offer(verdict.placement)

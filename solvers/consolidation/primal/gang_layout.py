@@ -105,7 +105,7 @@ class GangLayout:
             self._learn(state.generation, wanted, self.narrow, limits)
         first = self.anneal(wanted)
         if self.fits(first, wanted[-1]):
-            self._solve(state, first, wanted, min(state.target, state.cutoff), limits)
+            self._solve(state, first, wanted, min(state.target, state.incumbent.cutoff), limits)
 
     def _solve(
         self, state: SearchState, first: IntArray, wanted: Counts, most: float, limits: Limits

@@ -50,7 +50,7 @@ class ServerDiving:
         assignment = self._assign(state, box, start.assignment, limits)
         self.dives += 1
         if assignment is not None:
-            self._place(state, box, assignment, state.cutoff, limits)
+            self._place(state, box, assignment, state.incumbent.cutoff, limits)
 
     def _place(
         self, state: SearchState, box: CountBox, assignment: IntArray, most: float, limits: Limits
@@ -77,11 +77,13 @@ class ServerDiving:
         share: FloatArray = np.zeros((0, 0))
         while limits.stop is None:
             master.set_servers(assignment)
-            relaxed = generation.solve(limits, stop_bound=state.cutoff, gap=own.lp_gap, quick=True)
+            relaxed = generation.solve(
+                limits, stop_bound=state.incumbent.cutoff, gap=own.lp_gap, quick=True
+            )
             if relaxed.value > most and choice and len(barred) < own.max_backtracks:
                 barred += choice
                 assignment = before
-            elif relaxed.value > state.cutoff:
+            elif relaxed.value > state.incumbent.cutoff:
                 return None
             else:
                 most, barred = max(most, relaxed.value * (1 + own.loss_growth)), []

@@ -389,7 +389,8 @@ def test_tasks_of_several_gpus_are_laid_over_one_another_where_room_is_short() -
         [GpuKind(memory_gb=16.0)], [Server((0,) * 4, 100.0)] * 3, wide + narrow, rules=Rules("none")
     )
     tree = tree_of(problem)
-    layout = GangLayout(tree.instance, tree.levels, 0)
+    own = replace(DEFAULT.gang_layout, dual_s=100.0)  # duals of optima, however busy the machine
+    layout = GangLayout(tree.instance, tree.levels, 0, replace(DEFAULT, gang_layout=own))
     tree.incumbent.watts = math.inf
     layout.improve(tree.state(), Limits(5))
     first = layout.anneal((4, 1))
