@@ -181,15 +181,12 @@ class ExchangeParams:
 
 @dataclass(frozen=True)
 class DivingParams:
-    """Diving on columns, and on the servers of tasks of several GPUs first. Losses are relative.
+    """Diving on columns, and on the servers of tasks of several GPUs first.
 
     Parameters
     ----------
     dives_per_counts: dives to a vector of integer counts that the tree has come to.
     residual_share: share of the tasks at which those left uncovered become a smaller program.
-    first_loss: by how much assigning tasks may raise the linear program's value above the bound.
-    max_backtracks: assignments taken back, one after another, before that limit is raised.
-    loss_growth: by how much more than necessary it is raised.
     lp_gap: relative gap between value and bound at which a linear program is solved well enough to
         read the shares of tasks in servers off it.
     clear_share: share of a task in one server from which on it is assigned there without a draw.
@@ -199,9 +196,6 @@ class DivingParams:
 
     dives_per_counts: int = 3
     residual_share: float = 0.6
-    first_loss: float = 1e-3
-    max_backtracks: int = 10
-    loss_growth: float = 3e-4
     lp_gap: float = 1e-4
     clear_share: float = 0.95
     least_share: float = 0.05

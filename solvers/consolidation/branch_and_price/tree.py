@@ -7,7 +7,6 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -49,7 +48,6 @@ class SearchState:
         again.
     incumbent: placements are offered to it.
     root: the root node. best: open nodes of the least bounds, ascending.
-    bound: the tree's lower bound, W.
     target: the power to aim at, between bound and incumbent, W.
     """
 
@@ -58,7 +56,6 @@ class SearchState:
     rng: np.random.Generator
     root: Node
     best: list[Node]
-    bound: float
     target: float
 
     def realised(self, counts: Counts) -> bool:
@@ -81,7 +78,7 @@ class SearchState:
             counts[int(self.rng.choice(more))] += 1
 
 
-class PrimalHeuristic(Protocol):
+class PrimalHeuristic:
     """Looks for placements; the tree calls it between nodes and at integer counts.
 
     Attributes
@@ -89,13 +86,14 @@ class PrimalHeuristic(Protocol):
     before_proof: whether `realise` is called before the tree tries to prove counts infeasible.
     """
 
-    before_proof: bool
+    before_proof = False
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """Look for any better placement."""
+        raise NotImplementedError
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
-        """Look for a placement with these counts, which a node's linear program has."""
+        """Look for a placement with these counts, which a node's linear program has, if at all."""
 
 
 class Tree:
@@ -180,9 +178,7 @@ class Tree:
         best = heapq.nsmallest(self.params.tree.best_shown, nodes)
         bound = min(self.bound, self.incumbent.watts)
         target = bound + self.ambition * (self.incumbent.watts - bound)
-        return SearchState(
-            self.generation, self.incumbent, self.rng, self.root, best, bound, target
-        )
+        return SearchState(self.generation, self.incumbent, self.rng, self.root, best, target)
 
     def run(self, limits: Limits) -> float:
         """Expand open nodes until none is left or time is up: the bound, W.

@@ -14,7 +14,7 @@ import numpy as np
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.branch_and_price.feasibility import pack_columns
-from optgap.solvers.consolidation.branch_and_price.tree import SearchState
+from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, SearchState
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE, RestrictedMaster
 from optgap.solvers.consolidation.config import DEFAULT, DivingParams
@@ -24,10 +24,8 @@ WHOLE = 1e-5
 """Distance at which a λ counts as integer, looser than `INTEGRALITY`: these are sums of columns."""
 
 
-class Diving:
+class Diving(PrimalHeuristic):
     """Dives to integer counts, and to higher ones; a task's GPUs may be in any servers."""
-
-    before_proof = False
 
     def __init__(self, params: DivingParams = DEFAULT.diving) -> None:
         self.params = params
@@ -37,15 +35,17 @@ class Diving:
         """Dive to the counts a few times, randomised after the first dive."""
         for _ in range(self.params.dives_per_counts):
             if not state.realised(counts) and limits.stop is None:
-                self._dive(state, counts, limits)
+                self.to_counts(state, node, counts, limits)
+                self.dives += 1
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """One dive to higher counts."""
-        self._dive(state, state.richer_counts(), limits)
-
-    def _dive(self, state: SearchState, counts: Counts, limits: Limits) -> None:
-        rng = state.rng if self.dives else None
+        self.to_counts(state, state.root, state.richer_counts(), limits)
         self.dives += 1
+
+    def to_counts(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
+        """One dive to these counts."""
+        rng = state.rng if self.dives else None
         columns = dive_to(state.generation, counts, limits, rng, self.params.residual_share)
         if columns is not None:
             free = [(column, FREE) for column in columns]

@@ -8,15 +8,14 @@ import numpy as np
 
 from optgap.models.limits import Limits, silent
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, cost_levels, level_counts
-from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, SearchState, Tree
 from optgap.solvers.consolidation.config import DEFAULT, LnsParams
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import Counts, IntArray, Placement
+from optgap.solvers.consolidation.numerics import IntArray, Placement
 from optgap.solvers.consolidation.outcome import Incumbent
 
 
-class ServerNeighbourhoods:
+class ServerNeighbourhoods(PrimalHeuristic):
     """Neighbourhoods of a few servers.
 
     Parameters
@@ -28,8 +27,6 @@ class ServerNeighbourhoods:
     done: sizes and tasks of the neighbourhoods that were solved already.
     """
 
-    before_proof = False
-
     def __init__(
         self,
         heuristics: Callable[[Instance, CostLevels], Sequence[PrimalHeuristic]],
@@ -39,9 +36,6 @@ class ServerNeighbourhoods:
         self.heuristics, self.params = heuristics, params
         self.rng = np.random.default_rng(seed)
         self.done: set[tuple[int, ...]] = set()
-
-    def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
-        """Nothing: neighbourhoods know no counts."""
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """Solve neighbourhoods for one turn."""

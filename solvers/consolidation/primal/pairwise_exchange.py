@@ -19,7 +19,7 @@ from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.branch_and_price.branching import Node
-from optgap.solvers.consolidation.branch_and_price.tree import SearchState
+from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, SearchState
 from optgap.solvers.consolidation.config import DEFAULT, ExchangeParams
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Counts, IntArray
@@ -39,7 +39,7 @@ MOST_EACH = 7
 """Most tasks of one GPU in an exchange: all 2^7 subsets of them are tried."""
 
 
-class PairwiseExchange:
+class PairwiseExchange(PrimalHeuristic):
     """Looks for placements with given counts. `order`: tasks in order of placement."""
 
     before_proof = True

@@ -36,7 +36,7 @@ from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
 from optgap.solvers.consolidation.primal.diving import Diving, dive, dive_to
 from optgap.solvers.consolidation.primal.gang_layout import GangLayout
-from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
+from optgap.solvers.consolidation.primal.gang_layout_kernels import empty_gpus, lay_out, room_worth
 from optgap.solvers.consolidation.primal.gpu_state import Cluster
 from optgap.solvers.consolidation.primal.lns import ServerNeighbourhoods
 from optgap.solvers.consolidation.primal.pairwise_exchange import (
@@ -324,10 +324,8 @@ def test_runs_stay_in_servers_and_cost_what_is_said(data: st.DataObject) -> None
         np.cumsum(steps), np.array([10, 0], dtype=np.int64),
     )  # fmt: skip
     first = np.full(count, 0, dtype=np.int64)
-    best = lay_out(
-        worth, size[None, :], limit, width, level, np.array([0.1]), others, wanted, steps, 3.0,
-        50.0, 0.3, span, servers, first, 300, 30.0, 0.1, RNG(0),
-    )  # fmt: skip
+    gangs = empty_gpus(size[None, :], width, level, limit, worth, 50 * 110.0, 0.3, span * servers)
+    best = lay_out(gangs, others, wanted, steps, 3.0, span, first, 300, 30.0, 0.1, RNG(0))
     assert (first // span == (first + width - 1) // span).all()
     assert (first >= 0).all()
     assert (first < span * servers).all()
