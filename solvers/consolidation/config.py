@@ -176,7 +176,7 @@ class ExchangeParams:
     """
 
     noise: float = 0.02
-    pairs: int = 40_000
+    pairs: int = 200_000
 
 
 @dataclass(frozen=True)
@@ -271,21 +271,17 @@ class LargeScaleParams:
     Parameters
     ----------
     bound_levels: cost levels that its bound tells apart; each costs a pass over the tasks.
-    level_tasks: average numbers of tasks in a level to choose sets from, one for each way to merge
-        levels: merging leaves more choice, and fills dear GPUs with cheap tasks.
-    breadths: for each way to search, how many tasks are tried as first, second, … of a set.
+    level_tasks: average number of tasks in a level where levels are merged: that leaves more sets
+        to choose from, and fills dear GPUs with cheap tasks.
+    breadth: how many tasks are tried as first, second, … of a set; the last holds for all later.
     first_power, power: exponent of a capacity row's scarcity in its weight: in the first placement,
         and the range that it is drawn from in the others. Higher looks at the scarcest row alone.
     full: weighted room of a GPU, as a share, that is not worth searching on for.
     """
 
     bound_levels: int = 400
-    level_tasks: tuple[int, ...] = (200, 400)
-    breadths: tuple[tuple[int, ...], ...] = (
-        (40, 12, 5, 2),
-        (400, 60, 20, 4, 1),
-        (200, 30, 10, 3, 1),
-    )
+    level_tasks: int = 200
+    breadth: tuple[int, ...] = (200, 30, 10, 3, 1)
     first_power: float = 6.0
     power: tuple[float, float] = (1.0, 14.0)
     full: float = 1e-4

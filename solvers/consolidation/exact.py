@@ -137,7 +137,9 @@ class Exact:
             self._exchange()
             self._branch()
         else:
-            self._anneal()
+            if not self.done:
+                own = self._part(self.params.exact.search_share)
+                anneal(self.incumbent, own, self.bound.watts, self.rng)
             if not self.done and self.instance.tasks <= self.params.bounds.column_tasks:
                 own = self._part(0.4)
                 self.bound = column_bounds(self.incumbent, self.bound, own, self.params)
@@ -177,13 +179,6 @@ class Exact:
         better = closed_form_w(self.instance, self.levels, counts) < self.incumbent.watts
         return better and not self.done and exchanger.attempt(self.incumbent, counts)
 
-    def _anneal(self) -> None:
-        """Anneal the best placement for a share of the time."""
-        if not self.done:
-            own = self._part(self.params.exact.search_share)
-            anneal(self.incumbent, own, self.bound.watts, self.rng)
-            self.limits.progress("search", self.incumbent.watts, self.bound.watts)
-
     def _branch(self) -> None:
         """Grow a tree; undecided nodes are opened again with higher limits until none is left."""
         if self.done:
@@ -193,10 +188,11 @@ class Exact:
             self.instance, self.levels, self.bound.counts, self.incumbent, heuristics, self.seed,
             self.params
         )  # fmt: skip
-        while not self.done and (tree.open or tree.reopen()):
+        more = True
+        while more:
             tree.run(self.limits)
             self.bound = self.bound.raised(min(tree.bound, self.incumbent.watts), BY_TREE)
-        self.bound = self.bound.raised(min(tree.bound, self.incumbent.watts), BY_TREE)
+            more = not self.done and (tree.open or tree.reopen())
 
     def _compact(self) -> bool:
         """Solve the compact model, or anneal where it is too large; whether it is infeasible."""

@@ -76,14 +76,13 @@ def fill_gpus(
     if not instance.identical_servers or int(instance.width.max()) > int(instance.server_gpus[0]):
         return
     exact = cost_levels(instance, params.bounds.levels)
-    ways = [cost_levels(instance, max(4, instance.tasks // few)) for few in own.level_tasks]
-    ways = [exact, *ways] if exact.exact else ways
+    merged = cost_levels(instance, max(4, instance.tasks // own.level_tasks))
+    ways = (exact, merged) if exact.exact else (merged,)
     for k in range(tries):
         if incumbent.watts <= target * (1 + 1e-9) or (k and limits.stop is not None):
             return
         power = own.first_power if k == 0 else float(rng.uniform(*own.power))
-        breadth = own.breadths[int(rng.integers(len(own.breadths)))]
-        place = _filled(instance, ways[k % len(ways)], power, breadth, own.full)
+        place = _filled(instance, ways[k % len(ways)], power, own.breadth, own.full)
         if place is not None:
             incumbent.offer_flat(place)
 
@@ -122,8 +121,7 @@ class Filling(NamedTuple):
     demand, weight: (R, L) and (L,) of each task. start: (L+1,) the first entry of each task.
     left: (G, R) capacity left. space: (G,) its weight, exactly 1 for an empty GPU.
     scale: (R,) the weight of a unit of each capacity.
-    breadth: how many tasks are tried in the first, second, … place of a set; the last holds for all
-        later ones. full: weight left at which a search ends.
+    breadth, full: see `LargeScaleParams`.
     place: receives the GPU of each entry.
     """
 

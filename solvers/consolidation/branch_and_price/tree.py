@@ -138,7 +138,8 @@ class Tree:
         self.heap = [self.root] if box.nonempty else []
         self.undecided: list[Node] = []
         self.feasibility = CountFeasibility(self.generation, box.low, params.feasibility)
-        self._pruned = math.inf if box.nonempty else floor  # an empty box: nothing to search
+        # least bound of the nodes that were pruned; an empty box: nothing to search
+        self._pruned = math.inf if box.nonempty else floor
         self._current = math.inf  # bound of the node being expanded, which is not in the heap
         self._asked: set[Counts] = set()
         self.patience, self.ambition = 1.0, 0.5
@@ -237,7 +238,7 @@ class Tree:
         box = CountBox((*box.low[:-1], awake), box.high)
         bound = max(node.bound, master.watts(box.low))
         if bound >= self.incumbent.cutoff:
-            self._prune(bound)
+            self._pruned = min(self._pruned, bound)
             return
         inside = tuple(np.clip(rounded, box.low, box.high).tolist())
         number = next(self.numbers)
@@ -247,10 +248,6 @@ class Tree:
     def _push_boxes(self, node: Node, rounded: Counts, boxes: Iterable[CountBox]) -> None:
         for box in boxes:
             self._push(node, rounded, box, node.assignment)
-
-    def _prune(self, bound: float) -> None:
-        """Prune by bound; the tree's own bound takes it into account."""
-        self._pruned = min(self._pruned, bound)
 
     def _relax(self, node: Node, limits: Limits) -> Relaxation:
         master, cutoff = self.generation.master, self.incumbent.cutoff
@@ -270,7 +267,7 @@ class Tree:
         relaxed = self._relax(node, own)
         node = replace(node, bound=max(node.bound, relaxed.bound))
         if node.bound >= self.incumbent.cutoff:
-            self._prune(node.bound)
+            self._pruned = min(self._pruned, node.bound)
         elif self.limits.stop is not None:
             heapq.heappush(self.heap, node)
         elif own.stop is not None and self.nodes > 1:  # the root is branched on anyway
@@ -298,7 +295,7 @@ class Tree:
         if not rest:
             self._realise(node, counts, before_proof=False)
         if self.incumbent.watts <= node.bound * (1 + CLOSE):
-            self._prune(node.bound)
+            self._pruned = min(self._pruned, node.bound)
         elif self.limits.stop is not None:  # time ran out in between: ask again
             self._asked.discard(counts)
             heapq.heappush(self.heap, node)

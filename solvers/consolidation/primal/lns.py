@@ -71,8 +71,8 @@ class ServerNeighbourhoods(PrimalHeuristic):
         """Solve the tasks on their servers, and offer the placement if it is better."""
         width = int(incumbent.instance.server_gpus[0])
         part = incumbent.instance.part(tasks, len(servers))
-        local = {i * width + k: j * width + k for j, i in enumerate(servers) for k in range(width)}
-        back = {there: here for here, there in local.items()}
+        whole = [i * width + k for i in servers for k in range(width)]
+        local = {g: k for k, g in enumerate(whole)}
         found = Incumbent(part)
         found.offer([tuple(local[g] for g in placement[ell]) for ell in tasks.tolist()])
         before, levels = found.watts, cost_levels(part)
@@ -82,5 +82,5 @@ class ServerNeighbourhoods(PrimalHeuristic):
         if found.watts < before - 1e-9 and found.placement is not None:
             better = list(placement)
             for ell, gpus in zip(tasks.tolist(), found.placement, strict=True):
-                better[ell] = tuple(sorted(back[g] for g in gpus))
+                better[ell] = tuple(sorted(whole[g] for g in gpus))
             incumbent.offer(better)

@@ -7,8 +7,7 @@ rows, or tasks that must be in one server, it finds nothing that dives do not.
 A GPU with half a dozen tasks can be filled to the last MB by exchanging tasks with another one,
 which is then left with all the free room of both, or all the overload. So exchanges that keep the
 sum of overloads concentrate free room on few GPUs and overload on few others, and move overload
-from dear levels to cheap ones, whose tasks fit everywhere. With hardly any memory free in all, this
-finds placements where exchanges that must lower the overload end with free room in useless pieces.
+from dear levels to cheap ones, whose tasks fit everywhere.
 """
 
 from __future__ import annotations

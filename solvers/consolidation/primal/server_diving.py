@@ -9,13 +9,7 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation.branch_and_price.branching import Node, unassigned
 from optgap.solvers.consolidation.branch_and_price.feasibility import pack_usage
 from optgap.solvers.consolidation.branch_and_price.tree import SearchState
-from optgap.solvers.consolidation.numerics import (
-    SLACK_W,
-    CountBox,
-    Counts,
-    FloatArray,
-    IntArray,
-)
+from optgap.solvers.consolidation.numerics import SLACK_W, CountBox, Counts, FloatArray, IntArray
 from optgap.solvers.consolidation.primal.diving import Diving, dive
 
 
