@@ -47,6 +47,8 @@ from optgap.solvers.consolidation.primal.pairwise_exchange import (
 from optgap.solvers.consolidation.primal.server_diving import ServerDiving
 
 RNG = np.random.default_rng
+PATIENT = replace(DEFAULT, gang_layout=replace(DEFAULT.gang_layout, dual_s=20.0, residual_s=4.0))
+"""Layouts whose programs end, however busy the machine."""
 
 
 def agrees(problem: ConsolidationProblem, incumbent: Incumbent) -> None:
@@ -201,7 +203,7 @@ def heuristic(name: str, tree: Tree) -> PrimalHeuristic:
             lambda *_: (ServerDiving(),), 0
         ),
         "server_diving": ServerDiving(),
-        "layout": GangLayout(tree.instance, tree.levels, 0),
+        "layout": GangLayout(tree.instance, tree.levels, 0, PATIENT),
     }  # fmt: skip
     return made[name]
 
@@ -387,8 +389,7 @@ def test_tasks_of_several_gpus_are_laid_over_one_another_where_room_is_short() -
         [GpuKind(memory_gb=16.0)], [Server((0,) * 4, 100.0)] * 3, wide + narrow, rules=Rules("none")
     )
     tree = tree_of(problem)
-    own = replace(DEFAULT.gang_layout, dual_s=100.0)  # duals of optima, however busy the machine
-    layout = GangLayout(tree.instance, tree.levels, 0, replace(DEFAULT, gang_layout=own))
+    layout = GangLayout(tree.instance, tree.levels, 0, PATIENT)
     tree.incumbent.watts = math.inf
     layout.improve(tree.state(), Limits(5))
     first = layout.anneal((4, 1))
