@@ -172,11 +172,11 @@ class ExchangeParams:
     ----------
     noise: by how much an exchange may raise the overload where none lowers it, as a share of a
         GPU's memory. More leaves local optima sooner, and converges later.
-    pairs: pairs of GPUs looked at in one attempt.
+    pairs: pairs of GPUs looked at in one attempt, for each GPU.
     """
 
     noise: float = 0.02
-    pairs: int = 200_000
+    pairs: int = 800
 
 
 @dataclass(frozen=True)

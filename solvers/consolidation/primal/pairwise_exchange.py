@@ -73,8 +73,9 @@ class PairwiseExchange(PrimalHeuristic):
         gpus = np.arange(counts[0])[:, None]
         highest: IntArray = (gpus < np.array(counts)).sum(axis=1) - 1
         place: IntArray = np.full(int(self.instance.entry_start[-1]), -1, dtype=np.int64)
+        pairs = self.params.pairs * counts[0]
         found = fill_levels(self.order, level, highest, self.cluster, place) and not exchange(
-            level, highest, self.params.pairs, self.params.noise, self.cluster, place, self.rng
+            level, highest, pairs, self.params.noise, self.cluster, place, self.rng
         )
         if found:
             incumbent.offer_flat(place)
