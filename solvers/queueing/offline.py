@@ -60,10 +60,11 @@ class Annealing:
     Parameters
     ----------
     moves: lists tried per start; 0 for as many as the time limit lets, and without one for
-        `many_moves`, fewer for streams of more than `long_jobs` jobs.
+        `many_moves`, fewer for streams of more than `long_jobs` jobs, or for `alone_moves` where a
+        stream is annealed in windows only.
     pair_moves: moves per pair of jobs that are enough, whatever the time limit, when `moves` is 0.
     starts: independent searches, side by side; the best of them counts.
-    many_moves, long_jobs: as said.
+    many_moves, alone_moves, long_jobs: as said.
     plans, many_jobs: times that a stream of up to `many_jobs` jobs is re-planned per start, to
         begin with the best; fewer times if it is longer.
     brevity: the stream is re-planned once before with so many times fewer moves.
@@ -88,6 +89,7 @@ class Annealing:
     moves: int = 0
     starts: int = 2
     many_moves: int = 1_000_000
+    alone_moves: int = 4_000_000
     long_jobs: int = 2000
     pair_moves: int = 1000
     plans: int = 8
@@ -121,7 +123,13 @@ class Annealing:
         usual = Effort()
         usual = usual._replace(starts=max(500, min(usual.starts, self.plan_starts // count)))
         many = max(1, min(self.plans, self.plans * self.many_jobs // count))
+        if self.alone(count):  # what annealing from `hot_alone` leaves of a plan is little
+            many = 1
         return [usual._replace(moves=usual.moves // self.brevity), *[usual] * many]
+
+    def alone(self, count: int) -> bool:
+        """Whether a stream is annealed in windows only, though not too long to begin hot."""
+        return self.whole_jobs < count <= self.long_jobs
 
     def budget(self, count: int, limits: Limits) -> int:
         """Moves per start."""
@@ -130,7 +138,8 @@ class Annealing:
         enough = self.pair_moves * count * count
         if limits.time_limit is not None:
             return enough
-        return min(enough, max(1, int(self.many_moves * min(1.0, self.long_jobs / count))))
+        many = self.alone_moves if self.alone(count) else self.many_moves
+        return min(enough, max(1, int(many * min(1.0, self.long_jobs / count))))
 
 
 def offline(
@@ -256,7 +265,7 @@ class _Run:
         self.mean_s = float(problem.jobs.duration_s.mean())
         self.doubt = settings.doubt * self.mean_s
         self.whole = settings.whole_share if len(problem) <= settings.whole_jobs else 0.0
-        alone = settings.whole_jobs < len(problem) <= settings.long_jobs
+        alone = settings.alone(len(problem))
         self.hot_windows = settings.hot_alone if alone else settings.hot_windows
         self.cold = settings.cold_alone if alone else settings.cold
         self.done, self.round, self.cut_short, self.waits = 0, 0, False, self.whole == 0.0
