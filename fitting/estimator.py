@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -131,14 +132,15 @@ class Estimator(ABC):
     # --- scikit-learn's contract ---------------------------------------------------------
 
     @classmethod
-    def _names(cls) -> list[str]:
+    @cache
+    def _names(cls) -> tuple[str, ...]:
         names: list[str] = []
         for base in reversed(cls.__mro__):
             init = base.__dict__.get("__init__")
             if init is not None and base is not object:
                 found = inspect.signature(init).parameters.values()
                 names += [p.name for p in found if p.kind is p.KEYWORD_ONLY]
-        return list(dict.fromkeys(names))
+        return tuple(dict.fromkeys(names))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings, as given to the constructor."""

@@ -123,12 +123,12 @@ def compiled(function: F) -> F:
 
     Never ``fastmath``: it would let sums be reordered and products fused, and truncated scores
     hang on the last bit. The lock on the interpreter is released, so threads may run runs side
-    by side.
+    by side. None is called by a C library, for which numba would compile another way in.
 
     The kept code of a function is renewed when its own file changes, not when a file does
     whose functions it calls: after editing those, delete ``__pycache__``.
     """
-    return _kernel(function, {})
+    return _kernel(function, {"no_cfunc_wrapper": True})
 
 
 def inner(function: F) -> F:

@@ -55,6 +55,8 @@ SIZE = 5
 """Sizes of presets here, those of `SMALL` by name: nodes, tasks or jobs."""
 QUICK = {"optgap.solvers.elastic.offline:offline": {"runs": 5, "rounds": 20}}
 """Searches that take as long for few jobs as for many: what they find is tested elsewhere."""
+TRIALS = "3"
+"""What `tune` tries here."""
 FORM = re.compile(r".*[\[…].*|[A-Z]{3,}")
 """A word of a command that stands for something else."""
 NAME = re.compile(r"(?:^|=|:|,)([\w-]+\.(?:csv|json|toml|py|txt))\b")
@@ -115,6 +117,8 @@ class Reader:
             require_options(words)
         else:
             self.supply(words)
+            if "--trials" in words:
+                words[words.index("--trials") + 1] = TRIALS
             answer = self.cli(*words[1:])
             assert answer.code == 0, f"{line}: {answer.err}"
             if reader:

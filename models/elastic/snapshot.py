@@ -79,11 +79,14 @@ def undominated(*criteria: Floats) -> Ints:
     """Indices of rows that no other row is at most in every criterion; the first of equals."""
     table = np.stack(criteria, axis=1)
     order = np.lexsort(table.T[::-1])
-    kept: list[int] = []
+    kept = np.empty(len(table), dtype=np.int64)
+    low = np.empty_like(table)  # rows of `kept`
+    count = 0
     for i in order.tolist():
-        if not any((table[j] <= table[i]).all() for j in kept):
-            kept.append(i)
-    return np.array(sorted(kept), dtype=np.int64)
+        if not (low[:count] <= table[i]).all(axis=1).any():
+            kept[count], low[count] = i, table[i]
+            count += 1
+    return np.sort(kept[:count])
 
 
 @dataclass(frozen=True, eq=False)

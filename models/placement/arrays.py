@@ -33,9 +33,10 @@ def int_column(values: Iterable[int], source: str, name: str, minimum: int = 0) 
     else:
         items = list(values)
         for k, value in enumerate(items):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise InputError(source, f"field {name}[{k}]", value, expected)
-            if not -(2**62) < int(value) < 2**62:
+            whole = type(value) is int or (  # the first is quick, and nearly all are
+                isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+            )
+            if not (whole and -(2**62) < value < 2**62):
                 raise InputError(source, f"field {name}[{k}]", value, expected)
         column = np.array(items, dtype=np.int64)
     bad = np.flatnonzero(column < minimum)

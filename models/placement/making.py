@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from itertools import chain, repeat
 from typing import get_args
 
@@ -10,7 +11,7 @@ from optgap.models.errors import InputError, one_of
 from optgap.models.placement.alibaba import TASK_CLASSES
 from optgap.models.placement.cluster import Cluster
 from optgap.models.placement.power import CpuRule, PowerModel
-from optgap.models.placement.tasks import Tasks
+from optgap.models.placement.tasks import TargetWorkload, Tasks
 
 ORIGIN = "Alibaba cluster-trace-gpu-v2023 (counts)"
 
@@ -58,6 +59,7 @@ def proportional(
     return tuple((*row[:4], count) for row, count in zip(types, counts, strict=True) if count)
 
 
+@cache
 def trace_of_classes() -> Tasks:
     """The Default workload, one row per task, grouped by class."""
     rows = list(chain.from_iterable(repeat(row[:4], row[4]) for row in TASK_CLASSES))
@@ -69,6 +71,12 @@ def trace_of_classes() -> Tasks:
         [row[1] for row in rows],
         [""] * len(rows),
     )
+
+
+@cache
+def target_of_classes() -> TargetWorkload:
+    """The Default workload as the target of a problem."""
+    return TargetWorkload.from_tasks(trace_of_classes())
 
 
 def that_fit(tasks: Tasks, cluster: Cluster) -> Tasks:

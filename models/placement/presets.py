@@ -21,6 +21,7 @@ from optgap.models.placement.making import (
     cluster_of,
     power_model,
     proportional,
+    target_of_classes,
     that_fit,
     trace_of_classes,
 )
@@ -152,7 +153,7 @@ def alibaba(
     return PlacementProblem.of(
         cluster,
         trace.take(chosen.tolist()),
-        TargetWorkload.from_tasks(trace_of_classes()),
+        target_of_classes(),
         ranks.permutation(size),
         power_model(cpu_rule),
         PlacementObjective(goal, alpha, watts_per_gpu),
@@ -205,7 +206,7 @@ def _of_types(
     made = PlacementProblem.of(
         cluster,
         trace.take(chosen.tolist()),
-        TargetWorkload.from_tasks(trace_of_classes()),
+        target_of_classes(),
         ranks.permutation(len(cluster)),
         power,
         objective,

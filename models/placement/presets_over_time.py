@@ -17,6 +17,7 @@ from optgap.models.placement.making import (
     cluster_of,
     power_model,
     proportional,
+    target_of_classes,
     that_fit,
     trace_of_classes,
 )
@@ -25,7 +26,7 @@ from optgap.models.placement.openb import read_tasks
 from optgap.models.placement.over_time import OverTime, Queue
 from optgap.models.placement.power import CpuRule
 from optgap.models.placement.problem import PlacementProblem
-from optgap.models.placement.tasks import TargetWorkload, Tasks
+from optgap.models.placement.tasks import Tasks
 
 DAY_S = 86_400.0
 TRACE = "openb/openb_pod_list_default.csv"
@@ -101,7 +102,7 @@ def alibaba_time(
     return PlacementProblem.of(
         cluster,
         kept,
-        TargetWorkload.from_tasks(trace_of_classes()),
+        target_of_classes(),
         ranks.permutation(len(cluster)),
         power_model(cpu_rule),
         PlacementObjective(over_time_goal(goal), alpha, watts_per_gpu),
@@ -151,7 +152,7 @@ def small_time(
     return PlacementProblem.of(
         cluster,
         replace(chosen, submit_s=submit - submit[0], duration_s=duration),
-        TargetWorkload.from_tasks(trace_of_classes()),
+        target_of_classes(),
         ranks.permutation(len(cluster)),
         power_model(cpu_rule),
         PlacementObjective(over_time_goal(goal), alpha, watts_per_gpu),

@@ -66,6 +66,8 @@ class Moves(NamedTuple):
         predecessors behind it, or take any job anywhere; the others change a node or a rule.
     reach: places that a job is moved by, at most.
     waits: whether jobs are to wait for their nodes; otherwise nodes are wishes.
+    doubt: see `decode`.
+    freed: share of the jobs put elsewhere in the list that take any node there, where jobs wait.
     """
 
     earlier: float
@@ -73,6 +75,8 @@ class Moves(NamedTuple):
     anywhere: float
     reach: int
     waits: bool
+    doubt: float
+    freed: float
 
 
 def search_of(stream: Stream, order: IntArray, nodes: int, rule: int, seed: int) -> Search:
@@ -129,7 +133,10 @@ def schedule(search: Search) -> float:
     stream, plan, machine = search.stream, search.plan, search.now
     copy_machine(search.before, machine)
     count = len(plan.order)
-    decode(stream, plan, machine, plan.start, plan.node, (0, count, count), search.after, np.inf)
+    decode(
+        stream, plan, machine, plan.start, plan.node,
+        (0, count, count), search.after, np.inf, np.inf,
+    )  # fmt: skip
     search.after[:, len(plan.order)] = 0.0
     look_back(search, 0, len(plan.order))
     search.costs[0] = total(search, machine.clock[1], machine.clock[2])
@@ -204,7 +211,7 @@ def anneal(
     kept_wish = np.empty(nodes, dtype=np.int64)
     for i in range(tries):
         heat = heats[0] * (heats[1] / heats[0]) ** (i / tries)
-        kind, p, q, job, rule = draw(search), first, first, -1, 0
+        kind, p, q = draw(search), first, first
         if kind < moves.earlier + moves.behind:
             p = _waiting(search, first, stop)
             q = max(first, p - 1 - below(search, moves.reach))
@@ -216,26 +223,28 @@ def anneal(
             q = min(max(q, first), stop - 1)
         elif nodes > 1:
             p = q = _waiting(search, first, stop)
-            job = plan.order[p]
-            rule = plan.rule[job]
-            for h in range(stream.at[job], stream.at[job + 1]):
-                kept_wish[h - stream.at[job]] = plan.wish[h]
-            _wish(search, moves, job)
-        if p == q and job < 0:
+        if p == q and (nodes == 1 or kind < moves.earlier + moves.behind + moves.anywhere):
             continue
+        job = plan.order[p]
+        rule = plan.rule[job]
+        for h in range(stream.at[job], stream.at[job + 1]):
+            kept_wish[h - stream.at[job]] = plan.wish[h]
+        if p == q:
+            _wish(search, moves, job)
+        elif moves.waits and draw(search) < moves.freed:
+            plan.wish[stream.at[job]] = NOBODY
         _shift(plan.order, p, q)
         most = search.costs[0] - heat * np.log(draw(search))
         copy_machine(search.before, search.now)
         end = decode(
             stream, plan, search.now, search.start, search.node,
-            (first, count, max(p, q)), search.after, most,
+            (first, count, max(p, q)), search.after, most, moves.doubt,
         )  # fmt: skip
         if end < 0:
             _shift(plan.order, q, p)
-            if job >= 0:
-                plan.rule[job] = rule
-                for h in range(stream.at[job], stream.at[job + 1]):
-                    plan.wish[h] = kept_wish[h - stream.at[job]]
+            plan.rule[job] = rule
+            for h in range(stream.at[job], stream.at[job + 1]):
+                plan.wish[h] = kept_wish[h - stream.at[job]]
             continue
         accepted += 1
         _accept(search, first, end)
@@ -264,7 +273,7 @@ def enter_window(search: Search, machine: Machine, first: int) -> None:
     look_back(search, 0, len(search.plan.order))
     decode(
         search.stream, search.plan, search.before, search.start, search.node,
-        (0, first, first), search.after, np.inf,
+        (0, first, first), search.after, np.inf, np.inf,
     )  # fmt: skip
 
 

@@ -235,6 +235,7 @@ def decode(
     window: tuple[int, int, int],
     after: FloatArray,
     most: float,
+    doubt: float,
 ) -> int:
     """Start the jobs from one place of the list to another, in turn, on the cluster given.
 
@@ -246,6 +247,8 @@ def decode(
         its cost is added to the clock and the place is returned.
     after: per place of the list the cost of the jobs from there on, and the last of their ends.
     most: once the cost is above this, -1 is returned.
+    doubt: the same once all changes are made and the cost, with the rest's as it was, is above
+        `most` by more than this: those behind rarely make up for it.
 
     One function of plain loops, with every array at hand: it is run some hundred thousand times a
     second, and the compiler counts references at every call.
@@ -330,6 +333,8 @@ def decode(
             differ = max(differ, end, planned[j] + duration[j])
         p += 1
         if cost + (count * latest_end if makespan else 0.0) > most:
+            return -1
+        if p > changed and cost + after[0, p] - most > doubt:
             return -1
     machine.size[0] = size
     clock[0], clock[1], clock[2] = now, cost, latest_end

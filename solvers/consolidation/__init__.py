@@ -9,7 +9,6 @@
     bounds/
         martello_toth     GPUs that a set of tasks needs: sums of each capacity, and L2
         level_counts      the closed-form bound: GPUs counted by cost level
-        energy            the bound on energy over time
     column_generation/
         master            the restricted linear program, kept in one HiGHS object
         pricing, kernels  WHERE A COLUMN IS PRICED: a knapsack for each dearest task
@@ -18,20 +17,20 @@
         enumeration       every column whose reduced cost is within the gap
     branch_and_price/
         branching         WHERE A NODE BRANCHES: on a count, on a server, around a vector of counts
-        tree              best-first search, and the interface of a primal heuristic
+        tree              best-first search, and the base class of a primal heuristic
         feasibility       whether counts are feasible, by an integer program; columns to placements
     primal/               WHERE THE INCUMBENT COMES FROM, chosen in `exact.tree_heuristics`
         construction      greedy, in orders by power and size
         annealing         of the power, on any instance
         pairwise_exchange given counts of GPUs, where memory is the only capacity
-        diving            columns of the linear program fixed one after another
+        diving            columns of the linear program fixed one after another; what is left anew
         server_diving     tasks of several GPUs assigned to servers by the linear program first
         gang_layout       tasks of several GPUs placed first, by annealing; the rest by a small tree
         lns               the tasks of a few servers solved anew
     large_scale           beyond 600 tasks: GPUs filled one by one, with the closed-form bound
     bounding              cutting stock and set covering bounds, for which no tree is grown
     formulations/         the compact model on CP-SAT, Eq. 6-14 as printed, and brute force
-    over_time/            tasks that come and go
+    over_time/            tasks that come and go, and bounds on their energy
 
 Where GPUs, servers or power lines differ there is no tree, but annealing, column bounds and the
 compact model. Modules import only from those before them: `numerics`, `config`, `instance`,
@@ -73,14 +72,6 @@ METHODS = entries(
         goals=POWER,
     ),
     Entry(
-        "columns",
-        f"{HERE}.exact:columns",
-        "set covering: column generation with exact pricing, dives, branch-and-price",
-        kind="exact",
-        params={"dives": 20, "nodes": 3000},
-        goals=POWER,
-    ),
-    Entry(
         "printed",
         f"{HERE}.formulations.printed:printed",
         "Eq. 6-14 as printed, by a general MILP solver (backend: highs, cbc, …): the reference",
@@ -111,7 +102,7 @@ METHODS = entries(
     ),
     Entry(
         "bound-energy",
-        f"{HERE}.bounds.energy:bound_energy",
+        f"{HERE}.over_time.energy:bound_energy",
         "energy of the work itself, and of the tasks that must be there at each time",
         kind="bound",
         goals=ENERGY,

@@ -112,9 +112,7 @@ class TreeParams:
     ----------
     tasks: number of tasks up to which a tree is grown at all.
     enumerate_tasks: number of tasks beyond which the tree is large: a node's linear program has
-        limited time, fewer columns are enumerated, and heuristics begin before counts are integer.
-    integer_levels: number of cost levels beyond which counts of the linear program are hardly ever
-        integer, so that heuristics begin early as well.
+        limited time, and fewer columns are enumerated.
     node_s: time of a node's linear program in a large tree, per 100 tasks; a node that needs more
         is put aside as undecided.
     patience_growth: factor by which all limits on nodes and counts rise each time that undecided
@@ -123,20 +121,17 @@ class TreeParams:
     heuristic_share: share of the tree's time that heuristics have.
     gang_tasks, gang_share: their share with `gang=server` and more tasks than this, where the gap
         is mostly the incumbent's; below, branching on servers closes it sooner.
-    far_gap: relative gap above which they have turns between nodes although no task is unassigned.
     best_shown: open nodes of least bound that a heuristic is shown.
     """
 
     tasks: int = 600
     enumerate_tasks: int = 256
-    integer_levels: int = 12
     node_s: float = 1.0
     patience_growth: float = 3.0
     heuristic_s: float = 2.5
     heuristic_share: float = 0.5
     gang_tasks: int = 100
     gang_share: float = 0.9
-    far_gap: float = 1e-3
     best_shown: int = 8
 
 
@@ -177,47 +172,21 @@ class ExchangeParams:
     ----------
     noise: by how much an exchange may raise the overload where none lowers it, as a share of a
         GPU's memory. More leaves local optima sooner, and converges later.
-    pairs: pairs of GPUs looked at in one attempt.
+    pairs: pairs of GPUs looked at in one attempt, for each GPU.
     """
 
     noise: float = 0.02
-    pairs: int = 40_000
+    pairs: int = 800
 
 
 @dataclass(frozen=True)
 class DivingParams:
-    """Diving: columns fixed one after another.
+    """Diving on columns, and on the servers of tasks of several GPUs first.
 
     Parameters
     ----------
     dives_per_counts: dives to a vector of integer counts that the tree has come to.
-    max_backtracks: fixed columns that one dive may give back.
-    slack_share: share of the power still to spare that one step may lose before columns are
-        generated again.
-    residual_share: share of the tasks that must be left uncovered for what is left to become a
-        smaller program of its own.
-    residual_tasks: number of tasks up to which the residual program is decided by enumeration.
-    residual_s, residual_columns: time in s and columns for that, at most.
-    """
-
-    dives_per_counts: int = 3
-    max_backtracks: int = 5
-    slack_share: float = 0.1
-    residual_share: float = 0.6
-    residual_tasks: int = 45
-    residual_s: float = 0.4
-    residual_columns: int = 8000
-
-
-@dataclass(frozen=True)
-class ServerDivingParams:
-    """Diving on the servers of tasks of several GPUs. Losses are relative.
-
-    Parameters
-    ----------
-    first_loss: by how much assigning tasks may raise the linear program's value above the bound.
-    max_backtracks: assignments taken back, one after another, before that limit is raised.
-    loss_growth: by how much more than necessary it is raised.
+    residual_share: share of the tasks at which those left uncovered become a smaller program.
     lp_gap: relative gap between value and bound at which a linear program is solved well enough to
         read the shares of tasks in servers off it.
     clear_share: share of a task in one server from which on it is assigned there without a draw.
@@ -225,9 +194,8 @@ class ServerDivingParams:
         instead.
     """
 
-    first_loss: float = 1e-3
-    max_backtracks: int = 10
-    loss_growth: float = 3e-4
+    dives_per_counts: int = 3
+    residual_share: float = 0.6
     lp_gap: float = 1e-4
     clear_share: float = 0.95
     least_share: float = 0.05
@@ -303,21 +271,17 @@ class LargeScaleParams:
     Parameters
     ----------
     bound_levels: cost levels that its bound tells apart; each costs a pass over the tasks.
-    level_tasks: average numbers of tasks in a level to choose sets from, one for each way to merge
-        levels: merging leaves more choice, and fills dear GPUs with cheap tasks.
-    breadths: for each way to search, how many tasks are tried as first, second, … of a set.
+    level_tasks: average number of tasks in a level where levels are merged: that leaves more sets
+        to choose from, and fills dear GPUs with cheap tasks.
+    breadth: how many tasks are tried as first, second, … of a set; the last holds for all later.
     first_power, power: exponent of a capacity row's scarcity in its weight: in the first placement,
         and the range that it is drawn from in the others. Higher looks at the scarcest row alone.
     full: weighted room of a GPU, as a share, that is not worth searching on for.
     """
 
     bound_levels: int = 400
-    level_tasks: tuple[int, ...] = (200, 400)
-    breadths: tuple[tuple[int, ...], ...] = (
-        (40, 12, 5, 2),
-        (400, 60, 20, 4, 1),
-        (200, 30, 10, 3, 1),
-    )
+    level_tasks: int = 200
+    breadth: tuple[int, ...] = (200, 30, 10, 3, 1)
     first_power: float = 6.0
     power: tuple[float, float] = (1.0, 14.0)
     full: float = 1e-4
@@ -351,7 +315,6 @@ class Params:
     annealing: AnnealingParams = field(default_factory=AnnealingParams)
     exchange: ExchangeParams = field(default_factory=ExchangeParams)
     diving: DivingParams = field(default_factory=DivingParams)
-    server_diving: ServerDivingParams = field(default_factory=ServerDivingParams)
     gang_layout: GangLayoutParams = field(default_factory=GangLayoutParams)
     lns: LnsParams = field(default_factory=LnsParams)
     large_scale: LargeScaleParams = field(default_factory=LargeScaleParams)

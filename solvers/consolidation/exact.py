@@ -1,6 +1,4 @@
-"""The placement of least power: `exact`, and `columns`, which is column generation alone.
-
-`exact` runs these phases, each only while a gap is open and there is time:
+"""The placement of least power, in these phases, each only while a gap is open and there is time:
 
 1. the closed-form bound (`bounds.level_counts`) and a construction (`primal.construction`);
 2. better placements: GPU by GPU (`large_scale`), then by pairwise exchange;
@@ -11,14 +9,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
-from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.consolidation.bounding import column_bounds
@@ -57,29 +53,6 @@ def exact(problem: ConsolidationProblem, *, limits: Limits, seed: int, workers: 
     return Exact(instance_of(problem), limits, seed, workers).run()
 
 
-def columns(
-    problem: ConsolidationProblem, *, limits: Limits, seed: int, dives: int = 20, nodes: int = 3000
-) -> Outcome:
-    """Column generation for the bound, diving for placements, and branch-and-price on top.
-
-    A tree is grown where GPUs and servers are identical and tasks have one power line; elsewhere
-    there are the bounds of `bounding.column_bounds` alone.
-
-    Parameters
-    ----------
-    dives: dives at each vector of counts that the tree comes to, randomised after the first.
-    nodes: most nodes of branch-and-price; 0 for none.
-
-    Raises
-    ------
-    InputError: for a negative number of either.
-    """
-    for name, value in (("dives", dives), ("nodes", nodes)):
-        if value < 0:
-            raise InputError("columns", name, value, "a number of at least 0")
-    return Exact(instance_of(problem), limits, seed).run_columns(dives, nodes)
-
-
 def tree_heuristics(
     instance: Instance, levels: CostLevels, rng: np.random.Generator, params: Params = DEFAULT
 ) -> Sequence[PrimalHeuristic]:
@@ -95,7 +68,7 @@ def tree_heuristics(
         return anywhere(instance, levels)
     made = GangLayout(instance, levels, seed, params)
     layout = (made,) if made.applies else ()
-    diving = ServerDiving(params)
+    diving = ServerDiving(params.diving)
     servers = ServerNeighbourhoods(
         lambda part, own: (diving,) if part.gang else anywhere(part, own), seed, params.lns
     )
@@ -125,7 +98,7 @@ def repack(
 
 
 class Exact:
-    """One run of either method.
+    """One run.
 
     Attributes
     ----------
@@ -155,32 +128,23 @@ class Exact:
         return closed(self.incumbent, self.bound) or self.limits.stop is not None
 
     def run(self) -> Outcome:
-        """`exact`: the phases named at the top of this module."""
+        """The phases named at the top of this module."""
         construct(self.incumbent, self.limits, self.rng)
         fill_gpus(
             self.incumbent, 0.0, self.limits, self.rng, self.params.exact.fillings, self.params
         )
         if self.by_counts and self.incumbent.placement is not None:
             self._exchange()
-            heuristics = tree_heuristics(self.instance, self.levels, self.rng, self.params)
-            self._branch(heuristics)
+            self._branch()
         else:
-            self._anneal(self.params.exact.search_share)
-            if self.instance.tasks <= self.params.bounds.column_tasks:
-                self._bound_by_columns(0.4)
+            if not self.done:
+                own = self._part(self.params.exact.search_share)
+                anneal(self.incumbent, own, self.bound.watts, self.rng)
+            if not self.done and self.instance.tasks <= self.params.bounds.column_tasks:
+                own = self._part(0.4)
+                self.bound = column_bounds(self.incumbent, self.bound, own, self.params)
             if not self.done and self._compact():
                 return Outcome(None, Status.INFEASIBLE, Termination.COMPLETED)
-        return self._outcome()
-
-    def run_columns(self, dives: int, nodes: int) -> Outcome:
-        """`columns`: branch-and-price with dives as its only heuristic, then the column bounds."""
-        construct(self.incumbent, self.limits, self.rng)
-        self._anneal(0.1)
-        if self.by_counts and nodes and self.incumbent.placement is not None:
-            own = replace(self.params, diving=replace(self.params.diving, dives_per_counts=dives))
-            dive = ServerDiving(own) if self.instance.gang else Diving(own.diving)
-            self._branch([dive] if dives else [], nodes)
-        self._bound_by_columns(1.0)
         return self._outcome()
 
     def _outcome(self) -> Outcome:
@@ -215,28 +179,20 @@ class Exact:
         better = closed_form_w(self.instance, self.levels, counts) < self.incumbent.watts
         return better and not self.done and exchanger.attempt(self.incumbent, counts)
 
-    def _anneal(self, share: float) -> None:
-        """Anneal the best placement for a share of the time."""
-        if not self.done:
-            anneal(self.incumbent, self._part(share), self.bound.watts, self.rng)
-            self.limits.progress("search", self.incumbent.watts, self.bound.watts)
-
-    def _branch(self, heuristics: Sequence[PrimalHeuristic], nodes: float = math.inf) -> None:
-        """Grow a tree of at most `nodes`; undecided ones are opened again with higher limits."""
+    def _branch(self) -> None:
+        """Grow a tree; undecided nodes are opened again with higher limits until none is left."""
         if self.done:
             return
+        heuristics = tree_heuristics(self.instance, self.levels, self.rng, self.params)
         tree = Tree(
             self.instance, self.levels, self.bound.counts, self.incumbent, heuristics, self.seed,
             self.params
         )  # fmt: skip
-        while not self.done and (tree.open or tree.reopen()) and tree.nodes < nodes:
-            tree.run(self.limits, nodes - tree.nodes)
+        more = True
+        while more:
+            tree.run(self.limits)
             self.bound = self.bound.raised(min(tree.bound, self.incumbent.watts), BY_TREE)
-        self.bound = self.bound.raised(min(tree.bound, self.incumbent.watts), BY_TREE)
-
-    def _bound_by_columns(self, share: float) -> None:
-        if not self.done:
-            self.bound = column_bounds(self.incumbent, self.bound, self._part(share), self.params)
+            more = not self.done and (tree.open or tree.reopen())
 
     def _compact(self) -> bool:
         """Solve the compact model, or anneal where it is too large; whether it is infeasible."""

@@ -43,6 +43,11 @@ class Incumbent:
         return self.offer([tuple(flat[a:b]) for a, b in itertools.pairwise(ends)])
 
     @property
+    def cutoff(self) -> float:
+        """The power that a better placement stays below, W: nodes above it are pruned."""
+        return self.watts * (1 - 0.5 * CLOSE)
+
+    @property
     def flat(self) -> IntArray:
         """The GPU of each entry."""
         entries = [g for gpus in self.placement or [] for g in gpus]

@@ -7,8 +7,6 @@ PARAMETERS = {
         "threads of CP-SAT; 0 for one per core, and no fewer than eight", "threads"
     ),
     "tries": Parameter("placements that are made"),
-    "dives": Parameter("ways down that are tried, each with other choices"),
-    "nodes": Parameter("of branch-and-price at most; 0 for none"),
     "backend": Parameter(
         "the MILP solver; `optgap info` shows which are usable",
         choices=("highs", "cbc", "scip", "scipy"),

@@ -60,10 +60,11 @@ class Annealing:
     Parameters
     ----------
     moves: lists tried per start; 0 for as many as the time limit lets, and without one for
-        `many_moves`, fewer for streams of more than `long_jobs` jobs.
+        `many_moves`, fewer for streams of more than `long_jobs` jobs, or for `alone_moves` where a
+        stream is annealed in windows only.
     pair_moves: moves per pair of jobs that are enough, whatever the time limit, when `moves` is 0.
     starts: independent searches, side by side; the best of them counts.
-    many_moves, long_jobs: as said.
+    many_moves, alone_moves, long_jobs: as said.
     plans, many_jobs: times that a stream of up to `many_jobs` jobs is re-planned per start, to
         begin with the best; fewer times if it is longer.
     brevity: the stream is re-planned once before with so many times fewer moves.
@@ -76,17 +77,19 @@ class Annealing:
     hot, cool, cold: the temperatures at which the first round begins, by turns for the starts; at
         which the last one does; and at which all of them end, of the mean duration.
     hot_windows: the first one in windows.
-    hot_alone: the same, by turns for the starts, where a stream of up to `long_jobs` jobs is
+    hot_alone, cold_alone: the first and the last one where a stream of up to `long_jobs` jobs is
         annealed in windows only.
     window: places of a window, at least and at most.
     chunk: moves between two looks at the limits; a tenth of that within one window, and less where
         more than 10,000 jobs may have to be scheduled again.
-    earlier, behind, anywhere, reach: see `Moves`.
+    earlier, behind, anywhere, reach, freed: see `Moves`.
+    doubt: the same, of the mean duration.
     """
 
     moves: int = 0
     starts: int = 2
     many_moves: int = 1_000_000
+    alone_moves: int = 4_000_000
     long_jobs: int = 2000
     pair_moves: int = 1000
     plans: int = 8
@@ -101,13 +104,16 @@ class Annealing:
     cool: float = 0.05
     cold: float = 0.003
     hot_windows: float = 0.02
-    hot_alone: tuple[float, ...] = (0.5, 0.02)
+    hot_alone: float = 0.3
+    cold_alone: float = 0.01
     window: tuple[int, int] = (20, 60)
     chunk: int = 3000
     earlier: float = 0.35
     behind: float = 0.30
     anywhere: float = 0.10
     reach: int = 40
+    doubt: float = 0.25
+    freed: float = 0.8
 
     def efforts(self, count: int) -> list[Effort]:
         """How much work goes into the plans of each time that a stream is re-planned.
@@ -117,7 +123,13 @@ class Annealing:
         usual = Effort()
         usual = usual._replace(starts=max(500, min(usual.starts, self.plan_starts // count)))
         many = max(1, min(self.plans, self.plans * self.many_jobs // count))
+        if self.alone(count):  # what annealing from `hot_alone` leaves of a plan is little
+            many = 1
         return [usual._replace(moves=usual.moves // self.brevity), *[usual] * many]
+
+    def alone(self, count: int) -> bool:
+        """Whether a stream is annealed in windows only, though not too long to begin hot."""
+        return self.whole_jobs < count <= self.long_jobs
 
     def budget(self, count: int, limits: Limits) -> int:
         """Moves per start."""
@@ -126,7 +138,8 @@ class Annealing:
         enough = self.pair_moves * count * count
         if limits.time_limit is not None:
             return enough
-        return min(enough, max(1, int(self.many_moves * min(1.0, self.long_jobs / count))))
+        many = self.alone_moves if self.alone(count) else self.many_moves
+        return min(enough, max(1, int(many * min(1.0, self.long_jobs / count))))
 
 
 def offline(
@@ -250,10 +263,11 @@ class _Run:
         nodes, g = problem.shape
         self.idle = machine_of(nodes, g, len(search.start))
         self.mean_s = float(problem.jobs.duration_s.mean())
+        self.doubt = settings.doubt * self.mean_s
         self.whole = settings.whole_share if len(problem) <= settings.whole_jobs else 0.0
-        alone = settings.whole_jobs < len(problem) <= settings.long_jobs
-        turn = settings.hot_alone[number % len(settings.hot_alone)]
-        self.hot_windows = turn if alone else settings.hot_windows
+        alone = settings.alone(len(problem))
+        self.hot_windows = settings.hot_alone if alone else settings.hot_windows
+        self.cold = settings.cold_alone if alone else settings.cold
         self.done, self.round, self.cut_short, self.waits = 0, 0, False, self.whole == 0.0
         self._enter()
 
@@ -293,7 +307,7 @@ class _Run:
         hot = self.hot_windows
         if not self.waits:
             hot = self.hot * (chosen.cool / self.hot) ** min(spent / self.whole, 1.0)
-        heat: float = hot * (chosen.cold / hot) ** min(share, 1.0)
+        heat: float = hot * (self.cold / hot) ** min(share, 1.0)
         return heat * self.mean_s
 
     def _chunk(self, heat: float) -> None:
@@ -309,7 +323,10 @@ class _Run:
             first = max(0, centre - int(self.rng.integers(width)))
             stop = min(count, first + width)
             enter_window(search, self.idle, first)
-        moves = Moves(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, self.waits)
+        moves = Moves(
+            *(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach),
+            *(self.waits, self.doubt, chosen.freed),
+        )
         size = chosen.chunk // (10 * max(1, count // 10_000)) if self.waits else chosen.chunk
         tries = min(max(1, size), self.budget - self.done)
         anneal(search, moves, first, stop, (heat, heat), tries)

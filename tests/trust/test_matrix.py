@@ -99,7 +99,7 @@ def compared(family: str, problem: Any) -> None:
     results = answers(problem, exact=True)
     done = {n: r for n, r in results.items() if finished(r)}
     undone = {n: r.message for n, r in results.items() if n not in done}
-    unproven = [n for n in unexplained(results, undone) if not may_stop(n, problem, done)]
+    unproven = unexplained(results, undone)
     assert not unproven, f"{unproven} came to an end without a proof: {undone}"
     event(f"{len(done)} of {len(results)} exact variants finished")
     optima = {n: r.objective for n, r in done.items() if r.objective is not None}
@@ -128,21 +128,6 @@ def unexplained(results: dict[str, Result], undone: dict[str, str]) -> list[str]
         if results[name].termination is Termination.COMPLETED
         and (not message or "not counted as optimal" in message)
     ]
-
-
-def may_stop(name: str, problem: Any, done: dict[str, Result]) -> bool:
-    """Whether a gap is documented: `columns` where its branching has no hold or no exact cost.
-
-    That is with GPUs or servers that differ, tasks on several GPUs of one server, tasks with
-    power lines of their own, and where there is no placement to begin with.
-    """
-    if name != "columns" or any(r.status is Status.INFEASIBLE for r in done.values()):
-        return name == "columns"
-    servers = {(server.gpus, server.static_w) for server in problem.servers}
-    kinds = {kind for server in problem.servers for kind in server.gpus}
-    lines = {task.power for task in problem.tasks}
-    ganged = problem.rules.gang == "server" and any(task.gpus > 1 for task in problem.tasks)
-    return ganged or max(len(servers), len(kinds), len(lines)) > 1
 
 
 def bounds_hold(problem: Any, results: dict[str, Result], best: float | None) -> None:

@@ -81,11 +81,10 @@ def test_so_it_does_where_nodes_are_switched_off(problem: PlacementProblem) -> N
             assert again == pytest.approx(ran.objective, rel=1e-9, abs=1e-6)
         if best is not None and (sign < 0 or problem.serves_all(ran.solution)):
             assert sign * best <= sign * ran.objective + 1e-6 * max(1.0, abs(best))
-    if problem.over_time is not None and not problem.over_time.wake_s:
-        found = optgap.solve(problem, "exact-over-time")
-        assert (best is None) == (found.status is Status.INFEASIBLE)
-        if best is not None:
-            assert found.objective == pytest.approx(best, abs=1e-6 * max(1.0, abs(best)))
+    found = optgap.solve(problem, "exact-over-time")
+    assert (best is None) == (found.status is Status.INFEASIBLE)
+    if best is not None:
+        assert found.objective == pytest.approx(best, abs=1e-6 * max(1.0, abs(best)))
     if best is not None:
         assert bound is not None
         assert sign * bound <= sign * best + 1e-9 * max(1.0, abs(best))

@@ -23,7 +23,7 @@ from optgap.models.result import Status
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder
 from optgap.solvers.consolidation.column_generation.enumeration import enumerate_columns
-from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration, Relaxation
+from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import (
     EXCLUDED,
     FREE,
@@ -57,74 +57,67 @@ class Verdict:
 OPEN = Verdict(infeasible=False)
 
 
-class SetCover:
+def solve_cover(
+    master: RestrictedMaster,
+    columns: Sequence[Column],
+    box: CountBox,
+    watts: float,
+    limits: Limits,
+    assignment: IntArray | None = None,
+) -> Verdict:
     """min Σ c_S·λ_S + P·Z with every task covered and counts in a box, λ and Z integer.
 
     Parameters
     ----------
     columns: the columns that may be used.
-    watts: only covers below this power are looked for.
+    watts: only covers below this power are looked for, and the first that is found is taken.
     assignment: of tasks to servers; adds a row W ≥ Σ λ_S for each server.
     """
-
-    def __init__(
-        self,
-        master: RestrictedMaster,
-        columns: Sequence[Column],
-        box: CountBox,
-        watts: float,
-        assignment: IntArray | None = None,
-    ) -> None:
-        self.master, self.columns, self.watts = master, columns, watts
-        self.servers = np.full(len(columns), FREE)
-        if assignment is not None:
-            self.servers = servers_of(columns, assignment, master.servers)
-        width, gpu_w, builder = master.instance.width, np.cumsum(master.steps), LinearBuilder()
-        covering: list[list[int]] = [[] for _ in width]
-        at_level: list[list[int]] = [[] for _ in gpu_w]
-        inside: list[list[int]] = [[] for _ in range(master.servers)]
-        for column, server in zip(columns, self.servers.tolist(), strict=True):
-            tasks = list(column)
-            top = int(master.levels.of[tasks].max())
-            most = 0.0 if server == EXCLUDED else float(width[tasks].min())
-            used = builder.variable(upper=most, cost=float(gpu_w[top]), integer=True)
-            for row in (*(covering[ell] for ell in tasks), *at_level[: top + 1]):
-                row.append(used)
-            if server >= 0:
-                inside[server].append(used)
-        most = float(box.high[-1])
-        servers = builder.variable(upper=most, cost=master.static_w, integer=True)
-        known = builder.variable(upper=1.0, cost=watts, integer=True)
-        for v, row in zip(width.tolist(), covering, strict=True):
-            builder.row([*((j, 1.0) for j in row), (known, float(v))], lower=float(v))
-        for row, low, high in zip(at_level, box.low, box.high, strict=False):
-            builder.row([*((j, 1.0) for j in row), (known, float(low))], float(low), float(high))
-        gpus = float(master.server_gpus)
-        builder.row([*((j, 1.0) for j in at_level[0]), (servers, -gpus)], upper=0.0)
-        for row in inside:
-            if row:
-                builder.row([(j, 1.0) for j in row], upper=gpus)
-        builder.row([(servers, 1.0), (known, float(box.low[-1]))], float(box.low[-1]), most)
-        self._model = builder.build()
-
-    def solve(self, limits: Limits) -> Verdict:
-        """Stop at the first cover below `watts`."""
-        solved = solve(
-            self._model,
-            backend="highs",
-            limits=limits.each(limits.remaining, silent),
-            seed=0,
-            gap=0.0,
-            start=np.append(np.zeros(self._model.variables - 1), 1.0),
-            target=self.watts - 1e-6,
-        )
-        if solved.values is not None and not solved.values[-1]:
-            chosen: list[tuple[Column, int]] = []
-            places = zip(self.columns, self.servers.tolist(), strict=True)
-            for one, amount in zip(places, solved.values.tolist(), strict=False):
-                chosen += [one] * int(amount)
-            return Verdict(False, pack_columns(self.master, chosen))
+    servers = np.full(len(columns), FREE)
+    if assignment is not None:
+        servers = servers_of(columns, assignment, master.servers)
+    width, gpu_w, builder = master.instance.width, np.cumsum(master.steps), LinearBuilder()
+    covering: list[list[int]] = [[] for _ in width]
+    at_level: list[list[int]] = [[] for _ in gpu_w]
+    inside: list[list[int]] = [[] for _ in range(master.servers)]
+    for column, server in zip(columns, servers.tolist(), strict=True):
+        tasks = list(column)
+        top = int(master.levels.of[tasks].max())
+        most = 0.0 if server == EXCLUDED else float(width[tasks].min())
+        used = builder.variable(upper=most, cost=float(gpu_w[top]), integer=True)
+        for row in (*(covering[ell] for ell in tasks), *at_level[: top + 1]):
+            row.append(used)
+        if server >= 0:
+            inside[server].append(used)
+    least, most = float(box.low[-1]), float(box.high[-1])
+    awake = builder.variable(upper=most, cost=master.static_w, integer=True)
+    known = builder.variable(upper=1.0, cost=watts, integer=True)
+    for v, row in zip(width.tolist(), covering, strict=True):
+        builder.row([*((j, 1.0) for j in row), (known, float(v))], lower=float(v))
+    for row, low, high in zip(at_level, box.low, box.high, strict=False):
+        builder.row([*((j, 1.0) for j in row), (known, float(low))], float(low), float(high))
+    gpus = float(master.server_gpus)
+    builder.row([*((j, 1.0) for j in at_level[0]), (awake, -gpus)], upper=0.0)
+    for row in inside:
+        if row:
+            builder.row([(j, 1.0) for j in row], upper=gpus)
+    builder.row([(awake, 1.0), (known, least)], least, most)
+    model = builder.build()
+    solved = solve(
+        model,
+        backend="highs",
+        limits=limits.each(limits.remaining, silent),
+        seed=0,
+        gap=0.0,
+        start=np.append(np.zeros(model.variables - 1), 1.0),
+        target=watts - 1e-6,
+    )
+    if solved.values is None or solved.values[-1]:
         return Verdict(solved.status is Status.OPTIMAL)
+    usage = np.rint(solved.values[: len(columns)]).astype(int)
+    places = list(zip(columns, servers.tolist(), strict=True))
+    chosen = [places[j] for j in np.repeat(np.arange(len(columns)), usage).tolist()]
+    return Verdict(False, pack_columns(master, chosen))
 
 
 class CountFeasibility:
@@ -171,7 +164,15 @@ class CountFeasibility:
         most_columns: columns beyond which nothing is decided. effort: factor on that number, and on
             the time of the search.
         """
-        relaxed, watts = self.relax(counts, cutoff, limits)
+        master = self.generation.master
+        # a fixed count has no useful dual, so it is bounded from above alone; counted servers may
+        # sleep
+        least = (a if a < b else 0 for a, b in zip(self.low[:-1], counts, strict=False))
+        master.set_box(CountBox((*least, counts[-1]), counts))
+        master.set_servers()
+        asleep = master.static_w * (counts[-1] - self.low[-1])  # of servers that may sleep
+        watts = min(cutoff + asleep, master.watts(counts)) + SLACK_W
+        relaxed = self.generation.solve(limits, stop_bound=watts + SLACK_W, certified=True)
         if relaxed.bound > watts:
             self.proven_infeasible.append(counts)
             return Verdict(infeasible=True)
@@ -183,26 +184,11 @@ class CountFeasibility:
         )
         if not columns:
             return OPEN
-        master = self.generation.master
-        verdict = SetCover(master, columns, CountBox.up_to(counts), watts, assignment).solve(limits)
+        box = CountBox.up_to(counts)
+        verdict = solve_cover(master, columns, box, watts, limits, assignment)
         if verdict.infeasible and assignment is None:
             self.proven_infeasible.append(counts)
         return verdict
-
-    def relax(self, counts: Counts, cutoff: float, limits: Limits) -> tuple[Relaxation, float]:
-        """The linear relaxation with at most these counts, and the power to stay below, W.
-
-        Where the bound is above that power, the counts are infeasible.
-        """
-        master = self.generation.master
-        # a fixed count has no useful dual, so it is bounded from above alone; counted servers may
-        # sleep
-        least = (a if a < b else 0 for a, b in zip(self.low[:-1], counts, strict=False))
-        master.set_box(CountBox((*least, counts[-1]), counts))
-        master.set_servers()
-        asleep = master.static_w * (counts[-1] - self.low[-1])  # of servers that may sleep
-        watts = min(cutoff + asleep, master.watts(counts)) + SLACK_W
-        return self.generation.solve(limits, stop_bound=watts + SLACK_W, certified=True), watts
 
 
 def pack_columns(

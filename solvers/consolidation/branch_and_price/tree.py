@@ -7,7 +7,6 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -49,7 +48,6 @@ class SearchState:
         again.
     incumbent: placements are offered to it.
     root: the root node. best: open nodes of the least bounds, ascending.
-    bound: the tree's lower bound, W.
     target: the power to aim at, between bound and incumbent, W.
     """
 
@@ -58,13 +56,7 @@ class SearchState:
     rng: np.random.Generator
     root: Node
     best: list[Node]
-    bound: float
     target: float
-
-    @property
-    def cutoff(self) -> float:
-        """The power that a better placement stays below, W."""
-        return self.incumbent.watts * (1 - 0.5 * CLOSE)
 
     def realised(self, counts: Counts) -> bool:
         """Whether the incumbent's power is at most that of the counts."""
@@ -86,7 +78,7 @@ class SearchState:
             counts[int(self.rng.choice(more))] += 1
 
 
-class PrimalHeuristic(Protocol):
+class PrimalHeuristic:
     """Looks for placements; the tree calls it between nodes and at integer counts.
 
     Attributes
@@ -94,13 +86,14 @@ class PrimalHeuristic(Protocol):
     before_proof: whether `realise` is called before the tree tries to prove counts infeasible.
     """
 
-    before_proof: bool
+    before_proof = False
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """Look for any better placement."""
+        raise NotImplementedError
 
     def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
-        """Look for a placement with these counts, which a node's linear program has."""
+        """Look for a placement with these counts, which a node's linear program has, if at all."""
 
 
 class Tree:
@@ -145,10 +138,10 @@ class Tree:
         self.heap = [self.root] if box.nonempty else []
         self.undecided: list[Node] = []
         self.feasibility = CountFeasibility(self.generation, box.low, params.feasibility)
-        self._pruned = math.inf if box.nonempty else floor  # an empty box: nothing to search
+        # least bound of the nodes that were pruned; an empty box: nothing to search
+        self._pruned = math.inf if box.nonempty else floor
         self._current = math.inf  # bound of the node being expanded, which is not in the heap
         self._asked: set[Counts] = set()
-        self._seen_counts = False
         self.patience, self.ambition = 1.0, 0.5
         self.nodes = 0
         self.limits = Limits()
@@ -169,11 +162,6 @@ class Tree:
         return self.instance.tasks > self.params.tree.enumerate_tasks
 
     @property
-    def cutoff(self) -> float:
-        """The power at which a node is pruned, W."""
-        return self.incumbent.watts * (1 - 0.5 * CLOSE)
-
-    @property
     def bound(self) -> float:
         """The lower bound, W; infinite where no placement is better than the incumbent."""
         least = min((node.bound for node in self.undecided), default=math.inf)
@@ -183,7 +171,7 @@ class Tree:
     @property
     def open(self) -> bool:
         """Whether an open node may hold a better placement."""
-        return bool(self.heap) and self.heap[0].bound < self.cutoff
+        return bool(self.heap) and self.heap[0].bound < self.incumbent.cutoff
 
     def state(self) -> SearchState:
         """The tree as heuristics see it."""
@@ -191,19 +179,16 @@ class Tree:
         best = heapq.nsmallest(self.params.tree.best_shown, nodes)
         bound = min(self.bound, self.incumbent.watts)
         target = bound + self.ambition * (self.incumbent.watts - bound)
-        return SearchState(
-            self.generation, self.incumbent, self.rng, self.root, best, bound, target
-        )
+        return SearchState(self.generation, self.incumbent, self.rng, self.root, best, target)
 
-    def run(self, limits: Limits, most_nodes: float = math.inf) -> float:
-        """Expand open nodes until none is left, `most_nodes` are done, or time is up: the bound, W.
+    def run(self, limits: Limits) -> float:
+        """Expand open nodes until none is left or time is up: the bound, W.
 
         A later call continues.
         """
         self.limits = limits
         self._began, self._heuristic_s = working_time(), 0.0
-        last = self.nodes + most_nodes
-        while self.open and limits.stop is None and self.nodes < last:
+        while self.open and limits.stop is None:
             if self._heuristics_are_due():
                 self._improve()
                 continue
@@ -225,17 +210,12 @@ class Tree:
         return self.open
 
     def _heuristics_are_due(self) -> bool:
-        """Whether heuristics have had less than their share of the time, and may be of use."""
-        params, best = self.params.tree, self.heap[0]
-        if not self.heuristics or not self.nodes:
-            return False
-        early = self._seen_counts or self.large or len(self.levels.quanta) > params.integer_levels
-        far = early and self.cutoff > best.bound * (1 + params.far_gap)
-        if not (far or unassigned(self.instance, best.assignment).size):
-            return False
+        """Whether heuristics have had less than their share of the time since the root node."""
+        params = self.params.tree
         many = self.instance.gang and self.instance.tasks > params.gang_tasks
         share = params.gang_share if many else params.heuristic_share
-        return self._heuristic_s <= share * (working_time() - self._began)
+        due = self._heuristic_s <= share * (working_time() - self._began)
+        return due and bool(self.heuristics) and self.nodes > 0
 
     def _improve(self) -> None:
         """Give the next heuristic its turn, aiming higher after each that finds nothing."""
@@ -257,8 +237,8 @@ class Tree:
         awake = max(box.low[-1], int(assignment.max()) + 1)
         box = CountBox((*box.low[:-1], awake), box.high)
         bound = max(node.bound, master.watts(box.low))
-        if bound >= self.cutoff:
-            self._prune(bound)
+        if bound >= self.incumbent.cutoff:
+            self._pruned = min(self._pruned, bound)
             return
         inside = tuple(np.clip(rounded, box.low, box.high).tolist())
         number = next(self.numbers)
@@ -269,17 +249,13 @@ class Tree:
         for box in boxes:
             self._push(node, rounded, box, node.assignment)
 
-    def _prune(self, bound: float) -> None:
-        """Prune by bound; the tree's own bound takes it into account."""
-        self._pruned = min(self._pruned, bound)
-
     def _relax(self, node: Node, limits: Limits) -> Relaxation:
-        master = self.generation.master
+        master, cutoff = self.generation.master, self.incumbent.cutoff
         master.set_box(node.box)
         master.set_servers(node.assignment)
         # the bound of one vector is its power already: what counts is whether it is feasible
         stop_value = master.watts(node.box.low) + SLACK_W if node.box.single else -math.inf
-        return self.generation.solve(limits, stop_bound=self.cutoff, stop_value=stop_value)
+        return self.generation.solve(limits, stop_bound=cutoff, stop_value=stop_value)
 
     def _expand(self, node: Node) -> None:
         """Relax a node; prune it, branch on a count, or decide on its counts."""
@@ -290,8 +266,8 @@ class Tree:
             own = own.within(seconds)
         relaxed = self._relax(node, own)
         node = replace(node, bound=max(node.bound, relaxed.bound))
-        if node.bound >= self.cutoff:
-            self._prune(node.bound)
+        if node.bound >= self.incumbent.cutoff:
+            self._pruned = min(self._pruned, node.bound)
         elif self.limits.stop is not None:
             heapq.heappush(self.heap, node)
         elif own.stop is not None and self.nodes > 1:  # the root is branched on anyway
@@ -308,7 +284,6 @@ class Tree:
 
     def _settle(self, node: Node, relaxed: Relaxation) -> None:
         """Counts are integer: find a placement or prove them infeasible, else branch on servers."""
-        self._seen_counts = True
         counts = tuple(np.round(relaxed.counts).astype(int).tolist())
         shares = self.generation.master.server_shares(relaxed.usage)
         rest = unassigned(self.instance, node.assignment).size
@@ -320,7 +295,7 @@ class Tree:
         if not rest:
             self._realise(node, counts, before_proof=False)
         if self.incumbent.watts <= node.bound * (1 + CLOSE):
-            self._prune(node.bound)
+            self._pruned = min(self._pruned, node.bound)
         elif self.limits.stop is not None:  # time ran out in between: ask again
             self._asked.discard(counts)
             heapq.heappush(self.heap, node)
@@ -359,7 +334,7 @@ class Tree:
         limits = self.limits.within(seconds * self.instance.tasks / 100)
         columns = own.large_columns if self.large else own.columns
         verdict = self.feasibility.decide(
-            counts, self.cutoff, limits, most_columns=columns, effort=self.patience,
+            counts, self.incumbent.cutoff, limits, most_columns=columns, effort=self.patience,
             assignment=None if anywhere else assignment
         )  # fmt: skip
         self.incumbent.offer(verdict.placement)

@@ -69,26 +69,14 @@ def fill_tables(knapsack: Knapsack) -> None:
 
 @inner
 def _new_path(deepest: int, knapsack: Knapsack) -> Path:
-    return Path(
+    path = Path(
         np.zeros(deepest + 2, dtype=np.int64),
         np.zeros((deepest + 2, len(knapsack.limit)), dtype=np.int64),
         np.zeros((deepest + 2, len(knapsack.room)), dtype=np.int64),
         np.zeros(deepest + 2),
     )
-
-
-@inner
-def _start(path: Path, first: int, knapsack: Knapsack) -> bool:
-    """Begin a column with one task; False where it does not fit a GPU."""
-    path.task[0] = first
-    path.earned[1] = knapsack.profit[first]
-    for s in range(len(knapsack.room)):
-        path.cells[1, s] = knapsack.room[s] - knapsack.coarse[s, first]
-    fits = True
-    for r in range(len(knapsack.limit)):
-        path.left[1, r] = knapsack.limit[r] - knapsack.demand[r, first]
-        fits = fits and path.left[1, r] >= 0
-    return fits
+    path.left[0], path.cells[0] = knapsack.limit, knapsack.room
+    return path
 
 
 @inner
@@ -146,8 +134,9 @@ def best_columns(
     sizes, tasks = np.zeros(n, dtype=np.int64), np.zeros((n, DEEPEST), dtype=np.int64)
     path, home = _new_path(DEEPEST, knapsack), np.full(DEEPEST + 2, -1, dtype=np.int64)
     for first in range(n):
-        if not _start(path, first, knapsack):
+        if not _fits(path, 0, first, knapsack):
             continue
+        _append(path, 0, first, knapsack)
         home[1] = server[first]
         if home[1] >= 0:
             path.earned[1] -= server_price[home[1]]
@@ -226,8 +215,9 @@ def all_columns(
     path = _new_path(deepest, knapsack)
     number, nodes = 0, 0
     for first in range(n):
-        if not _start(path, first, knapsack):
+        if not _fits(path, 0, first, knapsack):
             continue
+        _append(path, 0, first, knapsack)
         depth, j, fresh = 1, first + 1, True
         while depth > 0:
             if (

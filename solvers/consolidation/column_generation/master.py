@@ -186,10 +186,9 @@ class RestrictedMaster:
             found[list(self.columns[j]), self.column_server[j]] += usage[j]
         return found / self.instance.width[:, None]
 
-    def fix(self, index: int, least: int, most: float = math.inf) -> None:
-        """Bound a λ from below and above; `least` of 0 alone frees it again."""
-        if self.column_server[index] == EXCLUDED:
-            most = float(least)
+    def fix(self, index: int, least: int) -> None:
+        """Bound a λ from below; `least` of 0 frees it again."""
+        most = float(least) if self.column_server[index] == EXCLUDED else math.inf
         self._highs.changeColBounds(self._first + index, float(least), float(most))
 
     def solve(self, limits: Limits) -> LpSolution | None:

@@ -193,8 +193,7 @@ def solve_compact(
 
     Parameters
     ----------
-    workers: CP-SAT's threads; 0 for one per core, and no fewer than eight, which search in
-        different ways.
+    workers: CP-SAT's threads, see `exact`. most_literals: size from which on it is too large.
     """
     from ortools.sat.python import cp_model
 

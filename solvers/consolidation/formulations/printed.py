@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -156,14 +157,10 @@ def printed(
         if problem.check(solution):  # within the solver's tolerance, beyond ours
             status = Status.NO_SOLUTION if solved.bound is None else Status.BOUND_ONLY
             message = f"{solved.solver} overfills a GPU by its tolerance"
-            outcome = Outcome(
-                None, status, solved.termination, bound=bound, bound_by=by, message=message
-            )
+            outcome = replace(outcome, status=status, message=message)
         else:
             claimed = instance_of(problem).total([a.gpus for a in solution.assignments])
-            outcome = Outcome(
-                solution, solved.status, solved.termination, claimed, bound=bound, bound_by=by
-            )
+            outcome = replace(outcome, solution=solution, claimed=claimed, message="")
     return with_info(outcome, written)
 
 

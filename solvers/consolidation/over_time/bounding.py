@@ -11,9 +11,9 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
-from optgap.solvers.consolidation.bounds.energy import bound_energy
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray, IntArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
+from optgap.solvers.consolidation.over_time.energy import bound_energy
 from optgap.solvers.consolidation.over_time.lives import bound_by_lives
 from optgap.solvers.consolidation.over_time.master import Course, Master, Prices, priced
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams

@@ -14,8 +14,8 @@ import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.bounds.energy import sample_times
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
+from optgap.solvers.consolidation.over_time.energy import sample_times
 from optgap.solvers.consolidation.over_time.envelope import Envelope, envelope
 from optgap.solvers.consolidation.over_time.parameters import BoundParams
 from optgap.solvers.consolidation.over_time.shares import best_share, closed_forms, sizes

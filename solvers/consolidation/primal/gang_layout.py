@@ -15,8 +15,7 @@ import numpy as np
 
 from optgap.models.limits import Limits, silent
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, level_counts
-from optgap.solvers.consolidation.branch_and_price.branching import Node
-from optgap.solvers.consolidation.branch_and_price.tree import SearchState, Tree
+from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, SearchState, Tree
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.config import DEFAULT, Params
 from optgap.solvers.consolidation.instance import Instance
@@ -31,7 +30,7 @@ from optgap.solvers.consolidation.numerics import (
 )
 from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.primal.diving import Diving
-from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
+from optgap.solvers.consolidation.primal.gang_layout_kernels import empty_gpus, lay_out, room_worth
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class Residual:
     whole: Callable[[Placement], IntArray]
 
 
-class GangLayout:
+class GangLayout(PrimalHeuristic):
     """Anneals one layout at a time, and places the other tasks beside it.
 
     Attributes
@@ -60,8 +59,6 @@ class GangLayout:
     prices, gpu_prices: duals of the `narrow` tasks and of a GPU of each group, W, averaged over
         `learnt` linear programs.
     """
-
-    before_proof = True
 
     def __init__(
         self, instance: Instance, levels: CostLevels, seed: int, params: Params = DEFAULT
@@ -78,7 +75,6 @@ class GangLayout:
         self.group: IntArray = np.searchsorted(self.heads, levels.of, side="right") - 1
         quanta = np.array(levels.quanta)[self.heads]
         self.steps: FloatArray = np.diff(np.concatenate([[0], quanta])) * QUANTUM_W
-        self.share: FloatArray = 1 / np.maximum(instance.max_capacity, 1)
         self.server_gpus = int(instance.server_gpus[0])
         self.prices: FloatArray = np.zeros(len(self.narrow))
         self.gpu_prices: FloatArray = np.cumsum(self.steps)
@@ -89,9 +85,6 @@ class GangLayout:
         """Whether there are tasks of one and of several GPUs, and none is wider than a server."""
         narrow = int(self.instance.width.max()) <= self.server_gpus
         return bool(self.instance.gang and self.wide.size and self.narrow.size and narrow)
-
-    def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
-        """Nothing: layouts are made between nodes."""
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """One layout for the counts of one of the best nodes, or for more servers."""
@@ -105,7 +98,7 @@ class GangLayout:
             self._learn(state.generation, wanted, self.narrow, limits)
         first = self.anneal(wanted)
         if self.fits(first, wanted[-1]):
-            self._solve(state, first, wanted, min(state.target, state.cutoff), limits)
+            self._solve(state, first, wanted, min(state.target, state.incumbent.cutoff), limits)
 
     def _solve(
         self, state: SearchState, first: IntArray, wanted: Counts, most: float, limits: Limits
@@ -172,12 +165,14 @@ class GangLayout:
         first: IntArray = self.server_gpus * (np.arange(len(wide), dtype=np.int64) % servers)
         work = 4.0 * float(instance.width[wide].mean()) * len(instance.demand)
         moves = min(own.moves * len(wide), int(own.max_updates / work))
+        gangs = empty_gpus(
+            np.ascontiguousarray(instance.demand[:, wide]), instance.width[wide], self.group[wide],
+            instance.max_capacity, self.worth(), own.overload_weight * float(self.steps.sum()),
+            own.overload_offset, self.server_gpus * servers
+        )  # fmt: skip
         lay_out(
-            self.worth(), np.ascontiguousarray(instance.demand[:, wide]), instance.max_capacity,
-            instance.width[wide], self.group[wide], self.share, others,
-            np.array(wanted[:-1], dtype=np.int64)[self.heads], self.steps, own.shortage_weight,
-            own.overload_weight, own.overload_offset, self.server_gpus, servers, first, moves,
-            own.hot_w, own.cold_w, self.rng
+            gangs, others, np.array(wanted[:-1], dtype=np.int64)[self.heads], self.steps,
+            own.shortage_weight, self.server_gpus, first, moves, own.hot_w, own.cold_w, self.rng
         )  # fmt: skip
         return first
 
@@ -218,7 +213,8 @@ class GangLayout:
 
     def worth(self) -> FloatArray:
         """The value of room by these prices, see `room_worth`."""
-        sizes = self.instance.demand[:, self.narrow] * self.share[:, None]
+        limit = np.maximum(self.instance.max_capacity, 1)
+        sizes = self.instance.demand[:, self.narrow] / limit[:, None]
         two = np.array([sizes[0], sizes[1:].max(axis=0, initial=0.0)])
         alone = len(self.instance.demand) == 1
         cells = np.array([self.own.memory_cells, 0] if alone else [self.own.cells] * 2)

@@ -50,7 +50,9 @@ class Gangs(NamedTuple):
     Parameters
     ----------
     demand, width, level: (R, n), (n,) and (n,) of the tasks. limit: (R,) of a GPU.
-    share: (R,) 1/limit. The first dimension of room is row 0, the second the tightest other row.
+    worth: of `room_worth`, whose first dimension is row 0, the second the tightest other row.
+    overload_w, overload_offset: cost of a GPU over a limit: W for each share of the limit, and the
+        share that is added to every overload.
     room: (G, R) capacity left. on, held: (G, n) and (G,) the tasks on each GPU, and how many.
     top: (G,) level of each GPU, -1 for an empty one. cost: (G,) overload less value of room, W.
     number, used: (Q,) and (Q, R) GPUs of each level or more, and demand on them.
@@ -60,7 +62,9 @@ class Gangs(NamedTuple):
     width: IntArray
     level: IntArray
     limit: IntArray
-    share: FloatArray
+    worth: FloatArray
+    overload_w: float
+    overload_offset: float
     room: IntArray
     on: IntArray
     held: IntArray
@@ -70,10 +74,27 @@ class Gangs(NamedTuple):
     used: IntArray
 
 
+def empty_gpus(
+    demand: IntArray,
+    width: IntArray,
+    level: IntArray,
+    limit: IntArray,
+    worth: FloatArray,
+    overload_w: float,
+    overload_offset: float,
+    gpus: int,
+) -> Gangs:
+    """GPUs that hold nothing."""
+    (rows, n), levels = demand.shape, len(worth)
+    return Gangs(
+        demand, width, level, limit, worth, overload_w, overload_offset, np.tile(limit, (gpus, 1)),
+        np.zeros((gpus, n), np.int64), np.zeros(gpus, np.int64), np.full(gpus, -1), np.zeros(gpus),
+        np.zeros(levels, np.int64), np.zeros((levels, rows), np.int64)
+    )  # fmt: skip
+
+
 @inner
-def _measure(
-    gpu: int, gangs: Gangs, worth: FloatArray, penalty: float, overload_offset: float
-) -> None:
+def _measure(gpu: int, gangs: Gangs) -> None:
     """Update level and cost of a GPU: penalty for overload less the value of its room."""
     top = -1
     for k in range(gangs.held[gpu]):
@@ -83,15 +104,15 @@ def _measure(
         return
     over, least = 0.0, 1.0
     for r in range(gangs.room.shape[1]):
-        left = gangs.room[gpu, r] * gangs.share[r]
+        left = gangs.room[gpu, r] / max(1, gangs.limit[r])
         if left < 0:
-            over += overload_offset - left
+            over += gangs.overload_offset - left
         if r > 0:
             least = min(least, left)
-    most_x, most_y = worth.shape[1] - 1, worth.shape[2] - 1
-    x = max(0, int(gangs.room[gpu, 0] * gangs.share[0] * most_x + 1e-9))
+    most_x, most_y = gangs.worth.shape[1] - 1, gangs.worth.shape[2] - 1
+    x = max(0, int(gangs.room[gpu, 0] / max(1, gangs.limit[0]) * most_x + 1e-9))
     y = max(0, int(least * most_y + 1e-9))
-    gangs.cost[gpu] = penalty * over - worth[top, x, y]
+    gangs.cost[gpu] = gangs.overload_w * over - gangs.worth[top, x, y]
 
 
 @inner
@@ -173,9 +194,8 @@ def _touched(
 
 @inner
 def _exchange(
-    pair: int, moved: IntArray, old: IntArray, new: IntArray, near: IntArray, gangs: Gangs,
-    worth: FloatArray, penalty: float, overload_offset: float
-) -> float:  # fmt: skip
+    pair: int, moved: IntArray, old: IntArray, new: IntArray, near: IntArray, gangs: Gangs
+) -> float:
     """Move tasks from their old runs to new ones; the change of the GPUs' costs, W."""
     change = 0.0
     for g in near:
@@ -186,7 +206,7 @@ def _exchange(
     for i in range(pair):
         _move(moved[i], new[i], 1, gangs)
     for g in near:
-        _measure(g, gangs, worth, penalty, overload_offset)
+        _measure(g, gangs)
         _tally(g, 1, gangs)
         change += gangs.cost[g]
     return change
@@ -194,20 +214,12 @@ def _exchange(
 
 @compiled
 def lay_out(
-    worth: FloatArray,
-    demand: IntArray,
-    limit: IntArray,
-    width: IntArray,
-    level: IntArray,
-    share: FloatArray,
+    gangs: Gangs,
     others: IntArray,
     wanted: IntArray,
     steps: FloatArray,
     shortage_weight: float,
-    overload_weight: float,
-    overload_offset: float,
     server_gpus: int,
-    servers: int,
     first: IntArray,
     moves: int,
     hot: float,
@@ -218,25 +230,18 @@ def lay_out(
 
     Parameters
     ----------
-    worth: of `room_worth`.
+    gangs: of `empty_gpus`; changed.
     others: (Q, R) demand of the tasks of one GPU, of each level or more.
     wanted, steps: (Q,) counts wanted, and what one GPU more of each level costs, W.
-    shortage_weight, overload_weight, overload_offset: see `GangLayoutParams`.
+    shortage_weight: see `GangLayoutParams`. hot, cold: first and last temperature, W.
     first: (n,) the first GPU of each run, none of which crosses servers; changed.
     """
-    rows, n = demand.shape
-    gpus = server_gpus * servers
-    penalty = overload_weight * steps.sum()
-    gangs = Gangs(
-        demand, width, level, limit, share, np.zeros((gpus, rows), dtype=np.int64) + limit,
-        np.zeros((gpus, n), dtype=np.int64), np.zeros(gpus, dtype=np.int64),
-        np.full(gpus, -1, dtype=np.int64), np.zeros(gpus), np.zeros(len(wanted), dtype=np.int64),
-        np.zeros_like(others)
-    )  # fmt: skip
+    n, gpus = len(first), len(gangs.room)
+    servers = gpus // server_gpus
     for ell in range(n):
         _move(ell, first[ell], 1, gangs)
     for g in range(gpus):
-        _measure(g, gangs, worth, penalty, overload_offset)
+        _measure(g, gangs)
         _tally(g, 1, gangs)
     missing = _missing(gangs, others, wanted, steps)
     now = gangs.cost.sum() + shortage_weight * missing
@@ -250,8 +255,8 @@ def lay_out(
             continue
         for i in range(pair):
             old[i] = first[moved[i]]
-        some = near[: _touched(pair, moved, goal, first, width, near)]
-        change = _exchange(pair, moved, old, goal, some, gangs, worth, penalty, overload_offset)
+        some = near[: _touched(pair, moved, goal, first, gangs.width, near)]
+        change = _exchange(pair, moved, old, goal, some, gangs)
         after = _missing(gangs, others, wanted, steps)
         change += shortage_weight * (after - missing)
         if change <= 0 or draw.random() < np.exp(-change / heat):
@@ -262,6 +267,6 @@ def lay_out(
                 best = now
                 found[:] = first
         else:
-            _exchange(pair, moved, goal, old, some, gangs, worth, penalty, overload_offset)
+            _exchange(pair, moved, goal, old, some, gangs)
     first[:] = found
     return float(best)

@@ -73,17 +73,6 @@ def cluster_of(instance: Instance) -> Cluster:
 
 
 @inner
-def asleep(cluster: Cluster) -> Gpus:
-    """GPUs that hold nothing."""
-    count, servers = len(cluster.kind), len(cluster.server_w)
-    return Gpus(
-        cluster.capacity[cluster.kind], np.zeros(count),
-        np.zeros((count, MOST_RESIDENTS), dtype=np.int64), np.zeros(count, dtype=np.int64),
-        np.zeros(count), np.zeros(servers, dtype=np.int64)
-    )  # fmt: skip
-
-
-@inner
 def gpu_cost(g: int, extra: int, gpus: Gpus, cluster: Cluster) -> float:
     """Power of a GPU with task `extra` as well, -1 for none, W."""
     k, held = cluster.kind[g], gpus.held[g, : gpus.many[g]]
@@ -133,7 +122,12 @@ def insert(g: int, task: int, gpus: Gpus, cluster: Cluster) -> tuple[float, floa
 @inner
 def occupied(place: IntArray, cluster: Cluster) -> Gpus:
     """The GPUs of a flat placement; entries of -1 are not placed yet."""
-    gpus = asleep(cluster)
+    count, servers = len(cluster.kind), len(cluster.server_w)
+    gpus = Gpus(
+        cluster.capacity[cluster.kind], np.zeros(count),
+        np.zeros((count, MOST_RESIDENTS), dtype=np.int64), np.zeros(count, dtype=np.int64),
+        np.zeros(count), np.zeros(servers, dtype=np.int64)
+    )  # fmt: skip
     for m in range(len(place)):
         if place[m] >= 0:
             insert(place[m], cluster.owner[m], gpus, cluster)

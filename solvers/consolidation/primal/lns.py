@@ -8,15 +8,14 @@ import numpy as np
 
 from optgap.models.limits import Limits, silent
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels, cost_levels, level_counts
-from optgap.solvers.consolidation.branch_and_price.branching import Node
 from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, SearchState, Tree
 from optgap.solvers.consolidation.config import DEFAULT, LnsParams
 from optgap.solvers.consolidation.instance import Instance
-from optgap.solvers.consolidation.numerics import Counts, IntArray, Placement
+from optgap.solvers.consolidation.numerics import IntArray, Placement
 from optgap.solvers.consolidation.outcome import Incumbent
 
 
-class ServerNeighbourhoods:
+class ServerNeighbourhoods(PrimalHeuristic):
     """Neighbourhoods of a few servers.
 
     Parameters
@@ -28,8 +27,6 @@ class ServerNeighbourhoods:
     done: sizes and tasks of the neighbourhoods that were solved already.
     """
 
-    before_proof = False
-
     def __init__(
         self,
         heuristics: Callable[[Instance, CostLevels], Sequence[PrimalHeuristic]],
@@ -39,9 +36,6 @@ class ServerNeighbourhoods:
         self.heuristics, self.params = heuristics, params
         self.rng = np.random.default_rng(seed)
         self.done: set[tuple[int, ...]] = set()
-
-    def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
-        """Nothing: neighbourhoods know no counts."""
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """Solve neighbourhoods for one turn."""
@@ -77,8 +71,8 @@ class ServerNeighbourhoods:
         """Solve the tasks on their servers, and offer the placement if it is better."""
         width = int(incumbent.instance.server_gpus[0])
         part = incumbent.instance.part(tasks, len(servers))
-        local = {i * width + k: j * width + k for j, i in enumerate(servers) for k in range(width)}
-        back = {there: here for here, there in local.items()}
+        whole = [i * width + k for i in servers for k in range(width)]
+        local = {g: k for k, g in enumerate(whole)}
         found = Incumbent(part)
         found.offer([tuple(local[g] for g in placement[ell]) for ell in tasks.tolist()])
         before, levels = found.watts, cost_levels(part)
@@ -88,5 +82,5 @@ class ServerNeighbourhoods:
         if found.watts < before - 1e-9 and found.placement is not None:
             better = list(placement)
             for ell, gpus in zip(tasks.tolist(), found.placement, strict=True):
-                better[ell] = tuple(sorted(back[g] for g in gpus))
+                better[ell] = tuple(sorted(whole[g] for g in gpus))
             incumbent.offer(better)

@@ -7,8 +7,7 @@ rows, or tasks that must be in one server, it finds nothing that dives do not.
 A GPU with half a dozen tasks can be filled to the last MB by exchanging tasks with another one,
 which is then left with all the free room of both, or all the overload. So exchanges that keep the
 sum of overloads concentrate free room on few GPUs and overload on few others, and move overload
-from dear levels to cheap ones, whose tasks fit everywhere. With hardly any memory free in all, this
-finds placements where exchanges that must lower the overload end with free room in useless pieces.
+from dear levels to cheap ones, whose tasks fit everywhere.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from optgap.models.compiled import compiled, inner
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.branch_and_price.branching import Node
-from optgap.solvers.consolidation.branch_and_price.tree import SearchState
+from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, SearchState
 from optgap.solvers.consolidation.config import DEFAULT, ExchangeParams
 from optgap.solvers.consolidation.instance import Instance
 from optgap.solvers.consolidation.numerics import Counts, IntArray
@@ -39,7 +38,7 @@ MOST_EACH = 7
 """Most tasks of one GPU in an exchange: all 2^7 subsets of them are tried."""
 
 
-class PairwiseExchange:
+class PairwiseExchange(PrimalHeuristic):
     """Looks for placements with given counts. `order`: tasks in order of placement."""
 
     before_proof = True
@@ -74,8 +73,9 @@ class PairwiseExchange:
         gpus = np.arange(counts[0])[:, None]
         highest: IntArray = (gpus < np.array(counts)).sum(axis=1) - 1
         place: IntArray = np.full(int(self.instance.entry_start[-1]), -1, dtype=np.int64)
+        pairs = self.params.pairs * counts[0]
         found = fill_levels(self.order, level, highest, self.cluster, place) and not exchange(
-            level, highest, self.params.pairs, self.params.noise, self.cluster, place, self.rng
+            level, highest, pairs, self.params.noise, self.cluster, place, self.rng
         )
         if found:
             incumbent.offer_flat(place)

@@ -5,39 +5,21 @@ Then columns are fixed, as in `diving`.
 
 from __future__ import annotations
 
-import numpy as np
-
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.branch_and_price.branching import Node, unassigned
 from optgap.solvers.consolidation.branch_and_price.feasibility import pack_usage
 from optgap.solvers.consolidation.branch_and_price.tree import SearchState
-from optgap.solvers.consolidation.config import DEFAULT, Params
-from optgap.solvers.consolidation.numerics import (
-    SLACK_W,
-    CountBox,
-    Counts,
-    FloatArray,
-    IntArray,
-)
-from optgap.solvers.consolidation.primal.diving import Dive
+from optgap.solvers.consolidation.numerics import SLACK_W, CountBox, Counts, FloatArray, IntArray
+from optgap.solvers.consolidation.primal.diving import Diving, dive
 
 
-class ServerDiving:
+class ServerDiving(Diving):
     """Dives that start from the root and from the best node in turn."""
 
-    before_proof = False
-
-    def __init__(self, params: Params = DEFAULT) -> None:
-        self.params, self.own = params, params.server_diving
-        self.dives = 0
-
-    def realise(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
-        """Dive on columns with these counts and the node's assignment, a few times."""
+    def to_counts(self, state: SearchState, node: Node, counts: Counts, limits: Limits) -> None:
+        """One dive on columns with these counts and the node's assignment."""
         box, most = CountBox.up_to(counts), state.generation.master.watts(counts) + SLACK_W
-        for _ in range(self.params.diving.dives_per_counts):
-            if not state.realised(counts) and limits.stop is None:
-                self._place(state, box, node.assignment, most, limits)
-                self.dives += 1
+        self._place(state, box, node.assignment, most, limits)
 
     def improve(self, state: SearchState, limits: Limits) -> None:
         """Assign all tasks, then dive on columns."""
@@ -50,50 +32,37 @@ class ServerDiving:
         assignment = self._assign(state, box, start.assignment, limits)
         self.dives += 1
         if assignment is not None:
-            self._place(state, box, assignment, state.cutoff, limits)
+            self._place(state, box, assignment, state.incumbent.cutoff, limits)
 
     def _place(
         self, state: SearchState, box: CountBox, assignment: IntArray, most: float, limits: Limits
     ) -> None:
         """Dive on columns under an assignment, for a placement of at most `most` W."""
-        noise = float(self.dives > 0)
-        dive = Dive(state.generation, limits, state.rng, noise, self.params.diving)
-        usage = dive.usage(box, most, assignment=assignment)
+        rng = state.rng if self.dives else None
+        usage = dive(state.generation, box, most, limits, rng, assignment)
         if usage is not None:
             state.incumbent.offer(pack_usage(state.generation.master, usage))
 
     def _assign(
         self, state: SearchState, box: CountBox, assignment: IntArray, limits: Limits
     ) -> IntArray | None:
-        """All tasks of several GPUs assigned so that the linear program's value rises little.
+        """All tasks of several GPUs assigned, a few after each linear program.
 
-        A choice that raises it too much is taken back, and others are tried; after a few of them
-        the limit is raised instead. None where the value exceeds the cutoff.
+        None where its value exceeds the cutoff.
         """
-        generation, master, own = state.generation, state.generation.master, self.own
+        generation, master = state.generation, state.generation.master
+        gap, cutoff = self.params.lp_gap, state.incumbent.cutoff
         master.set_box(box)
-        most, before = state.best[0].bound * (1 + own.first_loss), assignment
-        barred: list[tuple[int, int]] = []
-        choice: list[tuple[int, int]] = []
-        share: FloatArray = np.zeros((0, 0))
         while limits.stop is None:
             master.set_servers(assignment)
-            relaxed = generation.solve(limits, stop_bound=state.cutoff, gap=own.lp_gap, quick=True)
-            if relaxed.value > most and choice and len(barred) < own.max_backtracks:
-                barred += choice
-                assignment = before
-            elif relaxed.value > state.cutoff:
+            relaxed = generation.solve(limits, stop_bound=cutoff, gap=gap, quick=True)
+            if relaxed.value > cutoff:
                 return None
-            else:
-                most, barred = max(most, relaxed.value * (1 + own.loss_growth)), []
-                before, share = assignment, master.server_shares(relaxed.usage)
             rest = unassigned(generation.instance, assignment)
             if not rest.size:
                 return assignment
-            free = share.copy()
-            for task, server in barred:
-                free[task, server] = 0.0
-            choice = self._choice(state, assignment, free, rest, box.high[-1])
+            share = master.server_shares(relaxed.usage)
+            choice = self._choice(state, assignment, share, rest, box.high[-1])
             assignment = assignment.copy()
             for task, server in choice:
                 assignment[task] = server
@@ -114,10 +83,10 @@ class ServerDiving:
             low = 0.5 if self.dives else 1.0
             return int((values * state.rng.uniform(low, 1, values.shape)).argmax())
 
-        clear = rest[share[rest].max(axis=1) >= self.own.clear_share]
+        clear = rest[share[rest].max(axis=1) >= self.params.clear_share]
         if clear.size:
             return [(int(ell), int(share[ell].argmax())) for ell in clear.tolist()]
-        if share[rest].max() >= self.own.least_share:
+        if share[rest].max() >= self.params.least_share:
             k, server = divmod(drawn(share[rest]), share.shape[1])
             return [(int(rest[k]), server)]
         task, server = int(rest[drawn(width[rest].astype(float))]), int(assignment.max()) + 1

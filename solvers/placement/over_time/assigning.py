@@ -12,9 +12,11 @@ Every task k that runs occupies its node from its submission for `lasting_s`. Be
     Σ_{k in t} cpu_k x_kn ≤ last_0 + Σ_i (last_i − last_{i−1}) z_nti,  z_nt1 ≥ z_nt2 ≥ …
     Σ_{k in t} memory_k x_kn ≤ memory of n
     x_kn ≤ awake_ni                                       where nodes are switched off
+    x_kjn ≤ x_jjn,  x_kn ≤ Σ_{i on} x_in,  x_jjn + x_in ≤ 1   and take time to boot
 
 *awake* stands for the times i at which any task of one set keeps the node on: from its submission
-until it has ended and the node was empty for as long as it then stays on.
+until it has ended and the node was empty for as long as it then stays on. Where nodes take time to
+boot, k counts the *stays* of tasks, of which each task has one (`stays.py`).
 
 A *slot* is a set of tasks that are on one GPU whenever two of them run at once. Slots and tasks
 with whole GPUs are intervals, and intervals of which no more than G overlap at any moment can be
@@ -33,72 +35,17 @@ from functools import cached_property
 import numpy as np
 
 from optgap.models.placement import PlacementProblem, PlacementSolution
-from optgap.models.placement.arrays import FloatArray, IntArray
+from optgap.models.placement.arrays import FloatArray
 from optgap.solvers.backends.linear import LinearBuilder
 from optgap.solvers.placement.exact.code import claim
 from optgap.solvers.placement.exact.tables import Counted, cpu_steps, is_share
-from optgap.solvers.placement.over_time.demand import Demand, at_a_moment
-
-Tasks = frozenset[int]
-
-
-@dataclass(frozen=True, eq=False)
-class Moments:
-    """What runs between events, were every task to run: E = 2T events, ends first of equal ones.
-
-    Parameters
-    ----------
-    begin, end: (T,) the places of each task's start and end in the order of events.
-    running: the tasks that run after each event. lasts_s: (E,) until the next event, s, not below
-        0. full: whether an end follows, so that no moment before or after has all these and more.
-    overlap_s: by how much events overlap that count as the same time, in all.
-    """
-
-    begin: IntArray
-    end: IntArray
-    running: tuple[Tasks, ...]
-    lasts_s: FloatArray
-    full: tuple[bool, ...]
-    overlap_s: float
-
-    @classmethod
-    def of(cls, problem: PlacementProblem) -> Moments:
-        """The moments of a problem whose tasks start when they are submitted."""
-        start = problem.tasks.submit_s
-        end = start + problem.lasting_s
-        events = Demand.of(problem)
-        task, begins = events.task, events.change > 0
-        time = np.where(begins, start[task], end[task])
-        lasts = np.diff(time, append=time[-1])
-        here: set[int] = set()
-        running = []
-        for k, begun in zip(task.tolist(), begins.tolist(), strict=True):
-            here = here | {k} if begun else here - {k}
-            running.append(frozenset(here))
-        begin, ends = np.empty_like(task[begins]), np.empty_like(task[begins])
-        begin[task[begins]], ends[task[~begins]] = np.flatnonzero(begins), np.flatnonzero(~begins)
-        full = [bool(a and not b) for a, b in itertools.pairwise(begins.tolist())]
-        return cls(
-            begin, ends, tuple(running), np.maximum(lasts, 0.0),
-            (*full, False), float(-np.minimum(lasts, 0.0).sum()),
-        )  # fmt: skip
-
-    def among(self, tasks: Iterable[int]) -> dict[Tasks, tuple[float, bool]]:
-        """What of some tasks runs together: for how long, s, and whether it is ever `full`."""
-        chosen = frozenset(tasks)
-        found: dict[Tasks, tuple[float, bool]] = {}
-        columns = (self.running, self.lasts_s.tolist(), self.full)
-        for running, lasts, full in zip(*columns, strict=True):
-            here = running & chosen
-            if here and (lasts > 0 or full):
-                before, ever = found.get(here, (0.0, False))
-                found[here] = before + lasts, ever or full
-        return found
+from optgap.solvers.placement.over_time.demand import at_a_moment
+from optgap.solvers.placement.over_time.stays import Moments, Stays, Tasks
 
 
 @dataclass(slots=True)
 class NodeColumns:
-    """The columns of one node: x by task, y by task and slot, on by slot and set of tasks."""
+    """The columns of one node: x by stay, y by stay and slot, on by slot and set of stays."""
 
     x: dict[int, int] = field(default_factory=dict)
     y: dict[tuple[int, int], int] = field(default_factory=dict)
@@ -116,7 +63,9 @@ class Assigning:
 
     def __init__(self, problem: PlacementProblem) -> None:
         assert problem.over_time is not None
-        self.problem, self.moments = problem, Moments.of(problem)
+        self.problem, self.stays = problem, Stays.of(problem)
+        self.moments = Moments.of(self.stays)
+        self.tasks = problem.tasks.take(self.stays.task.tolist())
         self.accepting = problem.objective.goal == "mean_accepted_gpu"
         self.per_watt = problem.per_second * problem.objective.weights[0]
         cluster, rules = problem.cluster, problem.over_time
@@ -125,7 +74,7 @@ class Assigning:
         self.switch_w = [idle - unused for idle, unused in zip(self.idle_w, unused_w, strict=True)]
         self.base = self.per_watt * rules.horizon_s * sum(unused_w)
         self.builder = LinearBuilder("max" if self.accepting else "min", self.base)
-        self.classes = [problem.tasks.task_class(k) for k in range(len(problem.tasks))]
+        self.classes = [self.tasks.task_class(k) for k in range(len(self.tasks))]
         self.columns = [NodeColumns() for _ in range(len(problem.cluster))]
         self.most_w = 0.0
         for n in range(len(self.columns)):
@@ -135,6 +84,7 @@ class Assigning:
             self._cpu(n)
             if rules.sleeps:
                 self._switching(n)
+                self._boots(n)
         self._each_once()
         self._gangs()
         self._order_nodes()
@@ -148,14 +98,16 @@ class Assigning:
     def _tasks(self, n: int) -> None:
         problem = self.problem
         node = problem.cluster.types[int(problem.cluster.type_of[n])]
-        demand = problem.tasks.demand_milli * problem.lasting_s * problem.per_second
-        for k, task in enumerate(self.classes):
-            if problem.fits_empty(task, node):
+        lasting = problem.lasting_s[self.stays.task]
+        demand = self.tasks.demand_milli * lasting * problem.per_second
+        fits = [problem.fits_empty(task, node) for task in self.classes]
+        for k, j in enumerate(self.stays.boot.tolist()):
+            if fits[k] and (j < 0 or fits[self.stays.own[j]]):
                 gain = float(demand[k]) if self.accepting else 0.0
                 self.columns[n].x[k] = self.builder.variable(0, 1, gain, integer=True)
 
     def _memory(self, n: int) -> None:
-        x, needs = self.columns[n].x, self.problem.tasks.memory_mib
+        x, needs = self.columns[n].x, self.tasks.memory_mib
         capacity = int(self.problem.cluster.memory_mib[n])
         for here, (_, full) in self.moments.among(k for k in x if needs[k]).items():
             if full and sum(int(needs[k]) for k in here) > capacity:
@@ -196,8 +148,8 @@ class Assigning:
             return
         on = columns.on[h, here] = builder.variable(0, 1, cost, integer=True)
         loads = [(columns.y[k, h], float(self.classes[k].gpu_milli)) for k in inside]
-        for y, _ in loads:
-            builder.row([(y, 1.0), (on, -1.0)], upper=0)
+        for of_one in self.stays.by_task(inside):
+            builder.row([*((columns.y[k, h], 1.0) for k in of_one), (on, -1.0)], upper=0)
         if sum(milli for _, milli in loads) > 1000:
             builder.row([*loads, (on, -1000.0)], upper=0)
             large = [(y, 1.0) for y, milli in loads if milli > 500]
@@ -220,7 +172,7 @@ class Assigning:
     def _cpu(self, n: int) -> None:
         """The staircase of CPU power at every moment; its last step is the capacity."""
         columns, builder = self.columns[n], self.builder
-        needs = self.problem.tasks.cpu_milli
+        needs = self.tasks.cpu_milli
         steps = cpu_steps(self.problem.power, int(self.problem.cluster.cpu_milli[n]))
         self.most_w += max(step.watts for step in steps) - steps[0].watts
         falls = any(b.watts < a.watts for a, b in itertools.pairwise(steps))
@@ -238,9 +190,10 @@ class Assigning:
                     builder.row([(up[-1][0], 1.0), (z, -1.0)], lower=0)
                 up.append((z, float(before.last - step.last)))
                 down.append((z, float(before.first - step.first)))
-                for k in sorted(here):
-                    if needs[k] > before.last:
-                        builder.row([(columns.x[k], 1.0), (z, -1.0)], upper=0)
+                for of_one in self.stays.by_task(here):
+                    if needs[of_one[0]] > before.last:
+                        alone = ((columns.x[k], 1.0) for k in of_one)
+                        builder.row([*alone, (z, -1.0)], upper=0)
             if most > steps[0].last:
                 builder.row([*used, *up], upper=steps[0].last)
             if falls and down:
@@ -252,15 +205,33 @@ class Assigning:
         self.most_w += self.switch_w[n]
         for here, lasts in self._awake_s(columns.x).items():
             awake = builder.variable(0, 1, self.per_watt * lasts * self.switch_w[n])
-            for k in here:
-                builder.row([(columns.x[k], 1.0), (awake, -1.0)], upper=0)
+            for of_one in self.stays.by_task(here):
+                builder.row([*((columns.x[k], 1.0) for k in of_one), (awake, -1.0)], upper=0)
+
+    def _boots(self, n: int) -> None:
+        """Which stays go together: a node boots for a task that finds it off, and only then."""
+        x, builder, stays = self.columns[n].x, self.builder, self.stays
+        mine = list(x)
+        for v in mine:
+            k, on = int(stays.task[v]), stays.keeping_on(v, mine)
+            j = int(stays.boot[v])
+            if j < 0:
+                if stays.own[k] >= 0:  # it does not boot, so something keeps the node on
+                    builder.row([(x[v], 1.0), *((x[u], -1.0) for u in on)], upper=0)
+                continue
+            if j != k:
+                builder.row([(x[v], 1.0), (x[stays.own[j]], -1.0)], upper=0)
+                others = ((x[u], 1.0) for u in mine if stays.task[u] == k and u != v)
+                builder.row([*others, (x[stays.own[j]], 1.0)], upper=1)
+                continue
+            for of_one in stays.by_task(on):
+                builder.row([(x[v], 1.0), *((x[u], 1.0) for u in of_one)], upper=1)
 
     def _awake_s(self, tasks: Iterable[int]) -> dict[Tasks, float]:
-        """For how long each set of these tasks would keep a node on, s, were all on it."""
+        """For how long each set of these stays would keep a node on, s, were all on it."""
         rules, chosen = self.problem.over_time, sorted(tasks)
         assert rules is not None
-        begin = self.problem.tasks.submit_s[chosen]
-        end = begin + self.problem.lasting_s[chosen]
+        begin, end = self.stays.from_s[chosen], self.stays.end_s[chosen]
         end = np.maximum(end, np.minimum(end + rules.sleep_after_s, rules.end_s))
         found: dict[Tasks, float] = defaultdict(float)
         for now, then in itertools.pairwise(np.unique(np.concatenate([begin, end])).tolist()):
@@ -277,8 +248,8 @@ class Assigning:
         return lasts
 
     def _each_once(self) -> None:
-        for k in range(len(self.classes)):
-            terms = [(columns.x[k], 1.0) for columns in self.columns if k in columns.x]
+        for of_one in self.stays.by_task(range(len(self.classes))):
+            terms = [(c.x[k], 1.0) for k in of_one for c in self.columns if k in c.x]
             self.builder.row(terms, 0.0 if self.accepting else 1.0, 1.0)
 
     def _gangs(self) -> None:
@@ -320,19 +291,20 @@ class Assigning:
 
     def claim(self, solution: PlacementSolution) -> float:
         """The objective of a schedule by the tables of the static formulations."""
-        problem, placed = self.problem, frozenset(np.flatnonzero(solution.node >= 0).tolist())
+        problem, stays = self.problem, self.stays
+        placed = frozenset(stays.taken(problem, solution))
         if self.accepting:
             demand = problem.tasks.demand_milli * problem.lasting_s
-            return math.fsum(demand[sorted(placed)].tolist()) * problem.per_second
+            return math.fsum(demand[solution.node >= 0].tolist()) * problem.per_second
         assert problem.over_time is not None
         weight = problem.objective.weights[0]
         idle_w, rules = sum(self.idle_w), problem.over_time
         joules = []
         for n in range(len(problem.cluster) if rules.sleeps else 0):
-            mine = [k for k in placed if solution.node[k] == n]
+            mine = [k for k in placed if solution.node[stays.task[k]] == n]
             joules.append(weight * self.switch_w[n] * sum(self._awake_s(mine).values()))
         for here, (lasts, _) in self.moments.among(placed).items():
-            tasks = np.array(sorted(here))
+            tasks = stays.task[sorted(here)]
             part = PlacementSolution.of_arrays(solution.node[tasks], solution.gpu_mask[tasks])
             cost = claim(Counted(at_a_moment(problem, tasks)), part)
             joules.append(lasts * (cost - weight * idle_w))
@@ -340,12 +312,12 @@ class Assigning:
 
     def solution(self, values: FloatArray) -> PlacementSolution:
         """The schedule behind whole values."""
-        placed: list[tuple[int, Sequence[int]] | None] = [None] * len(self.classes)
+        placed: list[tuple[int, Sequence[int]] | None] = [None] * len(self.problem.tasks)
         for n, columns in enumerate(self.columns):
             mine = [k for k, x in columns.x.items() if values[x] > 0.5]
             slot = {k: h for (k, h), y in columns.y.items() if values[y] > 0.5}
             for k, gpus in self._gpus_of(mine, slot).items():
-                placed[k] = (n, gpus)
+                placed[int(self.stays.task[k])] = (n, gpus)
         made = PlacementSolution.of(placed)
         return PlacementSolution.of_arrays(made.node, made.gpu_mask, self.problem.tasks.submit_s)
 

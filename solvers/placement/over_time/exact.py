@@ -16,6 +16,7 @@ from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.placement.exact.milp import proven
 from optgap.solvers.placement.over_time.assigning import Assigning
 from optgap.solvers.placement.over_time.demand import Demand
+from optgap.solvers.placement.over_time.stays import Stays
 from optgap.solvers.placement.patterns import never_fits
 
 METHOD = "exact-over-time"
@@ -24,7 +25,7 @@ MOST_TASKS = 100
 """Beyond this the program has 100,000 columns, and nothing would come of it."""
 EASY_NODES = 6
 EASY = 180
-"""Tasks times the most that run at once: up to this, a proof takes seconds."""
+"""Tasks, or `Stays`, times the most of them at once: up to this, a proof takes seconds."""
 TOLERANCE = 1e-9
 """HiGHS's own, and what is taken off its bound."""
 CLOSE = 1e-6
@@ -39,8 +40,10 @@ def unfit(problem: PlacementProblem) -> tuple[str, object, str] | None:
     if problem.objective.weights[1]:
         expected = "energy or mean_accepted_gpu: no formulation of fragmentation over time"
         return "objective.goal", problem.objective.goal, expected
-    if problem.over_time.wake_s:
-        expected = "0: no formulation of nodes that boot"
+    if problem.over_time.wake_s and problem.tasks.gangs:
+        expected = (
+            "0 beside tasks of several nodes: these would wait for each other's nodes to boot"
+        )
         return "over_time.wake_s", problem.over_time.wake_s, expected
     for name, found, most in (
         ("nodes", len(problem.cluster), MOST_NODES),
@@ -57,11 +60,13 @@ def unproven(problem: PlacementProblem) -> str:
     if trouble is not None:
         field, found, expected = trouble
         return f"{METHOD} was not tried: {field} is {found}, it takes {expected}"
-    most = int(np.cumsum(Demand.of(problem).change).max())
-    nodes, tasks = len(problem.cluster), len(problem.tasks)
-    if nodes <= EASY_NODES and tasks * most <= EASY:
+    stays = Stays.of(problem)
+    most = int(np.cumsum(Demand.between(stays.from_s, stays.end_s).change).max())
+    nodes, count = len(problem.cluster), len(stays.task)
+    if nodes <= EASY_NODES and count * most <= EASY:
         return ""
-    here = f"{nodes} nodes (at most {EASY_NODES}), {tasks} tasks × {most} at once = {tasks * most}"
+    what = "possible stays" if count > len(problem.tasks) else "tasks"
+    here = f"{nodes} nodes (at most {EASY_NODES}), {count} {what} × {most} at once = {count * most}"
     return f"{METHOD} was not tried: {here} (at most {EASY}), a proof may take minutes"
 
 
@@ -70,8 +75,8 @@ def exact_over_time(problem: PlacementProblem, *, limits: Limits, seed: int) -> 
 
     Raises
     ------
-    InputError: where tasks may wait, for fragmentation, or for more than `MOST_NODES` nodes or
-        `MOST_TASKS` tasks.
+    InputError: where tasks may wait, for fragmentation, where nodes boot for tasks of several
+        nodes, or for more than `MOST_NODES` nodes or `MOST_TASKS` tasks.
     """
     trouble = unfit(problem)
     if trouble is not None:

@@ -89,7 +89,7 @@ def test_values_are_those_of_the_plain_recursion(seed: int) -> None:
 
 def test_placements_are_those_of_the_plain_scores() -> None:
     problem = alibaba(seed=1, size=8, load=1.1)
-    problem = problem.subset(range(40))
+    problem = problem.subset(range(25))
     _, beta = tables(problem, NodeValueParams(q=0.02))
     slow = SlowNodeValue(problem, beta, (0.02, 0.01), 60.0, 1.0)
     solution = run(problem, q=0.02).solution

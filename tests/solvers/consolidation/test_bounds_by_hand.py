@@ -20,12 +20,6 @@ from optgap.solvers.consolidation.bounding import (
     rounded_counts,
     set_covering_bound,
 )
-from optgap.solvers.consolidation.bounds.energy import (
-    bound_energy,
-    least_power,
-    presence_j,
-    work_j,
-)
 from optgap.solvers.consolidation.bounds.level_counts import (
     closed_form_bound,
     closed_form_w,
@@ -39,6 +33,12 @@ from optgap.solvers.consolidation.bounds.martello_toth import gpus_needed
 from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.outcome import Bound, Incumbent
+from optgap.solvers.consolidation.over_time.energy import (
+    bound_energy,
+    least_power,
+    presence_j,
+    work_j,
+)
 from optgap.solvers.consolidation.primal.construction import construct
 
 EVEN = GpuKind(

@@ -35,7 +35,11 @@ from optgap.solvers.consolidation.branch_and_price.branching import (
     split_servers,
     unassigned,
 )
-from optgap.solvers.consolidation.branch_and_price.feasibility import OPEN, SetCover, pack_columns
+from optgap.solvers.consolidation.branch_and_price.feasibility import (
+    OPEN,
+    pack_columns,
+    solve_cover,
+)
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
 from optgap.solvers.consolidation.column_generation.master import FREE
 from optgap.solvers.consolidation.config import DEFAULT, Params
@@ -191,7 +195,7 @@ def test_a_cover_is_found_that_costs_less_than_it_may_and_no_other() -> None:
     columns: list[Column] = [one for n in (1, 2, 3) for one in itertools.combinations(range(4), n)]
     least = master.watts((3, 2, 1))  # seven in threes; a task of two GPUs is on two
     for watts, found in ((least + 1e-4, True), (least - 1e-2, False)):
-        cover = SetCover(master, columns, box, watts).solve(Limits(60))
+        cover = solve_cover(master, columns, box, watts, Limits(60))
         assert (cover.placement is not None, cover.infeasible) == (found, not found)
         if cover.placement is not None:
             counts = counts_of_placement(instance, levels, cover.placement)
@@ -205,8 +209,8 @@ def test_a_program_that_is_interrupted_proves_nothing() -> None:
     pairs = itertools.combinations(range(64), 2)
     demand, limit = tree.instance.demand, tree.instance.max_capacity
     fit: list[Column] = [p for p in pairs if (demand[:, p].sum(axis=1) <= limit).all()]
-    program = SetCover(tree.generation.master, fit, tree.root.box, 2 * tree.incumbent.watts)
-    assert program.solve(gone) == OPEN
+    watts = 2 * tree.incumbent.watts
+    assert solve_cover(tree.generation.master, fit, tree.root.box, watts, gone) == OPEN
 
 
 def test_columns_are_packed_into_their_servers_and_no_others() -> None:

@@ -10,7 +10,7 @@ from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, T
 from optgap.models.consolidation.presets import pai
 from optgap.models.consolidation.problem import Rules
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.bounds.energy import bound_energy
+from optgap.solvers.consolidation.over_time.energy import bound_energy
 
 RUNS = consolidation_problems(goal="energy", capacities=("none", "mean", "peak"), scaled=True)
 

@@ -20,7 +20,7 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.solvers.consolidation import METHODS, auto
-from optgap.solvers.consolidation.bounds.energy import bound_energy
+from optgap.solvers.consolidation.over_time.energy import bound_energy
 from optgap.solvers.consolidation.over_time.hindsight import Search
 from optgap.solvers.consolidation.over_time.lives import bound_by_lives
 from optgap.solvers.consolidation.over_time.parameters import BoundParams

@@ -34,9 +34,9 @@ from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.outcome import Incumbent
 from optgap.solvers.consolidation.primal.annealing import anneal
 from optgap.solvers.consolidation.primal.construction import construct
-from optgap.solvers.consolidation.primal.diving import Dive, Diving
+from optgap.solvers.consolidation.primal.diving import Diving, dive, dive_to
 from optgap.solvers.consolidation.primal.gang_layout import GangLayout
-from optgap.solvers.consolidation.primal.gang_layout_kernels import lay_out, room_worth
+from optgap.solvers.consolidation.primal.gang_layout_kernels import empty_gpus, lay_out, room_worth
 from optgap.solvers.consolidation.primal.gpu_state import Cluster
 from optgap.solvers.consolidation.primal.lns import ServerNeighbourhoods
 from optgap.solvers.consolidation.primal.pairwise_exchange import (
@@ -47,6 +47,8 @@ from optgap.solvers.consolidation.primal.pairwise_exchange import (
 from optgap.solvers.consolidation.primal.server_diving import ServerDiving
 
 RNG = np.random.default_rng
+PATIENT = replace(DEFAULT, gang_layout=replace(DEFAULT.gang_layout, dual_s=20.0, residual_s=4.0))
+"""Layouts whose programs end, however busy the machine."""
 
 
 def agrees(problem: ConsolidationProblem, incumbent: Incumbent) -> None:
@@ -201,7 +203,7 @@ def heuristic(name: str, tree: Tree) -> PrimalHeuristic:
             lambda *_: (ServerDiving(),), 0
         ),
         "server_diving": ServerDiving(),
-        "layout": GangLayout(tree.instance, tree.levels, 0),
+        "layout": GangLayout(tree.instance, tree.levels, 0, PATIENT),
     }  # fmt: skip
     return made[name]
 
@@ -238,19 +240,19 @@ def test_heuristics_better_a_first_placement_by_one_that_the_referee_takes(
 
 def test_no_dive_is_dearer_than_it_may_be() -> None:
     tree = tree_of(mixed(seed=2, size=40, gang="free", kappas=0, server_static_w=0.0))
-    dive = Dive(tree.generation, Limits(), RNG(0), 0.0)
-    usage = dive.usage(tree.root.box, 2 * tree.incumbent.watts)
+    usage = dive(tree.generation, tree.root.box, 2 * tree.incumbent.watts, Limits())
     assert usage is not None
-    held = [one for one, n in zip(dive.master.columns, usage, strict=True) for _ in range(n)]
+    columns = tree.generation.master.columns
+    held = [one for one, n in zip(columns, usage, strict=True) for _ in range(n)]
     watts = sum(tree.instance.cost(0, list(one)) for one in held)
     assert watts < tree.incumbent.watts
-    assert dive.usage(tree.root.box, 0.9 * watts) is None
+    assert dive(tree.generation, tree.root.box, 0.9 * watts, Limits()) is None
 
 
 def test_a_dive_to_counts_needs_no_more_gpus() -> None:
     tree = tree_of(mixed(seed=0, size=32, capacity="mean", gang="free"))
     counts = tuple(np.ceil(tree.generation.solve(Limits()).counts + 1 - 1e-6).astype(int).tolist())
-    found = Dive(tree.generation, Limits(), RNG(0), 0.0).columns(counts)
+    found = dive_to(tree.generation, counts, Limits())
     assert found is not None
     assert pack_columns(tree.generation.master, [(one, FREE) for one in found]) is not None
     tops = [int(tree.levels.of[list(one)].max()) for one in found]
@@ -324,10 +326,8 @@ def test_runs_stay_in_servers_and_cost_what_is_said(data: st.DataObject) -> None
         np.cumsum(steps), np.array([10, 0], dtype=np.int64),
     )  # fmt: skip
     first = np.full(count, 0, dtype=np.int64)
-    best = lay_out(
-        worth, size[None, :], limit, width, level, np.array([0.1]), others, wanted, steps, 3.0,
-        50.0, 0.3, span, servers, first, 300, 30.0, 0.1, RNG(0),
-    )  # fmt: skip
+    gangs = empty_gpus(size[None, :], width, level, limit, worth, 50 * 110.0, 0.3, span * servers)
+    best = lay_out(gangs, others, wanted, steps, 3.0, span, first, 300, 30.0, 0.1, RNG(0))
     assert (first // span == (first + width - 1) // span).all()
     assert (first >= 0).all()
     assert (first < span * servers).all()
@@ -389,7 +389,7 @@ def test_tasks_of_several_gpus_are_laid_over_one_another_where_room_is_short() -
         [GpuKind(memory_gb=16.0)], [Server((0,) * 4, 100.0)] * 3, wide + narrow, rules=Rules("none")
     )
     tree = tree_of(problem)
-    layout = GangLayout(tree.instance, tree.levels, 0)
+    layout = GangLayout(tree.instance, tree.levels, 0, PATIENT)
     tree.incumbent.watts = math.inf
     layout.improve(tree.state(), Limits(5))
     first = layout.anneal((4, 1))

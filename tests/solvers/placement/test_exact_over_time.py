@@ -85,17 +85,25 @@ def test_what_it_is_not_for_it_refuses_in_one_line(change: dict[str, object], na
     assert auto(problem) == ("hindsight" if energy else "bound-over-time")
 
 
+def test_nodes_that_boot_for_tasks_of_several_nodes_are_refused() -> None:
+    problem = small_time(seed=0, size=8, sleep_after_s=10.0, wake_s=1.0)
+    both = replace(problem, tasks=problem.tasks.on_nodes(np.full(8, 2)))
+    with pytest.raises(InputError, match=r"over_time\.wake_s: found 1\.0, expected 0 beside"):
+        exact_over_time(both, limits=Limits(), seed=0)
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
         ({}, "5 nodes (at most 6), 30 tasks × 20 at once = 600 (at most 180), a proof"),
         ({"size": 12, "queue": "fifo"}, "over_time.queue is fifo, it takes reject"),
+        ({"size": 12, "sleep_after_s": 9.0, "wake_s": 1.0}, "24 possible stays × 24 at once"),
         ({"size": 200}, "tasks is 200, it takes at most 100"),
     ],
 )
 def test_the_bound_says_why_there_is_no_proof(change: dict[str, object], why: str) -> None:
     problem = small_time(seed=0, **change)  # type: ignore[arg-type]
-    assert auto(problem) == "hindsight"
+    assert auto(problem) == ("bound-over-time" if "wake_s" in change else "hindsight")
     shown = str(optgap.compare(problem, "firstfit", "bound-over-time", time_limit=0.5)).splitlines()
     told = [line for line in shown if line.startswith("bound-over-time: exact-over-time was not")]
     assert len(told) == 1

@@ -19,7 +19,15 @@ from optgap.models.queueing import (
     replanning,
     reserving,
 )
-from optgap.models.queueing.list_schedule import held_gpus, stream_of
+from optgap.models.queueing.list_annealing import (
+    Moves,
+    anneal,
+    enter_window,
+    schedule,
+    search_of,
+    wait_for_nodes,
+)
+from optgap.models.queueing.list_schedule import LEAST_EXTENSION, held_gpus, machine_of, stream_of
 from optgap.models.queueing.online import WAITING, by_estimate, online_of
 from optgap.models.queueing.presets import mixed, small
 from optgap.models.result import Outcome, Status, Termination
@@ -144,6 +152,22 @@ def test_python_and_machine_code_find_the_same_schedule() -> None:
     one, other = answers
     assert one.claimed == other.claimed
     assert np.array_equal(one.solution.held_node, other.solution.held_node)
+
+
+@pytest.mark.parametrize("doubt", [0.0, np.inf])
+def test_the_cost_is_that_of_the_list_after_moves_given_up_early(doubt: float) -> None:
+    problem = mixed(seed=2, size=120, nodes=4)
+    search = search_of(stream_of(problem), np.arange(120), 4, LEAST_EXTENSION, 0)
+    begun = schedule(search)
+    wait_for_nodes(search)
+    idle = machine_of(4, 8, 120)
+    enter_window(search, idle, 30)
+    moves = Moves(0.35, 0.3, 0.1, 40, waits=True, doubt=doubt, freed=0.8)
+    assert anneal(search, moves, 30, 70, (2000.0, 50.0), 2000) > 20
+    cost = float(search.costs[0])
+    assert cost < begun
+    enter_window(search, idle, 0)
+    assert schedule(search) == pytest.approx(cost, rel=1e-9)
 
 
 def test_an_interrupt_leaves_a_schedule_and_a_time_limit_is_kept() -> None:

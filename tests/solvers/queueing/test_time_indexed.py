@@ -164,7 +164,7 @@ def test_where_periods_are_too_many_prices_bound_and_the_time_goes_to_the_schedu
     problem = mixed(seed=0, size=400)
     solved(problem, "offline", moves=1, starts=1)  # compiled
     prices = solved(problem, "bound-prices").bound
-    outcome = solved(problem, "time-indexed", seconds=3.0, jobs=4)
+    outcome = solved(problem, "time-indexed", seconds=1.5, jobs=4)
     assert outcome.bound_by == "prices on GPU time"
     assert outcome.bound == pytest.approx(prices, rel=0.2)
     assert problem.check(outcome.solution) == []
