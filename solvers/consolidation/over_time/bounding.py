@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,27 +35,37 @@ def bound_over_time(
     InputError: for a parameter out of range.
     """
     params = chosen(BoundParams, given, "bound-over-time")
-    bound, rounds, _ = best_bound(problem, limits, params)
-    return replace(bound_only(bound, limits), info={"rounds": rounds})
+    known = best_bound(problem, limits, params)
+    return replace(bound_only(known.bound, limits), info={"rounds": known.rounds})
 
 
-def best_bound(
-    problem: ConsolidationProblem, limits: Limits, params: BoundParams
-) -> tuple[Bound, int, IntArray | None]:
-    """The largest bound by prices, by lives and of ``bound-energy``; rounds of the first.
+@dataclass(frozen=True, eq=False)
+class BestBound:
+    """A bound over time.
 
-    And who lives where in the second, see `bound_by_lives`.
+    Parameters
+    ----------
+    rounds: of column generation. place: who lives where in the program of lives, if it was solved,
+        see `bound_by_lives`.
     """
+
+    bound: Bound
+    rounds: int = 0
+    place: IntArray | None = None
+
+
+def best_bound(problem: ConsolidationProblem, limits: Limits, params: BoundParams) -> BestBound:
+    """The largest bound by prices, by lives and of ``bound-energy``."""
     known = bound_energy(problem, limits=limits, seed=0)
     best = Bound(float(known.bound or 0.0), str(known.bound_by), ())
     if len(problem) > params.most_tasks or limits.stop is not None:
-        return best, 0, None
+        return BestBound(best)
     place = None
     if stays(problem) and len(problem) <= params.most_lives:
         joules, place = bound_by_lives(problem, limits, params)
         best = best.raised(joules, BY_LIVES)
     found, rounds = by_prices(relaxed_by(problem, params), limits, params)
-    return best.raised(found, BY_PRICES), rounds, place
+    return BestBound(best.raised(found, BY_PRICES), rounds, place)
 
 
 def stays(problem: ConsolidationProblem) -> bool:

@@ -12,22 +12,17 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
-from optgap.solvers.consolidation.numerics import BOUND_SAFETY, CLOSE, FloatArray, IntArray
+from optgap.solvers.consolidation.numerics import BOUND_SAFETY, CLOSE, FloatArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.bounding import best_bound
-from optgap.solvers.consolidation.over_time.envelope import envelope
+from optgap.solvers.consolidation.over_time.clocks import Clocks, shared_out, tasks_of
 from optgap.solvers.consolidation.over_time.hindsight import Search
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams, ExactParams
-from optgap.solvers.consolidation.over_time.relaxation import utilisations
-from optgap.solvers.consolidation.over_time.sharing_kernels import (
-    least_energy,
-    merged,
-    partitions,
-    shared_energy,
-)
+from optgap.solvers.consolidation.over_time.sharing_kernels import shared_energy
 
 MOST_TASKS = 15
 BY_SETS = "every set of tasks that can share a GPU for life"
+BY_CLOCKS = "sets of tasks that share a GPU for life, at any clocks"
 
 
 def unfit(problem: ConsolidationProblem) -> tuple[str, object, str] | None:
@@ -50,9 +45,10 @@ def exact_over_time(
 ) -> Outcome:
     """The schedule of least energy in which no task moves; `given` as in `ExactParams`.
 
-    Proven where tasks may not move (``migration=false``) and clocks are no choice (each κ keeps
-    GPUs at f_max, or there is one clock). Otherwise the best way to share at f_max, its clocks
-    annealed, with a bound, and the message says what is left open.
+    Proven where tasks may not move (``migration=false``): if clocks are no choice (each κ keeps
+    GPUs at f_max, or there is one clock) the optimum, else within ``gap`` where all tasks have the
+    same exponent. Otherwise the best sets, their clocks annealed, with a bound, and the message
+    says what is left open.
 
     Raises
     ------
@@ -66,8 +62,8 @@ def exact_over_time(
         raise InputError("exact-over-time", f"field {field}", found, expected)
     run = Exact(problem, limits, seed)
     if not run.tabulate():
-        bound, _, _ = best_bound(problem, limits.within(1.0), BoundParams())
-        outcome = bound_only(bound, limits)
+        known = best_bound(problem, limits.within(1.0), BoundParams())
+        outcome = bound_only(known.bound, limits)
         return replace(outcome, message="not all sets of tasks were tried in time")
     return run.outcome(params)
 
@@ -77,8 +73,9 @@ class Exact:
 
     Attributes
     ----------
-    kinds: numbers of GPUs that are alike. energy: (2^L,) J of each set of tasks at f_max, for each
-        of `kinds`. fixed: whether clocks are no choice.
+    kinds: numbers of GPUs that are alike. energy: (2^L,) J of each set of tasks by the best clocks
+        known, those at f_max to begin with, for each of `kinds`. fixed: whether clocks are no
+        choice.
     """
 
     def __init__(self, problem: ConsolidationProblem, limits: Limits, seed: int) -> None:
@@ -110,109 +107,65 @@ class Exact:
 
     def outcome(self, params: ExactParams) -> Outcome:
         """The best partition of the tasks, and what is proven of it."""
-        joules, parts = _shared_out(self.energy, [len(gpus) for gpus in self.kinds])
+        bound, clocks = 0.0, None
+        if not self.fixed:
+            clocks = Clocks(self.problem, self.search, self.kinds, self.energy)
+            if not self.problem.rules.migration:
+                bound = clocks.certify(params, self.limits)
+        joules, parts = shared_out(self.energy, [len(gpus) for gpus in self.kinds])
         if not np.isfinite(joules):
-            return self._impossible()
-        place, plan = self.search.plan.place, self.search.plan
+            return self._impossible(bound)
+        plan = self.search.plan
+        plan.level[:] = 1.0
         for gpus, sets in zip(self.kinds, parts, strict=True):
             for gpu, mask in zip(gpus, sets, strict=False):
-                for ell in range(len(self.problem)):
-                    if mask >> ell & 1:
-                        place[ell, 0] = gpu
+                own = tasks_of(mask)
+                plan.place[own, 0] = gpu
+                if clocks is not None:
+                    clocks.clocked(gpu, own)
         self.search.adopt(plan)
-        if not self.fixed:
+        near = bound >= self.search.joules * (1 - params.gap)
+        if not self.fixed and not near:
             mean = joules / len(self.problem)
             self.search.anneal(params.moves, TUNING.clocks_hot * mean, TUNING.clocks_cold * mean)
-        return self._judged()
+        return self._judged(bound, near)
 
-    def _impossible(self) -> Outcome:
-        if not self.problem.rules.migration:
+    def _impossible(self, bound: float) -> Outcome:
+        if not self.problem.rules.migration and (self.fixed or not np.isfinite(bound)):
             return Outcome(None, Status.INFEASIBLE, bound_by=BY_SETS)
-        bound, _, _ = best_bound(self.problem, self.limits, BoundParams())
-        message = "there is no schedule that moves no task; with moves there may be one"
+        known = best_bound(self.problem, self.limits, BoundParams()).bound
+        message = "there is no schedule at f_max that moves no task"
+        message += "; with moves there may be one" if self.problem.rules.migration else ""
         return Outcome(
-            None, Status.BOUND_ONLY, bound=bound.watts, bound_by=bound.by, message=message
+            None, Status.BOUND_ONLY, bound=known.watts, bound_by=known.by, message=message
         )
 
-    def _judged(self) -> Outcome:
+    def _judged(self, bound: float, near: bool) -> Outcome:
+        """What was found, with the bound by sets, and with that of all schedules if it is far."""
         problem, joules = self.problem, self.search.joules
-        solution = self.search.solution()
         if self.fixed and not problem.rules.migration:
-            return Outcome(
-                solution, Status.OPTIMAL, claimed=joules, bound=joules * (1 - BOUND_SAFETY),
-                bound_by=BY_SETS,
-            )  # fmt: skip
-        bound, _, _ = best_bound(problem, self.limits, BoundParams())
-        if not problem.rules.migration:
-            bound = bound.raised(self.any_clock(), BY_SETS + ", at any clocks")
-        done = joules <= bound.watts * (1 + CLOSE)
+            bound, near = joules * (1 - BOUND_SAFETY), True
+        known = Bound(bound, BY_SETS if self.fixed else BY_CLOCKS, ())
+        if not near:
+            other = best_bound(problem, self.limits, BoundParams()).bound
+            known = other.raised(bound, known.by)
+        done = joules <= known.watts * (1 + CLOSE)
         return Outcome(
-            solution,
+            self.search.solution(),
             Status.OPTIMAL if done else Status.FEASIBLE,
             self.limits.stop or Termination.COMPLETED,
             claimed=joules,
-            bound=min(bound.watts, joules),
-            bound_by=bound.by,
-            message="" if done else self._open(bound, joules),
+            bound=min(known.watts, joules),
+            bound_by=known.by,
+            message="" if done else self._open(joules / known.watts - 1, near),
         )
 
-    def _open(self, bound: Bound, joules: float) -> str:
-        """Why there is no proof, and how far it got."""
-        left = f"not proven: up to {100 * (joules / bound.watts - 1):.1f} % "
+    def _open(self, share: float, near: bool) -> str:
+        """What is left open, and why."""
+        if near:
+            return f"proven within {100 * share:.2f} %, which other clocks below f_max may save"
+        left = f"not proven: up to {100 * share:.1f} % "
         if self.problem.rules.migration:
             why = "may be saved by moves of tasks that run (migration=false rules them out)"
             return left + why + ("" if self.fixed else ", or by clocks between f_max and the least")
-        return left + "may be saved by clocks below f_max; every way to share was tried at f_max"
-
-    def any_clock(self) -> float:
-        """A bound on every schedule that moves no task, J."""
-        problem, case = self.problem, self.case
-        curve = envelope(problem, BoundParams().tangents)
-        _, highest, work = utilisations(problem)
-        period = problem.period_s
-        before = [np.cumsum(t.util_percent) - t.util_percent for t in problem.tasks]
-        even = bool((case.beta == case.beta[:, :1]).all())
-        # the curve lies below every kind's, static power of servers included
-        costs = self.energy[0].copy()
-        for other in self.energy[1:]:
-            costs = np.minimum(costs, other)
-        least_energy(
-            case, np.concatenate(before) * period / 100, highest, work, curve.factor, curve.pace,
-            curve.watts, even, costs,
-        )  # fmt: skip
-        best, _ = partitions(costs, len(case.gpu_kind))
-        return float(best[-1, -1]) * (1 - BOUND_SAFETY)
-
-
-def _shared_out(energy: list[FloatArray], gpus: list[int]) -> tuple[float, list[list[int]]]:
-    """The least energy of all tasks, and the sets of each kind; infinite where they do not fit."""
-    tables = [partitions(costs, most) for costs, most in zip(energy, gpus, strict=True)]
-    values = [tables[0][0][-1]]
-    split = []
-    for best, _ in tables[1:]:
-        value, given = merged(values[-1], best[-1])
-        values.append(value)
-        split.append(given)
-    mask = len(energy[0]) - 1
-    total = float(values[-1][mask])
-    parts: list[list[int]] = [[] for _ in energy]
-    if not np.isfinite(total):
-        return total, parts
-    for k in range(len(energy) - 1, -1, -1):
-        own = int(split[k - 1][mask]) if k else mask
-        mask ^= own
-        parts[k] = _parts_of(*tables[k], own)
-    return total, parts
-
-
-def _parts_of(best: FloatArray, part: IntArray, mask: int) -> list[int]:
-    """The sets that a set is best parted into."""
-    found, row, limited = [], len(best) - 1, len(best) > 2
-    while mask:
-        while limited and row > 1 and best[row - 1, mask] == best[row, mask]:
-            row -= 1
-        own = int(part[row, mask])
-        found.append(own)
-        mask ^= own
-        row -= limited
-    return found
+        return left + "may be saved by clocks below f_max, or by other sets at such clocks"

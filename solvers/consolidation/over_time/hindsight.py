@@ -208,8 +208,9 @@ def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **giv
     """
     params = chosen(HindsightParams, given, "hindsight")
     within = limits.within(params.proof * limits.remaining)
-    bound, _, place = best_bound(problem, within, BoundParams())
-    search = searched(problem, limits, seed, params, place)
+    known = best_bound(problem, within, BoundParams())
+    bound = known.bound
+    search = searched(problem, limits, seed, params, known.place)
     if search is None:
         return replace(bound_only(bound, limits), message="insertion finds no room for a task")
     moves = "" if bound.by == BY_LIVES else "; the bound beside it lets tasks move for nothing"

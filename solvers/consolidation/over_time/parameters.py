@@ -47,7 +47,13 @@ class ExactParams:
     """What tunes `exact-over-time`."""
 
     moves: int = parameter(
-        20_000, "that annealing of clocks and places tries at the end", within=FROM_0
+        20_000, "that annealing of clocks and places tries where no proof is at hand", within=FROM_0
+    )
+    gap: float = parameter(
+        1e-3, "relative gap that is proven where clocks are a choice", within=(1e-5, 1)
+    )
+    nodes: int = parameter(
+        400_000, "of the searches for clocks of sets, at most in all", within=FROM_0
     )
 
 
@@ -81,6 +87,11 @@ class Tuning:
         the limits.
     clocks_hot, clocks_cold: first and last temperature of `exact-over-time`, in mean energies of a
         task.
+    first_splits, least_sets: nodes of the first search for a set's clocks, half of them, and how
+        many sets are searched at least before partitions are looked at again.
+    sample_parts: of a sample of utilisation that progress is split into. finest_level: least change
+        of a clock that is tried, as a share of what it may change by.
+    rounding: share of the gap to be proven that sums of bounds may miss.
     moments: of a leader's life for which the program of lives adds up the work done by then, at
         most. lives_gap: relative gap at which its branch and bound ends.
     """
@@ -96,6 +107,11 @@ class Tuning:
     sets_at_once: int = 1024
     clocks_hot: float = 0.02
     clocks_cold: float = 1e-5
+    first_splits: int = 2
+    least_sets: int = 4
+    sample_parts: int = 4
+    finest_level: float = 1 / 32
+    rounding: float = 1e-3
     moments: int = 40
     lives_gap: float = 1e-4
 

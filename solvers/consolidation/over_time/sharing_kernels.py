@@ -27,6 +27,16 @@ def members(mask: int, tasks: int) -> IntArray:
     return found[:count]
 
 
+@inner
+def energy_alone(case: Case, s: Scratch, plan: Plan, gpu: int, own: IntArray) -> float:
+    """The energy of tasks on a GPU that is alone in its server, J; infinite if they do not fit."""
+    for ell in own:
+        plan.place[ell, 0] = gpu
+    if replay(case, s, plan, np.array([gpu]), own, np.zeros((0, 3))) < 0:
+        return np.inf
+    return float(plan.energy[gpu] + awake_energy(case, plan, case.gpu_server[gpu], own))
+
+
 @compiled
 def shared_energy(
     case: Case, s: Scratch, plan: Plan, gpu: int, costs: FloatArray, first: int, last: int
@@ -38,16 +48,8 @@ def shared_energy(
     gpu: any of its kind; where its server draws power of its own, alone in it.
     costs: (2^L,) infinite for what does not fit, filled from set `first` on.
     """
-    tasks = len(case.submit)
-    alone = np.array([gpu])
     for mask in range(max(first, 1), min(len(costs), last)):
-        own = members(mask, tasks)
-        for ell in own:
-            plan.place[ell, 0] = gpu
-        costs[mask] = np.inf
-        if replay(case, s, plan, alone, own, np.zeros((0, 3))) >= 0:
-            server = case.gpu_server[gpu]
-            costs[mask] = plan.energy[gpu] + awake_energy(case, plan, server, own)
+        costs[mask] = energy_alone(case, s, plan, gpu, members(mask, len(case.submit)))
 
 
 @inner
@@ -60,84 +62,50 @@ def asked_until(case: Case, before: FloatArray, task: int, progress: float) -> f
 
 
 @inner
-def least_asked(
-    case: Case, before: FloatArray, task: int, first: float, last: float, low: float, high: float
-) -> float:
-    """The least ∫u/100 while the common pace goes from `first` to `last`, s.
+def crowded_out(case: Case, own: IntArray, limit: IntArray, high: FloatArray) -> bool:
+    """Whether those certainly there leave no room for one that arrives.
 
-    The task began at a pace from `low` to `high`. Between those that bring a sample's edge to
-    either end the integral is linear.
+    Parameters
+    ----------
+    limit: (R,) of a GPU. high: (n−1,) the most progress between arrivals, s.
     """
-    least = np.inf
-    for edge in (first, last):
-        for k in range(
-            int(np.floor((edge - high) / case.period)), int(np.ceil((edge - low) / case.period)) + 1
-        ):
-            begun = min(max(edge - k * case.period, low), high)
-            asked = asked_until(case, before, task, last - begun)
-            least = min(least, asked - asked_until(case, before, task, first - begun))
-        begun = min(max(edge - case.duration[task], low), high)
-        asked = asked_until(case, before, task, last - begun)
-        least = min(least, asked - asked_until(case, before, task, first - begun))
-    return float(least)
-
-
-@inner
-def crowded_time(
-    case: Case, before: FloatArray, highest: FloatArray, least_pace: float, own: IntArray
-) -> float:
-    """A bound on ∫φ of a GPU whose residents make equal progress, s; 0 where it might sleep."""
-    count, start = len(own), case.submit[own[0]]
-    low, high, ends = np.zeros(count), np.zeros(count), np.zeros(count)
-    until, crowd = start, 0.0
-    for j in range(count):
-        task = own[j]
-        if case.submit[task] > until:
-            return 0.0
-        until = max(until, case.submit[task] + case.duration[task])
-        high[j] = case.submit[task] - start
-        slowest = least_pace / max(1.0, crowd) ** case.exponent
-        low[j] = max(0.0, high[j] - case.wake_s) * slowest
-        crowd += highest[task]
-        ends[j] = low[j] + case.duration[task]
-    total, first = 0.0, 0.0
-    for last in np.sort(ends):
-        asked = 0.0
-        for j in range(count):
-            asked += least_asked(case, before, own[j], first, last, low[j], high[j])
-        total += max(last - first, asked)
-        first = last
-    return total
+    for j in range(len(own)):
+        for r in range(len(limit)):
+            made, used = 0.0, case.demand[r, own[j]]
+            for i in range(j - 1, -1, -1):
+                made += high[i]
+                if case.duration[own[i]] > made + 1e-6:
+                    used += case.demand[r, own[i]]
+            if used > limit[r]:
+                return True
+    return False
 
 
 @compiled
 def least_energy(
-    case: Case,
-    before: FloatArray,
-    highest: FloatArray,
-    work: FloatArray,
-    factor: FloatArray,
-    pace: FloatArray,
-    watts: FloatArray,
-    even: bool,
-    costs: FloatArray,
-) -> None:
-    """Bounds on the energy of each set of tasks on one GPU, at any clocks, J.
+    case: Case, work: FloatArray, factor: FloatArray, pace: FloatArray, watts: FloatArray
+) -> FloatArray:
+    """(2^L,) bounds on the energy of each set of tasks on one GPU, at any clocks, J.
+
+    Infinite where those that are certainly there do not fit any GPU.
 
     Parameters
     ----------
-    before: ∫u/100 up to each sample of all tasks, s. highest, work: (L,) highest u/100, and ∫u/100.
-    factor, pace, watts: as in `Envelope`. even: whether all residents of a GPU are equally fast.
-    costs: (2^L,) replaced by the bound where it is finite.
+    work: (L,) ∫u/100, s. factor, pace, watts: as in `Envelope`.
     """
+    limit = np.zeros(case.limit.shape[1], dtype=np.int64)
+    for k in case.gpu_kind:
+        limit = np.maximum(limit, case.limit[k])
     tasks, levels = len(case.submit), len(pace)
+    costs = np.zeros(1 << tasks)
     best_ratio = (watts / pace).min()
     room, slope = np.zeros(tasks * (levels + 1)), np.zeros(tasks * (levels + 1))
     asking = case.exponent >= 1.0
     for mask in range(1, len(costs)):
-        if not np.isfinite(costs[mask]):
-            continue
         own = members(mask, tasks)
+        if crowded_out(case, own, limit, np.diff(case.submit[own])):
+            costs[mask] = np.inf
+            continue
         many, total, made, needed, asked = 0, 0.0, 0.0, 0.0, 0.0
         for j in range(len(own) - 1, -1, -1):
             begin = case.submit[own[j]]
@@ -169,9 +137,8 @@ def least_energy(
                 room[least] -= step
                 if step <= 0.0:
                     break
-        if even and asking:
-            total = max(total, best_ratio * crowded_time(case, before, highest, pace[0], own))
         costs[mask] = total * factor[own].min()
+    return costs
 
 
 @compiled

@@ -100,7 +100,7 @@ def test_the_bound_charges_the_stretch_of_a_low_clock() -> None:
     assert 144_700 <= found.bound <= 144_800 + 1e-6  # type: ignore[operator]
 
 
-def test_a_small_problem_says_what_is_left_open_where_clocks_or_moves_are_free() -> None:
+def test_a_small_problem_is_proven_with_free_clocks_and_says_what_moves_leave_open() -> None:
     free = pai(seed=4, size=6, present=5, servers=4)
     problem = replace(free, tasks=tuple(replace(t, gpus=1) for t in free.tasks))
     assert auto(problem) == "exact-over-time"
@@ -109,10 +109,10 @@ def test_a_small_problem_says_what_is_left_open_where_clocks_or_moves_are_free()
     fixed = optgap.solve(held, moves=500)
     assert moving.status is Status.FEASIBLE
     assert "moves" in moving.message
-    assert fixed.status is Status.FEASIBLE
     assert "clocks" in fixed.message
-    assert fixed.bound > moving.bound * (1 - 1e-9)  # type: ignore[operator]
-    assert fixed.objective == pytest.approx(moving.objective)
+    assert fixed.bound >= fixed.objective * (1 - 1.01e-3)  # type: ignore[operator]
+    assert fixed.bound > moving.bound * (1 - 1.01e-3)  # type: ignore[operator]
+    assert fixed.objective == pytest.approx(moving.objective, rel=5e-3)
 
 
 def test_hindsight_beats_every_policy_on_a_trace_and_its_claim_holds() -> None:
