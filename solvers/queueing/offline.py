@@ -83,7 +83,7 @@ class Annealing:
     chunk: moves between two looks at the limits; a tenth of that within one window, and less where
         more than 10,000 jobs may have to be scheduled again.
     earlier, behind, anywhere, reach, freed: see `Moves`.
-    doubt: the same, of the mean duration.
+    doubt: the same, of the mean duration, where jobs wait; wishes make up for more later on.
     """
 
     moves: int = 0
@@ -325,7 +325,7 @@ class _Run:
             enter_window(search, self.idle, first)
         moves = Moves(
             *(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach),
-            *(self.waits, self.doubt, chosen.freed),
+            *(self.waits, self.doubt if self.waits else np.inf, chosen.freed),
         )
         size = chosen.chunk // (10 * max(1, count // 10_000)) if self.waits else chosen.chunk
         tries = min(max(1, size), self.budget - self.done)
