@@ -273,7 +273,8 @@ class LargeScaleParams:
     bound_levels: cost levels that its bound tells apart; each costs a pass over the tasks.
     level_tasks: average number of tasks in a level where levels are merged: that leaves more sets
         to choose from, and fills dear GPUs with cheap tasks.
-    breadth: how many tasks are tried as first, second, … of a set; the last holds for all later.
+    breadths: how many tasks are tried as first, second, … of a set, in turns of two searches; the
+        last holds for all later. A broad one fills GPUs better, a deep one finds servers to save.
     first_power, power: exponent of a capacity row's scarcity in its weight: in the first placement,
         and the range that it is drawn from in the others. Higher looks at the scarcest row alone.
     full: weighted room of a GPU, as a share, that is not worth searching on for.
@@ -281,7 +282,7 @@ class LargeScaleParams:
 
     bound_levels: int = 400
     level_tasks: int = 200
-    breadth: tuple[int, ...] = (200, 30, 10, 3, 1)
+    breadths: tuple[tuple[int, ...], ...] = ((200, 30, 10, 3, 1), (40, 12, 5, 2))
     first_power: float = 6.0
     power: tuple[float, float] = (1.0, 14.0)
     full: float = 1e-4

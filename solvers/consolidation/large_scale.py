@@ -82,7 +82,8 @@ def fill_gpus(
         if incumbent.watts <= target * (1 + 1e-9) or (k and limits.stop is not None):
             return
         power = own.first_power if k == 0 else float(rng.uniform(*own.power))
-        place = _filled(instance, ways[k % len(ways)], power, own.breadth, own.full)
+        breadth = own.breadths[k // len(ways) % len(own.breadths)]
+        place = _filled(instance, ways[k % len(ways)], power, breadth, own.full)
         if place is not None:
             incumbent.offer_flat(place)
 
@@ -121,7 +122,7 @@ class Filling(NamedTuple):
     demand, weight: (R, L) and (L,) of each task. start: (L+1,) the first entry of each task.
     left: (G, R) capacity left. space: (G,) its weight, exactly 1 for an empty GPU.
     scale: (R,) the weight of a unit of each capacity.
-    breadth, full: see `LargeScaleParams`.
+    breadth, full: one of `LargeScaleParams.breadths`, and its `full`.
     place: receives the GPU of each entry.
     """
 

@@ -21,6 +21,7 @@ from optgap.models.placement.csvout import placements
 from optgap.models.placement.presets import from_csv
 from optgap.models.placement.presets_over_time import small_time
 from optgap.models.placement.timeline import timeline
+from optgap.models.result import Status
 
 CLUSTER = Cluster.of(["a", "b"], [32_000, 16_000], [1000, 500], [2, 0], ["G2", ""])
 
@@ -122,11 +123,22 @@ def test_what_cannot_be_is_refused_in_one_line(rules: dict[str, float], named: s
     assert "\n" not in str(refused.value)
 
 
-def test_fragmentation_is_refused_and_so_is_the_exact_method() -> None:
+def test_fragmentation_is_refused() -> None:
     with pytest.raises(InputError, match="expected energy or mean_accepted_gpu"):
         small_time(seed=0, goal="mean_fragmentation", sleep_after_s=60.0)
-    with pytest.raises(InputError, match="no formulation of nodes that boot"):
-        optgap.solve(small_time(seed=0, size=6, sleep_after_s=60.0, wake_s=9.0), "exact-over-time")
+
+
+def test_the_exact_method_takes_no_nodes_that_boot_for_tasks_of_several(tmp_path: Path) -> None:
+    nodes, tasks = tmp_path / "nodes.csv", tmp_path / "tasks.csv"
+    of_two = "sn,cpu_milli,memory_mib,gpu,model\na,32000,4000,2,G2\nb,32000,4000,2,G2\n"
+    nodes.write_text(of_two)
+    head = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,nodes,submit_s,duration_s"
+    tasks.write_text(f"{head}\nt0,1000,10,2,1000,2,0,10\n")
+    rules = {"sleep_after_s": 60.0, "goal": "energy"}
+    made = [from_csv(nodes, tasks, seed=0, wake_s=w, **rules) for w in (0.0, 9.0)]
+    assert optgap.solve(made[0], "exact-over-time").status is Status.OPTIMAL
+    with pytest.raises(InputError, match="0 beside tasks of several nodes"):
+        optgap.solve(made[1], "exact-over-time")
 
 
 def test_lists_of_tasks_take_it_and_those_without_times_do_not(tmp_path: Path) -> None:
