@@ -134,13 +134,10 @@ class Estimator(ABC):
     @classmethod
     @cache
     def _names(cls) -> tuple[str, ...]:
-        names: list[str] = []
-        for base in reversed(cls.__mro__):
-            init = base.__dict__.get("__init__")
-            if init is not None and base is not object:
-                found = inspect.signature(init).parameters.values()
-                names += [p.name for p in found if p.kind is p.KEYWORD_ONLY]
-        return tuple(dict.fromkeys(names))
+        own = [vars(base) for base in reversed(cls.__mro__[:-1])]  # object has no settings
+        inits = [inspect.signature(names["__init__"]) for names in own if "__init__" in names]
+        found = [p for init in inits for p in init.parameters.values()]
+        return tuple(dict.fromkeys(p.name for p in found if p.kind is p.KEYWORD_ONLY))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings, as given to the constructor."""

@@ -323,10 +323,11 @@ class _Run:
             first = max(0, centre - int(self.rng.integers(width)))
             stop = min(count, first + width)
             enter_window(search, self.idle, first)
+        doubt = self.doubt if self.waits else np.inf
         moves = Moves(
-            *(chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach),
-            *(self.waits, self.doubt if self.waits else np.inf, chosen.freed),
-        )
+            chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, self.waits, doubt,
+            chosen.freed,
+        )  # fmt: skip
         size = chosen.chunk // (10 * max(1, count // 10_000)) if self.waits else chosen.chunk
         tries = min(max(1, size), self.budget - self.done)
         anneal(search, moves, first, stop, (heat, heat), tries)

@@ -193,14 +193,10 @@ def least_pace(
                     runs[many, 0] = at
                     many += 1
                 runs[many - 1, 1] = over
-        total = length
+        total, edge = length, until if attempt == 0 and until < np.inf else alive
         for i in range(count):
-            edge = until if until < np.inf else alive
-            if attempt == 1 and alive < until:
-                edge = alive
-            task = life.own[i]
             total += least_work(
-                case, before, task, life.cell, begun[i], latest[i], runs, many, edge
+                case, before, life.own[i], life.cell, begun[i], latest[i], runs, many, edge
             )
         best = max(best, total)
     return best
@@ -217,11 +213,10 @@ def node_bound(
 ) -> float:
     """A bound on the energy of a GPU whose progress between arrivals is in a box, J."""
     count, levels = len(life.own), len(life.pace)
-    ratio = (life.watts / life.pace).min()
     room, slope = np.zeros((count, levels + 1)), np.zeros(levels + 1)
     for q in range(levels - 1):
         slope[q + 1] = (life.watts[q + 1] - life.watts[q]) / (life.pace[q + 1] - life.pace[q])
-    slope[0], slope[levels] = 0.0, ratio
+    slope[levels] = (life.watts / life.pace).min()
     total = life.waking * life.watts[0]
     made = np.zeros(count)
     for k in range(count - 1, -1, -1):
