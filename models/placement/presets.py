@@ -303,6 +303,10 @@ def from_csv(
     if table is not None:
         power = PowerModel(table.idle_w, table.full_w, power.cpu, power.cpu_rule)
     stem = os.path.splitext(os.path.basename(os.fspath(tasks)))[0]
+    origin = ", ".join(os.path.basename(os.fspath(table)) for table in (nodes, tasks))
+    if not queue and order is None:
+        drawn = f"arrivals: {len(chosen)} drawn from {len(trace)} tasks, load={load:g}"
+        origin += f"; {drawn} (a table order has others)"
     problem = PlacementProblem.of(
         cluster,
         trace.take(chosen.tolist()),
@@ -311,7 +315,7 @@ def from_csv(
         power,
         PlacementObjective(goal, alpha, watts_per_gpu),
         stem,
-        f"{os.path.basename(os.fspath(nodes))}, {os.path.basename(os.fspath(tasks))}",
+        origin,
         over_time=over_time,
     )
     return refit(problem, fits, deal=False) if fits else problem

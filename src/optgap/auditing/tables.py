@@ -305,3 +305,10 @@ def require_some(found: LoggedRows, source: str) -> None:
     if found.records and left == found.records:
         told = ", ".join(f"{n} {why}" for why, n in found.reasons.items())
         raise InputError(source, "", NoQuote(told), "a log of this problem")
+
+
+def require_all(found: LoggedRows, source: str) -> None:
+    """Raise InputError where anything of the log does not belong to the problem."""
+    if found.reasons:
+        told = ", ".join(f"{n} {why}" for why, n in found.reasons.items())
+        raise InputError(source, "", NoQuote(told), "a log of this problem alone")
