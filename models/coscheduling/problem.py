@@ -329,8 +329,8 @@ class CoschedulingProblem(Shown):
         problem = cls.of(
             applications,
             fields.integers("jobs"),
-            gpus=fields.integer("gpus"),
-            numa=fields.integer("numa"),
+            gpus=fields.integer("gpus", minimum=1),
+            numa=fields.integer("numa", minimum=1),
             idle_w=fields.number("idle_w"),
             goal=fields.object("objective").text("goal"),  # type: ignore[arg-type]  # checked
             name=fields.text("name", "coscheduling"),
