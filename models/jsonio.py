@@ -235,7 +235,8 @@ class Fields:
         self.prefix = prefix
 
     def fail(self, name: str, found: object, expected: str) -> InputError:
-        return InputError(self.source, f"field {self.prefix}{name}", found, expected)
+        where = f"field {self.prefix}{name}".rstrip(". ")  # of an object as such: no name
+        return InputError(self.source, where, found, expected)
 
     def get(self, name: str, kind: type | tuple[type, ...], expected: str) -> Any:
         if name not in self.document:

@@ -336,6 +336,7 @@ def test_draws_are_spared_what_is_slow_and_end_in_time_and_say_so(
     assert len(gaps.samples) == 2
     left_out, ended = gaps.remarks
     assert "ecosched; and are held against bound-" in left_out
+    assert left_out.endswith("intervals may lie above the gap at the fitted values")
     assert "2 of 5 draws" in ended
     assert all(text in str(gaps) for text in gaps.remarks)
     monkeypatch.undo()
