@@ -82,7 +82,7 @@ CASES: dict[str, tuple[Callable[[], Frame], tuple[str, ...], dict[str, Any], dic
     "coscheduling": (gpu_counts, ("dram-runtime",), {"by": "application"}, {"size": 5}),
     "elastic": (
         training, ("powerflow-energy",),
-        {"by": "application", "columns": {"model_name": "application"}},
+        {"by": "application", "columns": {"model_name": "application"}, "cv": 3},
         {"preset": "tiny", "size": 3},
     ),
     "queueing": (
