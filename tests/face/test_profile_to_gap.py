@@ -266,7 +266,7 @@ def test_missing_values_concern_only_what_a_model_reads(cli: Cli, tmp_path: Path
     assert fit.overall()["n"] == len(table)
     jct = optgap.fit(table, "power-law-jct", by="application", cv=0, drop_missing=True)
     assert jct.overall()["n"] < len(table)
-    with pytest.raises(optgap.InputError, match="time_s: found nothing"):
+    with pytest.raises(optgap.InputError, match=r"run time \[ms\] \(time_s\): found nothing"):
         optgap.fit(table, "power-law-jct", by="application", cv=0)
     table.to_csv(tmp_path / "t.csv")
     line = ("fit", "linear-power", str(tmp_path / "t.csv"), "--drop-missing", "--cv", "0", "--json")
