@@ -51,7 +51,10 @@ def over_time(
         time[order],
         kind[order],
         job[order],
-        *map(readonly, (problem.jobs.gpus, *held)),
+        readonly(problem.jobs.gpus),
+        readonly(held[0]),
+        readonly(held[1]),
+        readonly(held[2]),
         nodes,
         g,
     )
