@@ -104,23 +104,18 @@ def load_problem(path: Path) -> Problem:
 def load_solution(path: Path, problem: Problem) -> Any:
     """Read a solution of `problem`, on its own or inside a result.
 
-    A table such as ``optgap run`` writes will do, too, ``log.csv``, and ``log.csv#part`` where the
-    family has logs of several runs.
+    Where the family's solutions can be read from tables, ``log.csv`` or ``log.csv#part`` will
+    do, too.
 
     Raises
     ------
     InputError: naming file, field, what was found and what was expected; for a result
-        without a solution, too, and for a table with rows about another problem.
+        without a solution, too.
     """
     table, _, part = str(path).partition("#")
-    if table.endswith((".csv", ".csv.gz")):
-        from optgap.auditing.tables import read_log, require_all, run_of_log
-
-        if part:
-            return run_of_log(table, problem, part)
-        logged = read_log(path, problem)
-        require_all(logged, table)
-        return logged.solution
+    from_table = getattr(family(problem.family).solution_class, "from_table", None)
+    if table.endswith(".csv") and from_table is not None:
+        return from_table(table, problem, part)
     fields = Fields(load_json(path), str(path))
     if str(fields.document.get("schema")).startswith("optgap.result/"):
         fields.schema(RESULT)

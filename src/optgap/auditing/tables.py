@@ -56,7 +56,7 @@ def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None)
         return LoggedRows(load_solution(path, problem), len(problem.subjects), {})
     reader = READERS[problem.family]
     if problem.family == "coscheduling" and "job" not in read_header(path):
-        return LoggedRows(run_of_log(path, problem), len(problem.subjects), {})
+        return LoggedRows(load_solution(path, problem), len(problem.subjects), {})
     ours = COLUMNS[problem.family]
     named: Path = _named(path, columns, [column.name for column in ours]) if columns else path
     if problem.family == "placement":  # of seq and task, one is enough
@@ -69,20 +69,6 @@ def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None)
         kind = family(problem.family).solution_class
         solution = kind.from_json(Fields(solution, str(path)), problem)
     return LoggedRows(solution, len(table["#"]), reasons)
-
-
-def run_of_log(path: Path, problem: Any, part: str = "") -> Any:
-    """The solution in a log of several runs, where the family has such logs.
-
-    Raises
-    ------
-    InputError: for another family, and for what is no such log.
-    """
-    from_table = getattr(family(problem.family).solution_class, "from_table", None)
-    if from_table is None:
-        found = NoQuote(f"#{part} for {problem.family}")
-        raise InputError(str(path), "", found, "a log of one run, without #")
-    return from_table(str(path), problem, part)
 
 
 def _named(path: Path, columns: Mapping[str, str], ours: Sequence[str]) -> Held:
