@@ -143,7 +143,8 @@ def test_streams_with_gangs_and_patience_have_a_schedule_or_none(seed: int) -> N
         assert "before it leaves" in outcome.message
 
 
-def test_python_and_machine_code_find_the_same_schedule() -> None:
+def test_python_and_machine_code_find_the_same_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("optgap.models.compiled.loaded", lambda *_: False)
     problem = mixed(seed=1, size=25, nodes=2)
     answers = []
     for small_enough in (True, False):
