@@ -82,7 +82,9 @@ def anneal_nodes(lists: Lists, trial: Trial, moves: NodeMoves, heat: float, trie
         how = _pick(lists, moves, origin)
         stays = draw(random) < moves.stays
         count = _move(lists, trial, origin, how, stays)
-        if count == 0:
+        if count <= 0:
+            _undo(lists, origin, -count)
+            forget(trial)
             continue
         most = -heat * np.log(draw(random))
         cost = follow(lists, trial, most + moves.doubt)
@@ -140,6 +142,8 @@ def _ahead_on_a_node(lists: Lists, j: int) -> int:
 def _move(lists: Lists, trial: Trial, origin: Origin, how: int, stays: bool) -> int:
     """Move one job to where the other one says, or both; returns how many, 0 if none can.
 
+    Less than 0 if one has now the key of another on some node: nodes might differ in their order.
+
     Parameters
     ----------
     origin: whose jobs they are; where they were is written here.
@@ -162,6 +166,7 @@ def _move(lists: Lists, trial: Trial, origin: Origin, how: int, stays: bool) -> 
             return 0
         for h in range(at[one], at[one + 1]):
             stays = stays or node[h] == node[beside]
+    tied = False
     for m in range(count):
         begin = at[origin.job[m]]
         origin.key[m] = key[begin]
@@ -179,10 +184,12 @@ def _move(lists: Lists, trial: Trial, origin: Origin, how: int, stays: bool) -> 
             elif c == chosen and not stays:
                 near = beside
             near = _ahead_of(lists, near, goal)
+            following = lists.after[near]
+            tied = tied or key[near] == goal or (following != NONE and key[following] == goal)
             key[h], node[h] = goal, node[near]
             link(lists, h, near)
             change(lists, trial, near, goal)
-    return count
+    return -count if tied else count
 
 
 @bare

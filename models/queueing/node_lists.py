@@ -257,7 +257,7 @@ def follow(lists: Lists, trial: Trial, most: float) -> float:
                 change(lists, trial, lists.before[h], -np.inf)
                 coming[place[lists.node[h]]] = NONE
             x = place[lists.node[h]]
-            if coming[x] == NONE:
+            if coming[x] != h:  # nothing changed up to here, whatever is to change behind it
                 for i in range(g):
                     free[x, i] = free_at[lists.before[h], i]
             now = max(now, free[x, lists.gpus[h] - 1])

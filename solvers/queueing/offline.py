@@ -67,6 +67,7 @@ class Annealing:
         `many_moves`, fewer for streams of more than `long_jobs` jobs, or for `alone_moves` where a
         stream is annealed in windows only.
     pace: moves on lists per node that are tried for each move counted, as they take a tenth.
+    renewal: moves counted per job after which keys on lists per node are made anew at the latest.
     pair_moves: moves per pair of jobs that are enough, whatever the time limit, when `moves` is 0.
     starts: independent searches, side by side; the best of them counts.
     many_moves, alone_moves, long_jobs: as said.
@@ -98,6 +99,7 @@ class Annealing:
     many_moves: int = 1_000_000
     alone_moves: int = 4_000_000
     pace: int = 10
+    renewal: int = 5
     long_jobs: int = 2000
     pair_moves: int = 1000
     plans: int = 8
@@ -333,9 +335,10 @@ class _Run:
         """Some moves on lists per node."""
         search, chosen = self.search, self.settings
         moves = NodeMoves(doubt=self.doubt)
-        tries = min(chosen.chunk, max(1, self.budget - self.done))
+        count = len(lists.start)
+        tries = min(chosen.chunk, chosen.renewal * count, max(1, self.budget - self.done))
         number(lists)
-        anneal_nodes(lists, self.trial, moves, heat, max(chosen.pace * tries, len(lists.start)))
+        anneal_nodes(lists, self.trial, moves, heat, max(chosen.pace * tries, count))
         self.done += tries
         if lists.cost[0] < search.costs[1]:
             search.costs[1] = lists.cost[0]
