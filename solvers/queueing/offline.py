@@ -85,7 +85,7 @@ class Annealing:
     hot_windows: the first one after that, in windows of the list, or on lists per node.
     hot_alone, cold_alone: the first and the last one where a stream of up to `long_jobs` jobs is
         annealed in windows only.
-    hot_nodes: the first one where it is annealed on lists per node only.
+    hot_nodes: the first one where it is annealed on lists per node only; its last one is `cold`.
     window: places of a window, at least and at most.
     chunk: moves between two looks at the limits; a tenth of that within one window, and less where
         more than 10,000 jobs may have to be scheduled again.
@@ -116,7 +116,7 @@ class Annealing:
     hot_windows: float = 0.02
     hot_alone: float = 0.3
     cold_alone: float = 0.01
-    hot_nodes: float = 0.15
+    hot_nodes: float = 0.3
     window: tuple[int, int] = (20, 60)
     chunk: int = 3000
     earlier: float = 0.35
@@ -280,7 +280,7 @@ class _Run:
         self.hot_windows = settings.hot_windows
         if alone:
             self.hot_windows = settings.hot_nodes if self.lists else settings.hot_alone
-        self.cold = settings.cold_alone if alone else settings.cold
+        self.cold = settings.cold_alone if alone and not self.lists else settings.cold
         self.done, self.round, self.cut_short, self.waits = 0, 0, False, self.whole == 0.0
         self._enter()
 

@@ -25,6 +25,7 @@ from optgap.solvers.backends.safe import EPS
 from optgap.solvers.queueing.areas import falling_prices, in_unit, makespan, sum_of_waits
 from optgap.solvers.queueing.widths import Width, widths
 
+
 @dataclass(frozen=True)
 class Ascent:
     """How prices are looked for.
@@ -81,7 +82,9 @@ def bound_prices(
     )
 
 
-def best_bound(problem: QueueingProblem, limits: Limits, steps: int = ASCENT.steps) -> tuple[float, str]:
+def best_bound(
+    problem: QueueingProblem, limits: Limits, steps: int = ASCENT.steps
+) -> tuple[float, str]:
     """A bound on Σ wait, or on the makespan, s, and who proved it."""
     if problem.objective.goal == "makespan":
         return makespan(problem)
@@ -145,7 +148,8 @@ class _Search:
         paid = float((price * lengths).sum())
         value = total - paid
         # and times late in a long stream have few digits left for waits
-        value -= self.ascent.safe * (abs(total) + paid) + 4 * EPS * len(self.release) * float(edges[-1])
+        late = 4 * EPS * len(self.release) * float(edges[-1])
+        value -= self.ascent.safe * (abs(total) + paid) + late
         if value > self.best:
             self.best, self.prices = value, price
         return value, usage / lengths - 1

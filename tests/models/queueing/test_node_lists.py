@@ -44,9 +44,7 @@ def scheduled(problem: QueueingProblem, lists: Lists) -> np.ndarray:
     start = np.full(len(problem), np.nan)
     while any(queues):
         ready = [q[0] for q in queues if q]
-        j = next(
-            j for j in ready if all(queues[node[h]][0] == j for h in range(at[j], at[j + 1]))
-        )
+        j = next(j for j in ready if all(queues[node[h]][0] == j for h in range(at[j], at[j + 1])))
         held = [(node[h], gpus[h]) for h in range(at[j], at[j + 1])]
         now = max(float(problem.jobs.arrival_s[j]), *(sorted(free[k])[n - 1] for k, n in held))
         for k, n in held:
