@@ -27,8 +27,10 @@ test: $(STAMP) ## lint, types, layers and the whole test suite
 	  $(BIN)/python -m pytest $(PYTEST_ARGS); tests=$$?; \
 	  wait $$lint; linted=$$?; cat out/lint.txt; exit $$((tests ? tests : linted))
 
-fuzz: $(STAMP) ## thousands of random problems and broken files per family; half an hour
+fuzz: $(STAMP) ## thousands of random problems and broken files per family; an hour
 	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_ARGS) tests/trust
+	HYPOTHESIS_PROFILE=fuzz $(BIN)/python -m pytest $(PYTEST_ARGS) -m hypothesis \
+	  tests/models tests/fitting tests/heuristics tests/solvers
 
 coverage: $(STAMP) ## lines that tests run, of compiled functions too; fails below 92 %; half an hour
 	@rm -rf out/coverage && mkdir -p out/coverage

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from optgap.fitting.estimator import Design, Estimator
 from optgap.fitting.groups import GroupedFit
@@ -126,7 +126,7 @@ def _not_yet_seen(power: Floats, at: Floats) -> Floats:
         return np.quantile(power, at, method="weibull")
     logs = np.log(np.maximum(power, 1e-300))
     scale = float(logs.std(ddof=1)) * np.sqrt(1 + 1 / n)
-    return np.asarray(np.exp(logs.mean() + scale * student.ppf(at, n - 1)))
+    return np.asarray(np.exp(logs.mean() + scale * stdtrit(n - 1, at)))
 
 
 def _marked(profile: Profile) -> Profile:

@@ -37,6 +37,7 @@ class Profile:
     published: the source's own columns, by the names they have there, where the reader gave them
         another name or folded them into one. They can be asked for, to group by for instance,
         but no model looks at them.
+    called: what the source calls columns that have been given our names, for messages.
     """
 
     columns: Mapping[str, Column]
@@ -45,6 +46,7 @@ class Profile:
     lines: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     notes: tuple[str, ...] = ()
     published: Mapping[str, Column] = field(default_factory=dict)
+    called: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, table: object, source: str = "table", *, strict: bool = True) -> Profile:
@@ -99,25 +101,24 @@ class Profile:
         if name in self.published and name not in self.columns:
             return self.published[name]
         if name not in self.columns:
-            raise InputError(
-                self.source,
-                "columns",
-                NoQuote(", ".join(self.columns) or "nothing"),
-                _missing(name),
-            )
+            names = ", ".join(theirs(known, self.called) for known in self.columns)
+            raise InputError(self.source, "columns", NoQuote(names or "nothing"), _missing(name))
         return self.columns[name]
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """A numeric column; text in it is an error."""
         values = self[name]
         if values.dtype.kind not in "fiub":
-            raise InputError(self.source, f"column {name}", NoQuote("text"), "numbers")
+            raise InputError(
+                self.source, f"column {theirs(name, self.called)}", NoQuote("text"), "numbers"
+            )
         return values.astype(float)
 
     def where(self, row: int, name: str) -> str:
         """The place of a cell, for messages."""
         line = int(self.lines[row]) if len(self.lines) else NO_LINE
-        return f"row {row + 1 if line == NO_LINE else line}, column {name}"
+        shown = theirs(name, self.called)
+        return f"row {row + 1 if line == NO_LINE else line}, column {shown}"
 
     def take(self, rows: NDArray[Any]) -> Profile:
         """The rows of an index or mask."""
@@ -155,13 +156,22 @@ class Profile:
         return pd.DataFrame(dict(self.columns))
 
 
+def theirs(name: str, called: Mapping[str, str]) -> str:
+    """A column as its table calls it, and our name for it where that is another.
+
+    >>> theirs("power_w", {"power_w": "watts"}), theirs("gpus", {})
+    ('watts (power_w)', 'gpus')
+    """
+    return f"{called[name]} ({name})" if name in called else name
+
+
 def _missing(name: str) -> str:
     """What a column that is not there would hold, and how to name one that is."""
     quantity = QUANTITIES.get(name)
     if quantity is None:
         return f"a column {name}"
     unit = f" in {quantity.unit}" if quantity.units else ""
-    return f"a column {name}: {quantity.meaning}{unit}; where it is called x, columns x={name}"
+    return f"a column {name}: {quantity.meaning}{unit}; where it is called x, --column x={name}"
 
 
 def as_column(values: Any) -> Column:

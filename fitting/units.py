@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from optgap.fitting.profile import QUANTITIES, Profile
+from optgap.fitting.profile import QUANTITIES, Profile, theirs
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.models.quantities import GO_ON, Quantity, warn
 
@@ -77,9 +77,11 @@ def _about_median(
         if factor != 1 and quantity.low <= middle * factor <= quantity.high
     ]
     if fitting:
-        expected += f"; if the column is in {fitting[0]}, say so: {name}={fitting[0]}"
+        expected += f"; if the column is in {fitting[0]}, say so: --unit {name}={fitting[0]}"
     found = NoQuote(f"a median of {middle:g}")
-    yield InputError(profile.source, f"column {name}", found, f"{expected}; {GO_ON}")
+    yield InputError(
+        profile.source, f"column {theirs(name, profile.called)}", found, f"{expected}; {GO_ON}"
+    )
 
 
 def _about_mixed(profile: Profile, name: str, group: str | None) -> Iterator[InputError]:

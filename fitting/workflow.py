@@ -68,7 +68,8 @@ def fit(
         profile = read_profile(table, columns=columns, units=units, strict=strict)
     if drop_missing:
         profile = complete(profile, estimator)
-    if by is not None and by not in profile.columns and by not in profile.published:
+    known = isinstance(by, str) and (by in profile.columns or by in profile.published)
+    if by is not None and not known:
         raise InputError(profile.source, "by", by, one_of(profile.columns))
     by = usual_groups(profile, model, by)
     split = split_of(cv, leave_out, extrapolate, seed)

@@ -53,6 +53,11 @@ class CompileTimer:
             if self._open == 0:
                 self._seconds += time.monotonic() - self._since
 
+    @property
+    def busy(self) -> bool:
+        """Whether anything is being compiled; without the lock, so a signal's handler may ask."""
+        return self._open > 0
+
     def working(self) -> float:
         """Seconds on a monotonic clock without those spent compiling."""
         with self._lock:

@@ -67,6 +67,8 @@ def mapped(
     ------
     InputError: for a name that is not there, two columns for one, or a unit that is none of it.
     """
+    if not isinstance(columns, Mapping):
+        raise InputError(source, "", columns, "a mapping, such as {'watts': 'power_w:kW'}")
     found: dict[str, Wanted] = {}
     for theirs, text in columns.items():
         if not isinstance(text, str) or not text.strip():

@@ -63,7 +63,7 @@ class Kernel(CPUDispatcher):
     """A function with two ways to run it: compiled on its first call, or by Python as it stands."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if _INTERPRETED.get():
+        if _INTERPRETED.get() and not (self.overloads and loaded(self, args)):
             return python_of(self)(*args, **kwargs)
         return super().__call__(*args, **kwargs)
 
@@ -75,12 +75,18 @@ class Kernel(CPUDispatcher):
         )
 
 
+def loaded(kernel: Kernel, args: tuple[Any, ...]) -> bool:
+    """Whether this process has the machine code of a kernel for such arguments."""
+    return tuple(map(kernel.typeof_pyval, args)) in kernel.overloads
+
+
 @contextmanager
 def interpreted(small: bool) -> Iterator[None]:
     """Run kernels by Python within this context if the problem is `small`, else compiled.
 
     A compiler takes a dozen seconds for a family's policies, once on a machine; Python is through
-    with a few hundred jobs sooner. Both ways run the same source and give the same answer.
+    with a few hundred jobs sooner. What a larger problem has compiled or loaded already is used.
+    Both ways run the same source and give the same answer.
     """
     before = _INTERPRETED.set(small)
     try:
@@ -138,6 +144,16 @@ def inner(function: F) -> F:
     the function itself.
     """
     return _kernel(function, {"no_cpython_wrapper": True, "no_cfunc_wrapper": True})
+
+
+def bare(function: F) -> F:
+    """`inner` for functions that make no arrays, without counting references.
+
+    Counting takes longer than a short function does, and threads that share arrays wait for one
+    another in it.
+    """
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+    return _kernel(function, options)
 
 
 def _kernel(function: F, options: dict[str, bool]) -> F:

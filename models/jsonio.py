@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.reading import Path, read_text
+from optgap.models.reading import Path, as_path, read_text
 
 TOO_LARGE = 2**1023
 """Integers from here on are no floats."""
@@ -44,7 +44,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     ------
     InputError: when the folder is missing or may not be written to.
     """
-    target = pathlib.Path(path)
+    target = pathlib.Path(as_path(path))
     try:
         if target.exists() and not target.is_file():  # /dev/null, a named pipe
             target.write_bytes(content)
@@ -235,7 +235,8 @@ class Fields:
         self.prefix = prefix
 
     def fail(self, name: str, found: object, expected: str) -> InputError:
-        return InputError(self.source, f"field {self.prefix}{name}", found, expected)
+        where = f"field {self.prefix}{name}".rstrip(". ")  # of an object as such: no name
+        return InputError(self.source, where, found, expected)
 
     def get(self, name: str, kind: type | tuple[type, ...], expected: str) -> Any:
         if name not in self.document:

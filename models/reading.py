@@ -27,6 +27,12 @@ STANDARD_INPUT = "-"
 MAGIC = b"\x1f\x8b"
 """How a gzip file begins."""
 CHUNK = 1 << 20
+NO_TEXT = {
+    b"PK\x03\x04": "a zip archive, as .xlsx files are",
+    b"\xd0\xcf\x11\xe0": "an .xls file",
+    b"PAR1": "a Parquet file",
+}
+"""How files begin that hold a table, but not as text."""
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", re.IGNORECASE)
 _KINDS = {
@@ -127,7 +133,7 @@ def read_bytes(path: Path, *, stdin: bool = False) -> bytes:
         return path.text.encode()
     if stdin and path == STANDARD_INPUT:
         return _unpacked(b"".join(_chunks(sys.stdin.buffer, "standard input")), "standard input")
-    source = os.fspath(path)
+    source = as_path(path)
     try:
         with open(path, "rb", opener=_open) as file:
             before = _size(file, source)
@@ -149,6 +155,18 @@ def read_bytes(path: Path, *, stdin: bool = False) -> bytes:
     return data
 
 
+def as_path(path: Path) -> str:
+    """The name of a file.
+
+    Raises
+    ------
+    InputError: for what names none: None, a number, an open file.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise InputError("file", "", NoQuote(f"a {type(path).__name__}"), "the path of a file")
+    return os.fspath(path)
+
+
 def read_text(path: Path, *, stdin: bool = False) -> str:
     """The content of a file as text, as `read_bytes` has it.
 
@@ -156,7 +174,7 @@ def read_text(path: Path, *, stdin: bool = False) -> str:
     ------
     InputError: as `read_bytes`, and for what is no UTF-8 text.
     """
-    return decode(read_bytes(path, stdin=stdin), os.fspath(path))
+    return decode(read_bytes(path, stdin=stdin), as_path(path))
 
 
 def require_regular(path: Path) -> None:
@@ -186,6 +204,9 @@ def decode(data: bytes, source: str) -> str:
     if data.startswith(marks) or looks_wide:
         expected = "UTF-8 (iconv -f UTF-16 -t UTF-8 converts it)"
         raise InputError(source, "", NoQuote("UTF-16 or UTF-32 text"), expected)
+    for magic, kind in NO_TEXT.items():
+        if data.startswith(magic):
+            raise InputError(source, "", NoQuote(kind), "UTF-8 text, such as a table saved as CSV")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

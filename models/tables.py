@@ -17,6 +17,8 @@ from optgap.models.reading import Held, Path, read_text
 MAX_LINE = 1 << 20
 """Longest line accepted, in characters: a longer one is not a table of ours."""
 DATE = "2026-03-01T12:00:00Z"
+MILLISECONDS = 1e11
+"""From here on a time is taken for Unix milliseconds: as seconds it is after the year 5000."""
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -45,6 +47,19 @@ class Column:
         article = "an integer" if self.kind == "integer" else "a number"
         least = f"{article} of at least {self.minimum:g}"
         return f"{least}, or a date such as {DATE}" if self.kind == "time" else least
+
+
+def require_commas(header: Sequence[str], source: str, where: str) -> None:
+    """Refuse a header whose cells are separated by something else.
+
+    Raises
+    ------
+    InputError: naming what stands between the cells.
+    """
+    for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+        if len(header) == 1 and separator in header[0]:
+            expected = "commas between cells and a decimal point in numbers"
+            raise InputError(source, where, NoQuote(f"{name} between cells"), expected)
 
 
 def read_header(path: Path) -> list[str]:
@@ -167,6 +182,7 @@ class _Rows:
             raise InputError(self.source, self.top, NoQuote("nothing"), expected) from None
         except csv.Error as error:
             raise self._broken(error) from None
+        require_commas(header, self.source, self.top)
         for column in columns:
             if header.count(column.name) > 1:
                 where = f"{self.top}, column {column.name}"
@@ -221,6 +237,9 @@ def _cell(text: str, column: Column, source: str, row: int) -> Any:
     # 2**53 first: a larger integer need not be a float at all
     if not (abs(value) < 2**53 and math.isfinite(value) and value >= column.minimum):
         raise InputError(source, where, text, column.expected)
+    if column.kind == "time" and value >= MILLISECONDS:
+        expected = f"seconds, or a date such as {DATE} ({text} ms would be {value / 1000:.13g} s)"
+        raise InputError(source, where, text, expected)
     return value
 
 

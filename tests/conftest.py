@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 _SLOW = [HealthCheck.too_slow]
 settings.register_profile(
-    "ci", max_examples=40, deadline=None, derandomize=True, suppress_health_check=_SLOW
+    "ci", max_examples=25, deadline=None, derandomize=True, suppress_health_check=_SLOW
 )
 settings.register_profile(
     "fuzz", max_examples=3000, deadline=None, print_blob=True, suppress_health_check=_SLOW

@@ -124,7 +124,7 @@ def _named(raw: RawTable, columns: Mapping[str, str]) -> tuple[RawTable, Source,
         known = "columns of a known profiler, or canonical ones (frequency_mhz, power_w, …)"
         more = "; columns= (--column theirs=ours) names them"
         raise InputError(raw.source, "row 1", NoQuote(", ".join(raw.header)), known + more)
-    return raw, found, wanted
+    return replace(raw, called={want.name: name for name, want in wanted.items()}), found, wanted
 
 
 def _scaled(profile: Profile, wanted: Mapping[str, Wanted], units: Mapping[str, str]) -> Profile:

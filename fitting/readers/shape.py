@@ -15,7 +15,7 @@ def profile_from(raw: RawTable, kind: str, columns: dict[str, Any], *notes: str)
     lines = np.array(raw.lines, dtype=np.int64)
     named = [name for name in raw.header if name and name not in columns]
     published = {name: as_column(raw.text(name)) for name in named}
-    return Profile(columns, raw.source, kind, lines, tuple(notes), published)
+    return Profile(columns, raw.source, kind, lines, tuple(notes), published, raw.called)
 
 
 def constant(raw: RawTable, value: str) -> Any:

@@ -6,13 +6,16 @@ import csv
 import io
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from optgap.fitting.profile import theirs
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.tables import require_commas
 
 SMALLEST, LARGEST = 1e-30, 1e16
 """Sizes that a measurement can have; products of a few of them are still numbers."""
@@ -27,12 +30,15 @@ _INFINITE = {"inf", "-inf", "+inf", "infinity", "-infinity"}
 
 @dataclass(frozen=True)
 class RawTable:
-    """Cells as text: the header, the rows and each row's line number."""
+    """Cells as text: the header, the rows, each row's line number, and what the table calls
+    columns that have been given our names.
+    """
 
     source: str
     header: list[str]
     rows: list[list[str]]
     lines: list[int]
+    called: Mapping[str, str] = field(default_factory=dict)
 
     def index(self, name: str) -> int:
         if name not in self.header:
@@ -55,7 +61,7 @@ class RawTable:
         k = self.index(name)
         return np.array(
             [
-                number(row[k], self.source, f"row {line}, column {name}", unit)
+                number(row[k], self.source, f"row {line}, column {theirs(name, self.called)}", unit)
                 for row, line in zip(self.rows, self.lines, strict=True)
             ]
         )
@@ -133,10 +139,7 @@ def parse_csv(text: str, source: str) -> RawTable:
 
 def _header(row: list[str], source: str, line: int) -> list[str]:
     header = [cell.strip() for cell in row]
-    for separator, name in ((";", "semicolons"), ("\t", "tabs")):
-        if len(header) == 1 and separator in header[0]:
-            expected = "commas between cells and a decimal point in numbers"
-            raise InputError(source, f"row {line}", NoQuote(f"{name} between cells"), expected)
+    require_commas(header, source, f"row {line}")
     for name in header:
         if header.count(name) > 1:
             where = f"row {line}, column {name or '(unnamed)'}"

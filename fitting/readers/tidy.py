@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,8 @@ def read_tidy(raw: RawTable) -> Profile:
             continue
         origin[ours] = name
     _derive(columns)
+    renamed = {ours: name for ours, name in origin.items() if ours != name}
+    raw = replace(raw, called={**renamed, **raw.called})
     return profile_from(raw, "tidy", {**columns, **others(raw, set(origin.values()))})
 
 

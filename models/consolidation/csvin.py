@@ -106,6 +106,9 @@ def from_csv(
         _require_utilisation(read, needs, str(tasks))
     pairs = zip(read, apps, strict=True)
     known = [replace(_known(task), app="" if app == task.name else app) for task, app in pairs]
+    origin = ", ".join(os.path.basename(os.fspath(p)) for p in (tasks, series) if p is not None)
+    if goal == "power" and len({task.submit_s for task in read}) > 1:
+        origin += "; times: submit_s orders tasks that are there at once (goal=energy: they leave)"
     problem = ConsolidationProblem.of(
         [kind],
         [Server((0,) * gpus_per_server, server_static_w)] * min(servers, 1_000_000),
@@ -116,7 +119,7 @@ def from_csv(
         ),
         period_s=period,
         name=os.path.splitext(os.path.basename(os.fspath(tasks)))[0],
-        origin=", ".join(os.path.basename(os.fspath(p)) for p in (tasks, series) if p is not None),
+        origin=origin,
         source=str(tasks),
     )
     fits = read_fits(model)

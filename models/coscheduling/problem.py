@@ -215,6 +215,11 @@ class CoschedulingProblem(Shown):
             names.append(name if total[a] == 1 else f"{name}#{seen[a]}")
         return tuple(names)
 
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        """What is to be served, by name."""
+        return self.job_names
+
     def cost_j(self, mode: Mode) -> float:
         """Energy of a mode beyond what its GPUs would draw idle, (P − g·P_idle)·T, J."""
         return (mode.power_w - self.idle_w * mode.gpu_count) * mode.runtime_s
@@ -329,8 +334,8 @@ class CoschedulingProblem(Shown):
         problem = cls.of(
             applications,
             fields.integers("jobs"),
-            gpus=fields.integer("gpus"),
-            numa=fields.integer("numa"),
+            gpus=fields.integer("gpus", minimum=1),
+            numa=fields.integer("numa", minimum=1),
             idle_w=fields.number("idle_w"),
             goal=fields.object("objective").text("goal"),  # type: ignore[arg-type]  # checked
             name=fields.text("name", "coscheduling"),

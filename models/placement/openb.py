@@ -100,7 +100,8 @@ def read_nodes(path: Path, devices: DeviceTable | None = None, strict: bool = Fa
                 source, f"row {row}, column gpu", gpus, f"at most {MAX_GPUS_PER_NODE} GPUs"
             )
         if gpus and model not in known:
-            expected = "a GPU model with power figures: " + ", ".join(sorted(known))
+            models = ", ".join(sorted(known))
+            expected = f"a GPU model with power figures: {models}, or those of a table `devices`"
             raise InputError(source, f"row {row}, column model", model, expected)
     return Cluster.of(
         table["sn"], table["cpu_milli"], table["memory_mib"], table["gpu"], table["model"], source
@@ -108,8 +109,18 @@ def read_nodes(path: Path, devices: DeviceTable | None = None, strict: bool = Fa
 
 
 def has_times(path: Path) -> bool:
-    """Whether a pod list says when tasks come and how long they stay in our own columns."""
-    return set(TIMES["submit_s"]) <= set(read_header(path))
+    """Whether a pod list says when tasks come and how long they stay in our own columns.
+
+    Raises
+    ------
+    InputError: for a list that says the first alone.
+    """
+    header = read_header(path)
+    came, gone = TIMES["submit_s"]
+    if came in header and gone not in header:
+        expected = f"{gone} beside it (empty: never leaves), or neither where tasks do not leave"
+        raise InputError(str(path), "row 1", NoQuote(f"{came} alone"), expected)
+    return came in header
 
 
 def read_tasks(

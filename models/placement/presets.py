@@ -283,7 +283,7 @@ def from_csv(
     cluster = read_nodes(nodes, table, strict)
     queue = queue or ("reject" if has_times(tasks) else "")
     trace = read_tasks(tasks, cluster, table, times=bool(queue))
-    over_time = None
+    over_time, drawn = None, ""
     if queue:
         if order is not None:
             found = NoQuote("an order beside times")
@@ -299,6 +299,7 @@ def from_csv(
         chosen = read_order(order, trace)
     else:
         chosen = inflate(trace, cluster.gpu_capacity_milli, load, arrivals, sampling)
+        drawn = f"; arrivals: {len(chosen)} drawn from {len(trace)} tasks, load={load:g}"
     power = power_model(cpu_rule)
     if table is not None:
         power = PowerModel(table.idle_w, table.full_w, power.cpu, power.cpu_rule)
@@ -311,7 +312,7 @@ def from_csv(
         power,
         PlacementObjective(goal, alpha, watts_per_gpu),
         stem,
-        f"{os.path.basename(os.fspath(nodes))}, {os.path.basename(os.fspath(tasks))}",
+        f"{os.path.basename(os.fspath(nodes))}, {os.path.basename(os.fspath(tasks))}{drawn}",
         over_time=over_time,
     )
     return refit(problem, fits, deal=False) if fits else problem

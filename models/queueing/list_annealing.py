@@ -65,18 +65,14 @@ class Moves(NamedTuple):
     earlier, behind, anywhere: shares of the moves that take a waiting job ahead, put one of its
         predecessors behind it, or take any job anywhere; the others change a node or a rule.
     reach: places that a job is moved by, at most.
-    waits: whether jobs are to wait for their nodes; otherwise nodes are wishes.
     doubt: see `decode`.
-    freed: share of the jobs put elsewhere in the list that take any node there, where jobs wait.
     """
 
     earlier: float
     behind: float
     anywhere: float
     reach: int
-    waits: bool
     doubt: float
-    freed: float
 
 
 def search_of(stream: Stream, order: IntArray, nodes: int, rule: int, seed: int) -> Search:
@@ -98,17 +94,17 @@ def search_of(stream: Stream, order: IntArray, nodes: int, rule: int, seed: int)
 
 
 @inner
-def draw(search: Search) -> float:
+def draw(random: IntArray) -> float:
     """A random number, above 0 and below 1."""
-    search.random[0] = search.random[0] * 48271 % PRIME
-    number: float = search.random[0] / PRIME
+    random[0] = random[0] * 48271 % PRIME
+    number: float = random[0] / PRIME
     return number
 
 
 @inner
-def below(search: Search, n: int) -> int:
+def below(random: IntArray, n: int) -> int:
     """A random whole number from 0 to n − 1."""
-    return int(draw(search) * n)
+    return int(draw(random) * n)
 
 
 @inner
@@ -172,7 +168,7 @@ def _waiting(search: Search, first: int, stop: int) -> int:
     """A place of the window with a job that waits, or any place after a few attempts."""
     p = first
     for _ in range(8):
-        p = first + below(search, stop - first)
+        p = first + below(search.random, stop - first)
         j = search.plan.order[p]
         if search.plan.start[j] > search.stream.arrival[j]:
             break
@@ -180,17 +176,17 @@ def _waiting(search: Search, first: int, stop: int) -> int:
 
 
 @inner
-def _wish(search: Search, moves: Moves, j: int) -> None:
+def _wish(search: Search, j: int) -> None:
     """Another node or another rule for job j."""
     stream, plan, begin = search.stream, search.plan, search.stream.at[j]
     nodes = len(search.now.free)
     last = stream.at[j + 1] - 1
-    if not moves.waits and draw(search) < 0.5:
+    if draw(search.random) < 0.5:
         plan.wish[begin] = NOBODY
-        plan.rule[j] = below(search, CLOSEST_END + 2)
+        plan.rule[j] = below(search.random, CLOSEST_END + 2)
         return
-    h = begin + below(search, last + 1 - begin)
-    k = below(search, nodes)
+    h = begin + below(search.random, last + 1 - begin)
+    k = below(search.random, nodes)
     for other in range(begin, last + 1):
         if plan.wish[other] == k:
             plan.wish[other] = plan.wish[h]
@@ -211,15 +207,15 @@ def anneal(
     kept_wish = np.empty(nodes, dtype=np.int64)
     for i in range(tries):
         heat = heats[0] * (heats[1] / heats[0]) ** (i / tries)
-        kind, p, q = draw(search), first, first
+        kind, p, q = draw(search.random), first, first
         if kind < moves.earlier + moves.behind:
             p = _waiting(search, first, stop)
-            q = max(first, p - 1 - below(search, moves.reach))
+            q = max(first, p - 1 - below(search.random, moves.reach))
             if kind >= moves.earlier:
                 p, q = q, p
         elif kind < moves.earlier + moves.behind + moves.anywhere:
-            p = first + below(search, stop - first)
-            q = p - moves.reach + below(search, 2 * moves.reach + 1)
+            p = first + below(search.random, stop - first)
+            q = p - moves.reach + below(search.random, 2 * moves.reach + 1)
             q = min(max(q, first), stop - 1)
         elif nodes > 1:
             p = q = _waiting(search, first, stop)
@@ -230,11 +226,9 @@ def anneal(
         for h in range(stream.at[job], stream.at[job + 1]):
             kept_wish[h - stream.at[job]] = plan.wish[h]
         if p == q:
-            _wish(search, moves, job)
-        elif moves.waits and draw(search) < moves.freed:
-            plan.wish[stream.at[job]] = NOBODY
+            _wish(search, job)
         _shift(plan.order, p, q)
-        most = search.costs[0] - heat * np.log(draw(search))
+        most = search.costs[0] - heat * np.log(draw(search.random))
         copy_machine(search.before, search.now)
         end = decode(
             stream, plan, search.now, search.start, search.node,

@@ -24,7 +24,7 @@ from optgap.models.queueing.online import (
     some_fit,
 )
 
-MOVES = Moves(earlier=0.45, behind=0.35, anywhere=0.2, reach=40, waits=False, doubt=INF, freed=0.0)
+MOVES = Moves(earlier=0.45, behind=0.35, anywhere=0.2, reach=40, doubt=INF)
 ENOUGH = 20
 """Moves per pair of waiting jobs that a plan gets at most: few jobs have few lists."""
 

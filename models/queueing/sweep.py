@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from optgap.models.compiled import compiled
-from optgap.models.queueing.arrays import FloatArray, IntArray
+from optgap.models.queueing.arrays import FloatArray, IntArray, readonly
 from optgap.models.times import freed_s
 
 if TYPE_CHECKING:
@@ -41,14 +41,20 @@ def over_time(
     order = np.lexsort((kind, time))
     nodes, g = problem.shape
     counted = problem.placement == "count"
+    jobs = len(problem)
+    held = (
+        (np.arange(jobs + 1), np.zeros(jobs, dtype=np.int64), problem.jobs.gpus)
+        if counted
+        else (solution.held_at, solution.held_node, solution.held_gpus)
+    )
     waiting, most, queued, blocked, partial = _sweep(
         time[order],
         kind[order],
         job[order],
-        problem.jobs.gpus,
-        solution.held_at if not counted else np.arange(len(problem) + 1),
-        solution.held_node if not counted else np.zeros(len(problem), dtype=np.int64),
-        solution.held_gpus if not counted else problem.jobs.gpus,
+        readonly(problem.jobs.gpus),
+        readonly(held[0]),
+        readonly(held[1]),
+        readonly(held[2]),
         nodes,
         g,
     )

@@ -2,7 +2,9 @@
 
 Where only the number of free GPUs counts some list gives an optimum: take an optimum's jobs by
 start; none starts later in turn than there, as those before it have ended no later. Where nodes
-count some list does whose jobs wait for their nodes.
+count some list per node does (`node_lists`). Short streams are annealed first as one list whose
+jobs wish for nodes, which finds its way from afar; then, as long ones from the outset, as lists per
+node, where a change leaves other nodes alone.
 """
 
 from __future__ import annotations
@@ -38,6 +40,8 @@ from optgap.models.queueing.list_schedule import (
     machine_of,
     stream_of,
 )
+from optgap.models.queueing.node_annealing import NodeMoves, anneal_nodes
+from optgap.models.queueing.node_lists import Lists, lists_of, number, take, trial_of
 from optgap.models.queueing.online import by_estimate, online_of
 from optgap.models.queueing.parameters import RESERVE_AFTER_S
 from optgap.models.queueing.replanning import Effort
@@ -62,6 +66,8 @@ class Annealing:
     moves: lists tried per start; 0 for as many as the time limit lets, and without one for
         `many_moves`, fewer for streams of more than `long_jobs` jobs, or for `alone_moves` where a
         stream is annealed in windows only.
+    pace: moves on lists per node that are tried for each move counted, as they take a tenth.
+    renewal: moves counted per job after which keys on lists per node are made anew at the latest.
     pair_moves: moves per pair of jobs that are enough, whatever the time limit, when `moves` is 0.
     starts: independent searches, side by side; the best of them counts.
     many_moves, alone_moves, long_jobs: as said.
@@ -71,25 +77,29 @@ class Annealing:
     plan_share: of a time limit that this takes, about.
     plan_starts: jobs started on trial per plan at most, times the jobs of the stream.
     whole_jobs: streams of up to so many jobs are annealed as a whole first, with wishes; longer
-        ones from the start in windows, where jobs wait for their nodes.
+        ones from the start as below.
     whole_share: how much of the search that takes.
     round_moves: moves of a round of annealing; every round starts from the best schedule so far.
     hot, cool, cold: the temperatures at which the first round begins, by turns for the starts; at
         which the last one does; and at which all of them end, of the mean duration.
-    hot_windows: the first one in windows.
+    hot_windows: the first one after that, in windows of the list, or on lists per node.
     hot_alone, cold_alone: the first and the last one where a stream of up to `long_jobs` jobs is
         annealed in windows only.
+    hot_nodes: the first one where it is annealed on lists per node only; its last one is `cold`.
     window: places of a window, at least and at most.
     chunk: moves between two looks at the limits; a tenth of that within one window, and less where
         more than 10,000 jobs may have to be scheduled again.
-    earlier, behind, anywhere, reach, freed: see `Moves`.
-    doubt: the same, of the mean duration, where jobs wait; wishes make up for more later on.
+    earlier, behind, anywhere, reach: see `Moves`; on lists per node `NodeMoves` has its own.
+    doubt: see `decode`, of the mean duration, in windows and on lists per node; as one list with
+        wishes more is made up for later on.
     """
 
     moves: int = 0
     starts: int = 2
     many_moves: int = 1_000_000
     alone_moves: int = 4_000_000
+    pace: int = 10
+    renewal: int = 5
     long_jobs: int = 2000
     pair_moves: int = 1000
     plans: int = 8
@@ -106,6 +116,7 @@ class Annealing:
     hot_windows: float = 0.02
     hot_alone: float = 0.3
     cold_alone: float = 0.01
+    hot_nodes: float = 0.3
     window: tuple[int, int] = (20, 60)
     chunk: int = 3000
     earlier: float = 0.35
@@ -113,7 +124,6 @@ class Annealing:
     anywhere: float = 0.10
     reach: int = 40
     doubt: float = 0.25
-    freed: float = 0.8
 
     def efforts(self, count: int) -> list[Effort]:
         """How much work goes into the plans of each time that a stream is re-planned.
@@ -266,14 +276,21 @@ class _Run:
         self.doubt = settings.doubt * self.mean_s
         self.whole = settings.whole_share if len(problem) <= settings.whole_jobs else 0.0
         alone = settings.alone(len(problem))
-        self.hot_windows = settings.hot_alone if alone else settings.hot_windows
-        self.cold = settings.cold_alone if alone else settings.cold
+        self.lists = lists_of(search.stream, nodes, search.random) if nodes > 1 else None
+        self.hot_windows = settings.hot_windows
+        if alone:
+            self.hot_windows = settings.hot_nodes if self.lists else settings.hot_alone
+        self.cold = settings.cold_alone if alone and not self.lists else settings.cold
         self.done, self.round, self.cut_short, self.waits = 0, 0, False, self.whole == 0.0
         self._enter()
 
     def _enter(self) -> None:
-        """Go on from the best schedule: as wishes, or with jobs that wait for their nodes."""
+        """Go on from the best schedule: as a list with wishes, in windows, or as lists per node."""
         return_to_best(self.search)
+        if self.waits and self.lists:
+            self.trial = trial_of(self.lists)
+            take(self.lists, self.search.best.start, self.search.best.node)
+            return
         if self.waits:
             wait_for_nodes(self.search)
         else:
@@ -284,15 +301,19 @@ class _Run:
     def run(self) -> None:
         """Until the moves, or the time, are used up."""
         began = self.limits.elapsed
-        while self.done < self.budget:
-            if self.limits.stop is not None:
-                self.cut_short = True
-                return
+        while self.done < self.budget and not self.cut_short:
             spent = self.done / self.budget
             if self.limits.time_limit is not None:
                 used = (self.limits.elapsed - began) / (self.limits.time_limit - began)
                 spent = max(spent, used)
-            self._chunk(self._heat(min(spent, 1.0)))
+            heat = self._heat(min(spent, 1.0))
+            if self.waits and self.lists:
+                self._on_nodes(self.lists, heat)
+            else:
+                self._chunk(heat)
+            self.cut_short = self.limits.stop is not None
+        if self.waits and self.lists:
+            self._on_nodes(self.lists, 0.0)
 
     def _heat(self, spent: float) -> float:
         """The temperature now, s; enters the next round when it is its turn."""
@@ -310,6 +331,20 @@ class _Run:
         heat: float = hot * (self.cold / hot) ** min(share, 1.0)
         return heat * self.mean_s
 
+    def _on_nodes(self, lists: Lists, heat: float) -> None:
+        """Some moves on lists per node."""
+        search, chosen = self.search, self.settings
+        moves = NodeMoves(doubt=self.doubt)
+        count = len(lists.start)
+        tries = min(chosen.chunk, chosen.renewal * count, max(1, self.budget - self.done))
+        number(lists)
+        anneal_nodes(lists, self.trial, moves, heat, max(chosen.pace * tries, count))
+        self.done += tries
+        if lists.cost[0] < search.costs[1]:
+            search.costs[1] = lists.cost[0]
+            search.best.start[:] = lists.start
+            search.best.node[:] = lists.node[: len(lists.job)]
+
     def _chunk(self, heat: float) -> None:
         """Some moves within one window."""
         search, chosen = self.search, self.settings
@@ -325,8 +360,7 @@ class _Run:
             enter_window(search, self.idle, first)
         doubt = self.doubt if self.waits else np.inf
         moves = Moves(
-            chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, self.waits, doubt,
-            chosen.freed,
+            chosen.earlier, chosen.behind, chosen.anywhere, chosen.reach, doubt,
         )  # fmt: skip
         size = chosen.chunk // (10 * max(1, count // 10_000)) if self.waits else chosen.chunk
         tries = min(max(1, size), self.budget - self.done)

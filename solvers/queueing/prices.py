@@ -11,7 +11,7 @@ arrival, or where the start or the end of the job meets a boundary: it is exact,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -25,21 +25,38 @@ from optgap.solvers.backends.safe import EPS
 from optgap.solvers.queueing.areas import falling_prices, in_unit, makespan, sum_of_waits
 from optgap.solvers.queueing.widths import Width, widths
 
-STEPS = 300
-CELLS = (256, 2048)
-"""Intervals of the rounds; each starts with the prices of the one before."""
-SHARES = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
-"""Of the prices of the fast machine: which of these are good to start from is tried out."""
-PACES = (0.2, 0.05, 0.0125)
-"""Lengths of the steps, relative to the highest price, one after another."""
-WORK = 4e8
-"""Looks at a job's start per round, about: fewer steps where each takes many."""
-SAFE = 1e-9
-"""Relative allowance for rounding in the sums."""
+
+@dataclass(frozen=True)
+class Ascent:
+    """How prices are looked for.
+
+    Parameters
+    ----------
+    steps: per round.
+    cells: intervals of the rounds; each starts with the prices of the one before.
+    per_job: intervals per job at most, beyond the first two rounds.
+    shares: of the prices of the fast machine: which of these are good to start from is tried out.
+    paces: lengths of the steps, relative to the highest price, one after another.
+    momentum: share of the last direction in the next one.
+    work: looks at a job's start per round, about: fewer steps where each takes many.
+    safe: relative allowance for rounding in the sums.
+    """
+
+    steps: int = 400
+    cells: tuple[int, ...] = (512, 2048, 8192)
+    per_job: int = 9
+    shares: tuple[float, ...] = (0.0, 0.01, 0.03, 0.1, 0.3, 1.0)
+    paces: tuple[float, ...] = (0.5, 0.1, 0.02, 0.004)
+    momentum: float = 0.9
+    work: float = 4e8
+    safe: float = 1e-9
+
+
+ASCENT = Ascent()
 
 
 def bound_prices(
-    problem: QueueingProblem, *, limits: Limits, seed: int, steps: int = STEPS
+    problem: QueueingProblem, *, limits: Limits, seed: int, steps: int = ASCENT.steps
 ) -> Outcome:
     """The best bound from prices on GPU time, and no worse than `bound_area`.
 
@@ -65,13 +82,16 @@ def bound_prices(
     )
 
 
-def best_bound(problem: QueueingProblem, limits: Limits, steps: int = STEPS) -> tuple[float, str]:
+def best_bound(
+    problem: QueueingProblem, limits: Limits, steps: int = ASCENT.steps
+) -> tuple[float, str]:
     """A bound on Σ wait, or on the makespan, s, and who proved it."""
     if problem.objective.goal == "makespan":
         return makespan(problem)
     value, by = sum_of_waits(problem)
+    ascent = replace(ASCENT, steps=steps)
     for width in widths(problem):
-        found = _Search(problem, width, steps, limits, value).run()
+        found = _Search(problem, width, ascent, limits, value).run()
         if found > value:
             value, by = found, "prices on GPU time"
     return value, by
@@ -83,7 +103,7 @@ class _Search:
 
     problem: QueueingProblem
     width: Width
-    steps: int
+    ascent: Ascent
     limits: Limits
     known: float
 
@@ -99,15 +119,17 @@ class _Search:
         busy = self._end(work)
         last = busy + float(self.duration.max())
         self.best, self.prices = 0.0, np.zeros(0)
-        for cells in CELLS:
+        for k, cells in enumerate(self.ascent.cells):
+            if k > 1 and cells > self.ascent.per_job * len(jobs):
+                break
             edges = np.linspace(first, last, cells + 1)
             start = falling_prices(self.release, work, edges)
-            choices = [share * start for share in SHARES]
+            choices = [share * start for share in self.ascent.shares]
             if len(self.prices):
                 choices.append(np.repeat(self.prices, cells // len(self.prices)))
             values = [self._value(edges, price)[0] for price in choices]
             self._climb(edges, choices[int(np.argmax(values))])
-            if self.limits.stop is not None or self.spent > WORK:
+            if self.limits.stop is not None or self.spent > self.ascent.work:
                 break
         return self.best
 
@@ -126,26 +148,28 @@ class _Search:
         paid = float((price * lengths).sum())
         value = total - paid
         # and times late in a long stream have few digits left for waits
-        value -= SAFE * (abs(total) + paid) + 4 * EPS * len(self.release) * float(edges[-1])
+        late = 4 * EPS * len(self.release) * float(edges[-1])
+        value -= self.ascent.safe * (abs(total) + paid) + late
         if value > self.best:
             self.best, self.prices = value, price
         return value, usage / lengths - 1
 
     def _climb(self, edges: FloatArray, price: FloatArray) -> None:
-        """Steps along the slope, each interval's scaled by the slopes it has seen (AdaGrad)."""
-        shown = in_unit(self.problem, max(self.best, self.known))
-        steps = int(min(self.steps, max(4, WORK / max(self.spent, 1.0)))) // len(PACES)
+        """Steps along recent slopes, each interval's scaled by those it has seen (AdaGrad)."""
+        shown, ascent = in_unit(self.problem, max(self.best, self.known)), self.ascent
+        steps = int(min(ascent.steps, max(4, ascent.work / max(self.spent, 1.0))))
         scale = float(price.max()) or float(self.duration.mean() / 10)
-        for pace in PACES:
-            seen = np.full(len(price), 1e-12)
+        for pace in ascent.paces:
+            seen, recent = np.full(len(price), 1e-12), np.zeros(len(price))
             value, slope = self._value(edges, price)
             best, kept = value, price
-            for _ in range(steps):
+            for _ in range(steps // len(ascent.paces)):
                 if self.limits.stop is not None:
                     return
                 self.limits.progress("prices on GPU time", None, shown)
                 seen += slope * slope
-                price = np.maximum(0.0, price + pace * scale * slope / np.sqrt(seen))
+                recent = ascent.momentum * recent + (1 - ascent.momentum) * slope
+                price = np.maximum(0.0, price + pace * scale * recent / np.sqrt(seen))
                 value, slope = self._value(edges, price)
                 if value > best:
                     best, kept = value, price

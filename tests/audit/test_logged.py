@@ -12,6 +12,7 @@ from conftest import Cli, two_nodes_problem
 import optgap
 from optgap.auditing.tables import read_log
 from optgap.models.errors import InputError
+from optgap.registry import FAMILIES
 
 DATA = Path(__file__).parent / "data"
 CASES = {
@@ -45,6 +46,23 @@ def test_the_table_that_run_writes_is_read_back_as_the_same_solution(
         assert ours == pytest.approx(theirs, rel=1e-4)
     else:
         assert ours >= theirs - 1e-6
+
+
+@pytest.mark.parametrize("family", CASES)
+def test_a_log_of_every_family_is_audited_and_explained(
+    family: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Cli
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    policy = CASES[family][2]
+    optgap.save(optgap.generate(family, seed=3, **FAMILIES[family].tiny), "p.json")
+    outputs = (CASES[family][3], "log.csv", "-o", "s.json")
+    assert cli("run", "p.json", "--policy", policy, *outputs).code == 0
+    for log in ("log.csv", "s.json"):
+        answer = cli("audit", family, "p.json", log, "--policies", policy)
+        assert answer.code == 0, answer.err
+        assert answer.out.splitlines()[1].startswith("what happened comes to ")
+    answer = cli("explain", "p.json", "--log", "log.csv")
+    assert answer.code == 0, answer.err
 
 
 def test_what_does_not_belong_is_counted_and_violations_are_listed(

@@ -108,3 +108,13 @@ def test_the_curve_falls_to_what_any_number_of_moves_reaches_and_each_step_fits(
     assert found.points[-1].bound_w == pytest.approx(unrestricted)
     if steps[-1] <= unrestricted + 1e-6:  # no tasks that block one another
         assert found.points[-1].power_w == pytest.approx(unrestricted)
+
+
+def test_a_picture_of_nothing_to_save_is_flat_and_counts_whole_moves() -> None:
+    from optgap.plotting.figures import new_figure
+    from optgap.reporting.charts import draw_savings
+
+    ax = new_figure(8, 4).subplots()
+    draw_savings(ax, [0, 1], [100.0, 100.0], [100.0, 100.0 - 1e-11])
+    assert ax.get_ylim() == (0.0, 1.0)
+    assert all(tick == round(tick) for tick in ax.get_xticks())

@@ -321,3 +321,14 @@ def test_a_users_faulty_policy_is_bad_input(cli: Cli, problem_file: str, name: s
     rows: list[dict[str, Any]] = json.loads(Path("g.json").read_text())["rows"]
     status = {row["method"]: row["status"] for row in rows if row["kind"] == "policy"}
     assert status == {f"mine.py:{name}": "error", "fgd": "feasible"}
+
+
+def test_an_interrupt_before_there_is_anything_ends_in_one_line_and_exit_code_3(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("optgap.tuning.tune", interrupted)
+    answer = cli("tune", "coscheduling", "--policy", "ecosched", "--param", "tau=0..1")
+    assert answer == (3, "", "optgap: interrupted\n")

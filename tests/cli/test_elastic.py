@@ -107,7 +107,9 @@ def test_a_fit_of_energy_serves_as_models(tmp_path: Path, cli: Cli) -> None:
                 rows.append(f"{n},{batch},{f},{t:.6f},{40 + 0.09 * f + 5e-8 * f**3:.3f}")
     (tmp_path / "profile.csv").write_text("\n".join(rows) + "\n")
     fit = str(tmp_path / "fit.json")
-    fitted = cli("fit", "powerflow-energy", str(tmp_path / "profile.csv"), "-o", fit, "-q")
+    fitted = cli(
+        "fit", "powerflow-energy", str(tmp_path / "profile.csv"), "-o", fit, "-q", "--cv", "3"
+    )
     assert fitted.code == 0, fitted.err
     (tmp_path / "jobs.csv").write_text(
         "job,submit_s,model,batch,iterations\nx,0,model,64,2000\ny,30,model,32,900\n"

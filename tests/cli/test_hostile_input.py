@@ -210,3 +210,107 @@ def test_a_file_that_was_there_survives_a_failed_run(cli: Cli) -> None:
     Path("out.json").write_text("precious")
     refused(cli("run", "problem.json", "--policy", "mine.py:q", "--json", "out.json"))
     assert Path("out.json").read_text() == "precious"
+
+
+@pytest.mark.parametrize("place", ["problem.json", "./problem.json", "linked.json"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["run", "problem.json", "--policy", "fgd", "--json"],
+        ["solve", "problem.json", "-o"],
+        ["check", "problem.json", "solution.json", "--json"],
+        ["compare", "problem.json", "--json"],
+        ["explain", "problem.json", "--policy", "fgd", "--json"],
+        ["report", "problem.json", "-o"],
+        ["audit", "placement", "problem.json", "solution.json", "--problem"],
+    ],
+    ids=" ".join,
+)
+def test_no_output_takes_the_place_of_an_input(
+    cli: Cli, arguments: list[str], place: str, tmp_path: Path
+) -> None:
+    (tmp_path / "linked.json").symlink_to("problem.json")
+    before = Path("problem.json").read_text()
+    refused(cli(*arguments, place), place, "read and written")
+    assert Path("problem.json").read_text() == before
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fit", "linear-power", "tasks.csv", "-o", "tasks.csv"],
+        [
+            "generate",
+            "placement",
+            "--nodes",
+            "nodes.csv",
+            "--tasks",
+            "tasks.csv",
+            "-o",
+            "tasks.csv",
+        ],
+        ["import", "problem.json", "tasks.csv", "-o", "tasks.csv"],
+    ],
+    ids=" ".join,
+)
+def test_nor_does_it_of_a_table(cli: Cli, arguments: list[str]) -> None:
+    before = Path("tasks.csv").read_text()
+    refused(cli(*arguments), "tasks.csv", "read and written")
+    assert Path("tasks.csv").read_text() == before
+
+
+@pytest.mark.parametrize("name", ["--placements", "--series"])
+@pytest.mark.parametrize("place", ["x.png", "x.SVG", "x.pdf"])
+def test_a_table_is_not_written_under_the_name_of_a_picture(
+    cli: Cli, name: str, place: str
+) -> None:
+    refused(cli("run", "problem.json", "--policy", "fgd", name, place), place, "CSV", "--plot")
+    assert not Path(place).exists()
+
+
+def test_a_log_as_run_writes_it_is_checked_and_one_of_another_problem_refused(cli: Cli) -> None:
+    assert cli("run", "problem.json", "--policy", "fgd", "--placements", "log.csv").code == 0
+    told = cli("check", "problem.json", "log.csv")
+    assert told.code == 0
+    assert "violations         0" in told.out
+    Path("log.csv").write_text("task,node\nelse,a\n")
+    refused(cli("check", "problem.json", "log.csv"), "log.csv", "a log of this problem")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("sn;cpu_milli;memory_mib;gpu;model\nn0;16000;4096;2;G2\n", "semicolons between cells"),
+        ("sn\tcpu_milli\tmemory_mib\tgpu\tmodel\nn0\t1\t1\t1\tG2\n", "tabs between cells"),
+        ("PK\x03\x04 …", "a zip archive, as .xlsx files are"),
+        ("PAR1…", "a Parquet file"),
+        ("sn,cpu_milli,memory_mib,gpu,model\nn0,16000,4096,2,H200\n", "a table `devices`"),
+    ],
+)
+def test_a_table_in_another_form_is_told_by_its_form(cli: Cli, content: str, said: str) -> None:
+    Path("nodes.csv").write_text(content)
+    refused(cli("generate", "placement", "--nodes", "nodes.csv", "--tasks", "tasks.csv"), said)
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "said"),
+    [
+        ("submit_s,duration_s", "1772366400000,60", "1772366400000 ms would be 1772366400 s"),
+        ("submit_s", "0", "submit_s alone"),
+    ],
+)
+def test_times_that_cannot_be_meant_are_told(cli: Cli, header: str, row: str, said: str) -> None:
+    columns = f"name,cpu_milli,memory_mib,num_gpu,gpu_milli,{header}"
+    Path("tasks.csv").write_text(f"{columns}\np0,1000,10,1,500,{row}\n")
+    refused(cli("generate", "placement", "--nodes", "nodes.csv", "--tasks", "tasks.csv"), said)
+
+
+def test_what_is_made_of_tables_says_that_arrivals_are_drawn_and_times_not_used(cli: Cli) -> None:
+    tables = ["--nodes", "nodes.csv", "--tasks", "tasks.csv"]
+    made = cli("generate", "placement", *tables, "-o", "p.json").out
+    assert "\n  arrivals: 5 drawn from 1 tasks, load=1.3\n" in made
+    Path("c.csv").write_text("task,memory_gb,submit_s,duration_s\na,1,0,60\nb,1,30,60\n")
+    made = cli("generate", "consolidation", "--tasks", "c.csv", "-o", "c.json").out
+    assert "\n  times: submit_s orders tasks that are there at once (goal=energy" in made
+    over_time = ["--set", "goal=energy", "-o", "c.json"]
+    assert "times:" not in cli("generate", "consolidation", "--tasks", "c.csv", *over_time).out

@@ -93,7 +93,7 @@ def test_one_signal_ends_it_without_a_time_limit(cli: Cli, number: int) -> None:
 
 
 def test_the_other_rows_of_a_comparison_are_there(cli: Cli) -> None:
-    policies = ("--policies", "own.py:forever,pwr", "--time-limit", "4", "--json", "c.json")
+    policies = ("--policies", "own.py:forever,pwr", "--time-limit", "2", "--json", "c.json")
     answer = cli("compare", "problem.json", *policies)
     assert answer.code == 3
     assert "own.py:forever*" in answer.out

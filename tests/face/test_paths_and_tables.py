@@ -83,6 +83,9 @@ def test_what_is_no_solution_is_told_what_is_expected(wrong: Any) -> None:
         optgap.check("problem.json", bound)
 
 
+CLOCKS = {"frequency_mhz": [600, 900], "power_w": [80.0, 110.0]}
+
+
 def test_other_arguments_of_a_wrong_type_are_told_what_is_expected() -> None:
     for call, said in (
         (lambda: optgap.compare("problem.json", 3), "found a int, expected names"),
@@ -95,6 +98,13 @@ def test_other_arguments_of_a_wrong_type_are_told_what_is_expected() -> None:
         (lambda: optgap.save(3, "x.json"), "save: found a int, expected a problem, a solution"),
         (lambda: optgap.save(optgap.load("solution.json", "problem.json"), "x.json"), "problem="),
         (lambda: optgap.plot_solution(3), "no problem"),
+        (lambda: optgap.load(None), "found a NoneType, expected the path of a file"),
+        (lambda: optgap.save(optgap.load("problem.json"), None), "expected the path of a file"),
+        (lambda: optgap.export("problem.json", None), "expected the path of a file"),
+        (lambda: optgap.compare("problem.json", "pwr", "bound-pooled").plot(3), "path of a file"),
+        (lambda: optgap.audit("slurm", None), "expected the path of a file"),
+        (lambda: optgap.fit(CLOCKS, "linear-power", by=["a"]), "expected one of frequency_mhz"),
+        (lambda: optgap.fit(CLOCKS, "linear-power", columns="a"), "a mapping, such as"),
     ):
         with pytest.raises(InputError, match=said):
             call()

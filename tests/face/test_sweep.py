@@ -143,7 +143,8 @@ def test_problem_files_are_found_beside_the_spec(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "expected"),
     [
-        ({"sedes": 3}, "did you mean 'seeds'"),
+        ({"sedes": 3}, "field: found 'sedes'.*did you mean 'seeds'"),
+        ({"grid": [{**SMALL, "preset": "x"}]}, r"field grid\[0\]: found 'preset'"),
         ({"seeds": 0}, "at least 1"),
         ({"seeds": []}, "at least one seed"),
         ({"seeds": [-1]}, "at least 0"),

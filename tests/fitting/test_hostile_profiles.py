@@ -19,7 +19,7 @@ from optgap.fitting.profile import Profile
 from optgap.fitting.readers import read_profile, text
 from optgap.fitting.readers.text import number
 from optgap.fitting.splits import KFold
-from optgap.fitting.workflow import report_of
+from optgap.fitting.workflow import fit, report_of
 from optgap.models import reading
 from optgap.models.errors import InputError
 
@@ -93,6 +93,30 @@ def test_a_bad_file_gets_a_clear_line(name: str, tmp_path: Path) -> None:
     assert expected in message
     assert "\n" not in message
     assert name in message
+
+
+OWN = "app,SM clock (GHz),watts,runtime_ms,operator\nbfs,0.6,78,205000,me\nbfs,0.9,104,143000,\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (",78,", ",-78,", "row 2, column watts (power_w): found -78"),
+        (",78,", ",,", "row 2, column watts (power_w): found nothing"),
+        (",78,", ",x,", "row 2, column watts (power_w): found 'x'"),
+        ("(GHz)", "(MHz)", "column SM clock (MHz) (frequency_mhz): found a median"),
+        ("(GHz)", "(MHz)", "say so: --unit frequency_mhz=GHz"),
+        ("SM clock (GHz)", "x", "found app (application), watts (power_w), runtime_ms (time_s)"),
+    ],
+)
+def test_a_column_is_told_as_its_table_calls_it(
+    old: str, new: str, said: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text(OWN.replace(old, new, 1))
+    with pytest.raises(InputError) as caught:
+        fit(path, "linear-power")
+    assert said in str(caught.value)
 
 
 @pytest.mark.parametrize("name", ["missing.csv", "."])

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
-from optgap.models.clock import CompileTimer
+import pytest
+
+from optgap.cli.work import interruptible
+from optgap.models.clock import COMPILING, CompileTimer
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
 
@@ -42,6 +46,22 @@ def test_the_clock_stands_still_while_anything_is_compiled() -> None:
     end = timer.working()
     time.sleep(0.001)
     assert timer.working() > end
+
+
+def test_an_interrupt_while_code_is_compiled_says_that_this_comes_first(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def work(limits: Limits) -> None:
+        COMPILING.begin()
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+            assert limits.interrupted.wait(10)
+        finally:
+            COMPILING.end()
+
+    interruptible(work)
+    said = "once code is compiled (on a first run only); once more aborts\n"
+    assert capfd.readouterr().err.endswith(said)
 
 
 def test_who_listens_is_told_how_many_of_how_many_until_it_leaves() -> None:

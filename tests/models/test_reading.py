@@ -213,3 +213,15 @@ def test_broken_json_is_told_by_line_and_column_in_one_sentence(
     answer = cli("solve", "broken.json")
     refused(answer, f"optgap: broken.json: {said}")
     assert len(answer.err) < 200
+
+
+@pytest.mark.parametrize(("family", "field"), [("elastic", "gpus"), ("coscheduling", "numa")])
+@pytest.mark.parametrize("value", [0, -1, 1.5, "8"])
+def test_a_whole_number_is_expected_in_one_way_whatever_stands_there(
+    family: str, field: str, value: Any
+) -> None:
+    preset = "tiny" if family == "elastic" else None
+    document = optgap.generate(family, preset).to_json()
+    Path("edited.json").write_text(json.dumps({**document, field: value}))
+    with pytest.raises(InputError, match="an integer of at least 1"):
+        optgap.load("edited.json")

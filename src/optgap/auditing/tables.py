@@ -54,8 +54,8 @@ def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None)
     name = str(path).removesuffix(".gz")
     if not name.endswith(".csv"):
         return LoggedRows(load_solution(path, problem), len(problem.subjects), {})
-    reader = READERS.get(problem.family)
-    if reader is None or (problem.family == "coscheduling" and "job" not in read_header(path)):
+    reader = READERS[problem.family]
+    if problem.family == "coscheduling" and "job" not in read_header(path):
         return LoggedRows(load_solution(path, problem), len(problem.subjects), {})
     ours = COLUMNS[problem.family]
     named: Path = _named(path, columns, [column.name for column in ours]) if columns else path
@@ -305,3 +305,10 @@ def require_some(found: LoggedRows, source: str) -> None:
     if found.records and left == found.records:
         told = ", ".join(f"{n} {why}" for why, n in found.reasons.items())
         raise InputError(source, "", NoQuote(told), "a log of this problem")
+
+
+def require_all(found: LoggedRows, source: str) -> None:
+    """Raise InputError where anything of the log does not belong to the problem."""
+    if found.reasons:
+        told = ", ".join(f"{n} {why}" for why, n in found.reasons.items())
+        raise InputError(source, "", NoQuote(told), "a log of this problem alone")

@@ -95,6 +95,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
 
 DONE, FAILED, BAD_INPUT, PARTIAL, INFEASIBLE = 0, 1, 2, 3, 4
 """Exit codes."""
+TYPERS_INTERRUPT = 130
+"""What typer makes of a Ctrl-C that no command has met."""
 EXIT_CODES = (
     "Exit codes: 0 done, 1 our own failure, 2 input that cannot be used, "
     "3 stopped by a limit or an interrupt, 4 there is no solution."
@@ -188,6 +190,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             given or ["--help"], prog_name="optgap", standalone_mode=False, obj=call
         )
         sys.stdout.flush()
+        if code == TYPERS_INTERRUPT:
+            raise KeyboardInterrupt
         return int(code or DONE)
     except InputError as error:
         if call.verbose and error.__cause__ is not None:

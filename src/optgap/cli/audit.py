@@ -75,7 +75,8 @@ def command(
     from optgap.parameters import assignments
     from optgap.plotting.figures import require_ending
 
-    opt.require_writable(json, plot, report, moves_json, problem_json, solution_json)
+    outputs = (json, plot, report, moves_json, problem_json, solution_json)
+    opt.require_writable(*outputs, read=(source, log, devices))
     require_ending(plot)
     given = options_of(kind, assignments(settings or [], "--set"))
     answer = interruptible(

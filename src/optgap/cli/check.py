@@ -12,7 +12,7 @@ from optgap.cli import options as opt
 def command(
     problem_file: opt.ProblemFile,
     solution_file: Annotated[
-        str, opt.argument("SOLUTION.json", "a solution, or a result with one in it")
+        str, opt.argument("SOLUTION.json", "a solution, a result with one in it, or a CSV log")
     ],
     strict: Annotated[
         bool, typer.Option("--strict", help="exit 2 when a constraint is broken")
@@ -22,14 +22,17 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.api import check
+    from optgap.auditing.tables import read_log, require_all
     from optgap.cli import BAD_INPUT, DONE
     from optgap.cli.work import Output
-    from optgap.documents import load_problem, load_solution
+    from optgap.documents import load_problem
     from optgap.render import number
 
-    opt.require_writable(json)
+    opt.require_writable(json, read=(problem_file, solution_file))
     problem = load_problem(problem_file)
-    verdict = check(problem, load_solution(solution_file, problem))
+    logged = read_log(solution_file, problem)
+    require_all(logged, solution_file)
+    verdict = check(problem, logged.solution)
     out = Output(json, quiet)
     rows = [("problem", str(problem)), ("violations", str(len(verdict.violations)))]
     shown = verdict.violations if verbose else verdict.violations[:20]

@@ -101,7 +101,7 @@ def command(
     from optgap.parameters import assignments
     from optgap.plotting.figures import require_ending
 
-    opt.require_writable(json, plot)
+    opt.require_writable(json, plot, read=(subject, *(profiles or []), *(models or [])))
     require_ending(plot)
     if subject is None:
         of_preset = {"--preset": preset, "--size": size, "--sweep": sweep, "--set": settings}

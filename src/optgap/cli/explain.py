@@ -81,7 +81,7 @@ def command(
     from optgap.parameters import assignments
     from optgap.plotting.figures import require_ending
 
-    opt.require_writable(json, plot)
+    opt.require_writable(json, plot, read=(subject, log))
     require_ending(plot)
     given: dict[str, Any] = assignments(settings or [], "--set")
     problem = problem_of(subject, preset, size, given, seed)

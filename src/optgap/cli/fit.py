@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -80,7 +81,7 @@ def command(
     from optgap.fitting.workflow import usual_groups
     from optgap.parameters import assignments
 
-    _require_outputs(json, output, plot)
+    _require_outputs(json, output, plot, arguments)
     given = {**assignments(settings or [], "--set"), **({"robust": "true"} if robust else {})}
     model, files = _split(arguments, auto or look)
     named = {
@@ -105,10 +106,12 @@ def command(
     return _fit(out, _estimator(model, given, seed), table, by, split, output, plot)
 
 
-def _require_outputs(json: str | None, output: str | None, plot: str | None) -> None:
+def _require_outputs(
+    json: str | None, output: str | None, plot: str | None, read: Sequence[str]
+) -> None:
     from optgap.fitting.plots import require_ending
 
-    opt.require_writable(json, output, plot)
+    opt.require_writable(json, output, plot, read=read)
     if plot is not None:
         require_ending(plot)
 

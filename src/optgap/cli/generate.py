@@ -8,6 +8,9 @@ from optgap.cli import completing
 from optgap.cli import options as opt
 from optgap.registry import REPEATABLE, family, file_options
 
+NOTES = ("columns: ", "arrivals: ", "times: ")
+"""How the parts of a problem's origin begin that a person is told."""
+
 
 def command(
     name: Annotated[str, opt.argument("FAMILY", "the problem family", completing.families)],
@@ -30,7 +33,9 @@ def command(
 
     # the problem is the JSON document: --json is another name for -o
     target = output if json is None else json
-    opt.require_writable(*dict.fromkeys((output, target)))
+    listed = ([paths] if isinstance(paths, str) else paths or [] for paths in files.values())
+    tables = [path for paths in listed for path in paths]
+    opt.require_writable(*dict.fromkeys((output, target)), read=tables)
     given: dict[str, Any] = dict(assignments(settings or [], "--set"))
     given.setdefault("strict", strict)
     spec = family(name, "FAMILY")
@@ -45,8 +50,9 @@ def command(
         dump_json(path, problem.to_json())
     if not quiet and target != "-" and output != "-":
         print(problem)
-        if "columns: " in problem.origin:
-            print("  columns: " + problem.origin.partition("columns: ")[2])
+        for note in problem.origin.split("; "):
+            if note.startswith(NOTES):
+                print(f"  {note}")
         for fit in problem.fits:
             print(f"  {fit.described}")
     return 0

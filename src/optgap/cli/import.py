@@ -30,7 +30,7 @@ def command(
     from optgap.cli.work import Output
     from optgap.exchange.reading import read_solution
 
-    problem, params = opened(problem_file, settings, json, output, plot=plot)
+    problem, params = opened(problem_file, settings, json, output, plot=plot, read=[solution_file])
     result = read_solution(problem, solution_file, formulation, **params)
     code = deliver(
         result, problem, Output(json, quiet or output == "-"), output, verbose, Drawing(plot)

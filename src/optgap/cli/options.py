@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,6 +14,7 @@ import typer
 
 from optgap.cli import completing
 from optgap.models.errors import InputError, NoQuote
+from optgap.models.reading import STANDARD_INPUT
 from optgap.registry import REPEATABLE
 
 
@@ -203,20 +204,29 @@ def _shown_with(
     return function
 
 
-def require_writable(*paths: str | None) -> None:
+def require_writable(*paths: str | None, read: Iterable[str | None] = ()) -> None:
     """Refuse output that cannot be written before any work goes into it.
+
+    Parameters
+    ----------
+    paths: where output goes.
+    read: what the command reads, which no output may take the place of.
 
     Raises
     ------
-    InputError: for a directory, a file in a folder that is missing or not writable, or one
-        place for two outputs.
+    InputError: for a directory, a file in a folder that is missing or not writable, one place for
+        two outputs, or for an input and an output.
     """
     wanted = [path for path in paths if path is not None]
-    for path in wanted:
-        if wanted.count(path) > 1:
+    places = [os.path.realpath(path) for path in wanted]
+    inputs = {os.path.realpath(path) for path in read if path not in (None, STANDARD_INPUT)}
+    for path, place in zip(wanted, places, strict=True):
+        if places.count(place) > 1:
             raise InputError(path, "", NoQuote("it for two outputs"), "a file for each")
         if path == "-":
             continue
+        if place in inputs:
+            raise InputError(path, "", NoQuote("it read and written"), "another file to write to")
         target = Path(path)
         if target.is_dir():
             raise InputError(path, "", NoQuote("a directory"), "a file to write to")

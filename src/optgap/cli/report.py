@@ -21,7 +21,7 @@ def command(
     from optgap.cli.work import Output
     from optgap.reporting import report
 
-    opt.require_writable(json, output)
+    opt.require_writable(json, output, read=inputs)
     out = Output(json, quiet or output == "-")
     page = report(inputs, output, title=title)
     size = len(page.html.encode()) / 1e6

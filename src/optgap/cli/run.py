@@ -51,13 +51,17 @@ def command(
 
 
 def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:
-    """Raise InputError for a table that this family has not."""
+    """Raise InputError for a table that this family has not, or that is named as a picture."""
     from optgap.models.errors import InputError, NoQuote
+    from optgap.plotting.figures import is_picture
 
     known = family(problem.family).tables_out
     for name, path in tables.items():
         if path is not None and name not in known:
             expected = f"tables of {problem.family}: " + ", ".join(f"--{key}" for key in known)
+            raise InputError(f"--{name}", "", NoQuote(path), expected)
+        if path is not None and is_picture(path) and name not in family(problem.family).drawn:
+            expected = "the name of a CSV file (--plot FILE draws the solution)"
             raise InputError(f"--{name}", "", NoQuote(path), expected)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,9 +34,15 @@ def refuse_beside_file(options: Mapping[str, object]) -> None:
 
 
 def opened(
-    problem_file: str, settings: list[str] | None, *outputs: str | None, plot: str | None = None
+    problem_file: str,
+    settings: list[str] | None,
+    *outputs: str | None,
+    plot: str | None = None,
+    read: Sequence[str] = (),
 ) -> tuple[Problem, dict[str, Any]]:
     """The problem in a file and what ``--set`` says, once every output is one that can be written.
+
+    `read` are the other files that the command reads.
 
     Raises
     ------
@@ -46,7 +52,7 @@ def opened(
     from optgap.parameters import assignments
     from optgap.plotting.figures import require_ending
 
-    require_writable(*outputs, plot)
+    require_writable(*outputs, plot, read=[problem_file, *read])
     require_ending(plot)
     params: dict[str, Any] = {**assignments(settings or [], "--set")}
     return load_problem(problem_file), params

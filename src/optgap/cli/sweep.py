@@ -59,7 +59,7 @@ def command(
 
     opt.refuse({"--retry-failed": retry_failed and not resume}, "it alone", "--resume beside it")
     target = output or str(Path(spec).with_suffix(".parquet"))
-    opt.require_writable(json, target)
+    opt.require_writable(json, target, read=[spec])
     require_format(target)
     chosen = Engine(engine, jobs, scheduler)
     loaded = load_spec(spec)

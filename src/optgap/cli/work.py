@@ -69,7 +69,8 @@ def _signals(limits: Limits) -> Iterator[None]:
         if limits.interrupted.is_set():
             _leave(b"aborted\n")
         limits.interrupted.set()
-        os.write(2, b"optgap: stopping with what there is; once more aborts\n")
+        first = b", once code is compiled (on a first run only)" if COMPILING.busy else b""
+        os.write(2, b"optgap: stopping with what there is" + first + b"; once more aborts\n")
 
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -202,7 +202,7 @@ class Comparison(Answer):
         return pd.DataFrame(lines)
 
     def head(self) -> list[str]:
-        """Problem, best bound and best known solution, one line each."""
+        """Problem, best bound and best known solution with what is unproven, one line each."""
         lines = [f"{self.problem_name}: {self.problem_summary}"]
         if self.infeasible:
             lines.append(f"{UNSERVED}, as {self.infeasible.method} proves")
@@ -210,6 +210,8 @@ class Comparison(Answer):
         known = "none" if self.best_known is None else f"{number(self.best_known)} {self.unit}"
         lines.append(f"best bound {bound}" + (f", by {self.bound_by}" if self.bound_by else ""))
         lines.append(f"best known {known}" + (f", by {self.known_by}" if self.known_by else ""))
+        if (open_share := percent(self.gap)) not in ("", percent(0.0)):
+            lines[-1] += f"; {open_share} from the bound, unproven and part of every gap"
         return lines
 
     def table(self) -> Table:

@@ -322,7 +322,8 @@ def _quick(asked: _Plan, central: Comparison, problem: Problem) -> _Plan:
         notes.append(f"draws leave out what takes more than {QUICK_S:g} s: {', '.join(slow)}")
     if asked.methods and not methods:
         methods = (family(problem.family).auto_bound(problem),)
-        notes.append(f"and are held against {methods[0]}, which may prove less")
+        less = "which may prove less: intervals may lie above the gap at the fitted values"
+        notes.append(f"and are held against {methods[0]}, {less}")
     return _Plan(policies, methods, ("; ".join(notes),) if notes else ())
 
 

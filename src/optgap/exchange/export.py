@@ -15,6 +15,7 @@ from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import write_text
 from optgap.models.limits import Limits
+from optgap.models.reading import as_path
 from optgap.models.times import Timed
 from optgap.registry import Runnable, family
 from optgap.registry import formulation as find_formulation
@@ -148,7 +149,7 @@ def format_of(path: str | os.PathLike[str]) -> str:
     ------
     InputError: for another ending.
     """
-    name = os.fspath(path)
+    name = as_path(path)
     if name == "-":
         return "lp"
     ending = os.path.splitext(name)[1].lower()

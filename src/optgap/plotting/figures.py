@@ -14,6 +14,7 @@ import numpy as np
 from optgap.models.errors import InputError
 from optgap.models.figures import LONGEST, image
 from optgap.models.jsonio import write_bytes
+from optgap.models.reading import as_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -133,7 +134,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 
 def is_picture(path: str | os.PathLike[str]) -> bool:
     """Whether a file's ending is one of `ENDINGS`."""
-    return Path(path).suffix.lower() in ENDINGS
+    return Path(as_path(path)).suffix.lower() in ENDINGS
 
 
 def require_ending(path: str | os.PathLike[str] | None) -> None:

@@ -189,8 +189,12 @@ def draw_savings(
         ax.set_xscale("symlog", linthresh=10)
         ticks = [m for m in (0, 1, 2, 5, 10, 100, 1000, 10_000, 100_000) if m <= moves[-1]]
         ax.set_xticks(ticks, [f"{m:,}" for m in ticks], minor=False)
+    else:
+        from matplotlib.ticker import MaxNLocator
+
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.set_xlim(0, max(1, moves[-1]) * (1.7 if far else 1.12))
-    ax.set_ylim(bottom=0)
+    ax.set_ylim(0, max(1.0, ax.get_ylim()[1]))  # what cannot be saved is not blown up
     ax.set_xlabel("migrations, at most")
     ax.set_ylabel("power saved (%)")
     plain(ax, "both")

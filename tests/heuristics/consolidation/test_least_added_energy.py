@@ -122,6 +122,7 @@ def test_every_score_is_that_of_a_plain_transcription(problem: ConsolidationProb
 
     with interpreted(True), pytest.MonkeyPatch.context() as patch:
         patch.setattr(policy, "least", overheard)
+        patch.setattr("optgap.models.compiled.loaded", lambda *_: False)
         outcome = Engine(problem, looked_at, highest, Limits()).run()
     if outcome.solution is not None:
         assert problem.check(outcome.solution) == []

@@ -191,7 +191,7 @@ def test_a_gap_over_time_has_a_part_for_not_migrating() -> None:
 
 
 def test_a_search_with_moves_that_finds_less_is_not_named_for_it() -> None:
-    problem = small_time(seed=1, size=12)
+    problem = small_time(seed=1, size=8)
     answer = explain(problem, "fgd", "exact-over-time", beside=())
     known = answer.part("migration").end
     assert known is not None

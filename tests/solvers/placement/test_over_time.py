@@ -69,7 +69,7 @@ def test_no_schedule_of_all_tasks_is_below_the_bound(
 
 @pytest.mark.parametrize("goal", ["energy", "mean_weighted"])
 def test_tasks_that_all_come_and_leave_together_are_bounded_as_if_they_stayed(goal: str) -> None:
-    still = small(seed=1, size=8)
+    still = small(seed=1, size=6)
     count = len(still.tasks)
     tasks = replace(still.tasks, submit_s=np.full(count, 5.0), duration_s=np.full(count, 10.0))
     at_once = replace(still, objective=replace(still.objective, goal=goal).at_a_moment)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from optgap.models.limits import Limits
 from optgap.models.queueing import Jobs, QueueingProblem
 from optgap.solvers.queueing.areas import bound_area, falling_prices, fluid, makespan, sum_of_waits
-from optgap.solvers.queueing.prices import PACES, SHARES, bound_prices, priced
+from optgap.solvers.queueing.prices import ASCENT, bound_prices, priced
 from optgap.solvers.queueing.ticks import ticks
 from optgap.solvers.queueing.widths import _functions, widths
 
@@ -246,7 +247,7 @@ def test_prices_are_worth_what_the_best_schedule_costs_where_it_is_one_job_after
     ("rows", "area", "prices", "best"),
     [
         ([(0, 1, 2), (0, 10, 1), (0, 10, 3), (2, 10, 2)], 0.5, 5 / 3, 2.5),
-        ([(0, 10, 4), (4, 1, 3), (4, 2, 2), (4, 10, 2)], 1.05, 2.8711632, 4.25),
+        ([(0, 10, 4), (4, 1, 3), (4, 2, 2), (4, 10, 2)], 1.05, 2.8744431, 4.25),
     ],
 )
 def test_prices_see_more_than_areas_do(
@@ -263,8 +264,8 @@ def test_prices_see_more_than_areas_do(
 
 def test_no_price_is_below_nothing() -> None:
     """A negative one would pay for idle GPUs, and prove too much."""
-    assert min(SHARES) >= 0
-    assert sorted(PACES, reverse=True) == list(PACES)
+    assert min(ASCENT.shares) >= 0
+    assert sorted(ASCENT.paces, reverse=True) == list(ASCENT.paces)
 
 
 def test_prices_of_few_intervals_rise_where_jobs_crowd(
@@ -272,11 +273,11 @@ def test_prices_of_few_intervals_rise_where_jobs_crowd(
 ) -> None:
     """On eight and then 32: as the steps find them, of the 5/3 that prices can prove."""
     module = importlib.import_module("optgap.solvers.queueing.prices")
-    monkeypatch.setattr(module, "CELLS", (8, 32))
+    monkeypatch.setattr(module, "ASCENT", replace(ASCENT, cells=(8, 32)))
     made = problem((0, 1, 2), (0, 10, 1), (0, 10, 3), (2, 10, 2))
-    few, more = (bound_prices(made, limits=Limits(), seed=0, steps=n).bound for n in (3, 90))
-    assert few == pytest.approx(1.2762955, rel=1e-6)
-    assert more == pytest.approx(1.6665396, rel=1e-6)
+    few, more = (bound_prices(made, limits=Limits(), seed=0, steps=n).bound for n in (4, 120))
+    assert few == pytest.approx(1.2432198, rel=1e-6)
+    assert more == pytest.approx(1.6666469, rel=1e-6)
 
 
 # -- ticks ---------------------------------------------------------------------------------
