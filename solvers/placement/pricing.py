@@ -159,6 +159,7 @@ class Pricer:
             size, gpus = self._size.get(key, (0, 0))
             self._size[key] = (max(size, self._units(node.cpu_milli)), max(gpus, node.gpus))
         self.last_mu = np.zeros(len(aggregate.types))
+        self.worth = np.zeros(3)
         self._groups: dict[bytes, list[int]] = {}
         for t in range(len(aggregate.types)):
             self._groups.setdefault(self.admissible[t].tobytes(), []).append(t)
@@ -189,8 +190,16 @@ class Pricer:
         # bands start at the use up to which nothing has changed: the idle node is in the first
         return [float(idle[-1]) for _active, idle in weights]
 
-    def price(self, prices: FloatArray, most: int = 6) -> list[Offer]:
-        """Offers of all node types at these prices, up to `most` contents each."""
+    def price(
+        self, prices: FloatArray, worth: FloatArray | None = None, most: int = 6
+    ) -> list[Offer]:
+        """Offers of all node types at these prices, up to `most` contents each.
+
+        Parameters
+        ----------
+        worth: (3,) by how much less a GPU, a CPU package and a node in use cost; nothing if None.
+        """
+        self.worth = np.zeros(3) if worth is None else worth
         with ThreadPoolExecutor(THREADS) as pool:
             parts = list(pool.map(lambda g: self._group(g, prices, most), self._groups.values()))
         return sorted(itertools.chain.from_iterable(parts), key=lambda offer: offer.type_index)
@@ -202,7 +211,8 @@ class Pricer:
 
     def _offer(self, t: int, prices: FloatArray, most: int, memo: Memo) -> Offer:
         """Minimise V_t(μ) over the memory price μ by intersecting tangents."""
-        limit, opening = self.aggregate.types[t].memory_mib, float(self.aggregate.opening[t])
+        limit = self.aggregate.types[t].memory_mib
+        opening = float(self.aggregate.opening[t] - self.worth[2])
         found: list[Contents] = []
 
         def probe(mu: float) -> tuple[float, int]:
@@ -258,8 +268,10 @@ class Pricer:
         for band in self.bands[t]:
             filled, idle = self._filled(t, band, prices, mu, memo)
             u = min(self._units(band.max_used_milli), filled.value.shape[1] - 1)
-            worth = filled.value[: node.gpus + 1, u] - aggregate.gpu_cost[t] * gpus
-            worth = worth - band.cpu_cost - idle[::-1] + self.idle_fragment[t]
+            worth = filled.value[: node.gpus + 1, u]
+            worth = worth - (aggregate.gpu_cost[t] - self.worth[0]) * gpus
+            worth = worth - (band.cpu_cost - self.worth[1] * band.packages)
+            worth = worth - idle[::-1] + self.idle_fragment[t]
             options += [
                 (float(w), int(j), u, filled) for j, w in enumerate(worth) if np.isfinite(w)
             ]
@@ -294,8 +306,10 @@ class Pricer:
     ) -> Tables:
         aggregate = self.aggregate
         value = prices - mu * aggregate.memory_mib
-        # a fragment can be worth filling at a loss; power never is
-        worthwhile = admissible if aggregate.frag_weight else admissible & (value > 0)
+        # a fragment can be worth filling at a loss, and a GPU, where one in use is worth more than
+        # it costs; else power never is
+        loss = bool(aggregate.frag_weight) or self.worth[0] > aggregate.gpu_cost.min()
+        worthwhile = admissible if loss else admissible & (value > 0)
         steps = aggregate.gpu_milli // self.gpu_unit
         one = worthwhile & (aggregate.num_gpu == 1)
         several = worthwhile & (aggregate.num_gpu > 1)

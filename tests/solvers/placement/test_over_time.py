@@ -93,7 +93,7 @@ def test_more_moments_are_looked_at_where_demand_changes() -> None:
     timed = PlacementProblem.of(
         still.cluster, tasks, still.workload, still.ranks, still.power, over_time=OverTime()
     )
-    found = bound_over_time(timed, limits=Limits(), seed=0)
+    found = bound_over_time(timed, limits=Limits(), seed=0, tolerance=1e-4)
     demand = Demand.of(timed)
     exact = 0.0  # a static bound for every moment
     for event in np.flatnonzero(demand.lasts_s > 0).tolist():
