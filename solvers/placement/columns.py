@@ -26,6 +26,7 @@ ROUNDING = 1e-13
 """Relative: more than a few hundred operations round by."""
 WHOLE = 1e-6
 """By how much what is rounded up to a whole number has to be above the one below."""
+NOTHING = np.zeros(0)
 MOST_RAISES = 5
 """Fivefold rises of the price ceiling; a task still left out then is taken for unplaceable."""
 
@@ -306,7 +307,9 @@ class ColumnGeneration:
             else:
                 stalled = 1
 
-    def _price(self, pricer: Pricer, prices: FloatArray, in_use: FloatArray, *, bound: bool) -> int:
+    def _price(
+        self, pricer: Pricer, prices: FloatArray, in_use: FloatArray = NOTHING, *, bound: bool
+    ) -> int:
         worth = np.zeros(3)
         worth[: len(in_use)] = np.clip(in_use, 0.0, self.aggregate.unit_cost[: len(in_use)])
         if self.counted is not None:

@@ -22,7 +22,7 @@ import numpy as np
 
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
-from optgap.models.placement.arrays import IntArray
+from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import shown, slack_s
 from optgap.solvers.placement.aggregate import Aggregate
@@ -195,6 +195,7 @@ class Refinement:
     Attributes
     ----------
     short: the proof that some moment's tasks cannot run together, where that came out.
+    seen: the events after which prices were made, with how much was in use at least, (3,).
     """
 
     def __init__(
@@ -217,7 +218,7 @@ class Refinement:
         if generation.aggregate.counting:
             self.counting = Counting(generation.aggregate, self.demand, class_of)
         self.short: Outcome | None = None
-        self.seen: set[int] = set()
+        self.seen: dict[int, FloatArray] = {}
 
     def knows(self, problem: PlacementProblem) -> bool:
         """Whether the problem differs in nothing but tasks, and has none of another class."""
@@ -227,6 +228,15 @@ class Refinement:
         return same and set(problem.tasks.classes) <= set(self.generation.aggregate.classes)
 
     def run(self) -> None:
+        """Make prices, and again where more is known to be in use than when they were made."""
+        self._spread()
+        for event, least in list(self.seen.items()):
+            if self.short is not None or self.limits.stop is not None:
+                return
+            if (self.pool.least[:, event] > least).any():
+                self.prices_at(event)
+
+    def _spread(self) -> None:
         """Until the patterns so far leave little more to be proven, or the limits say stop."""
         times = self.demand.time_s
         width_s = float(times[-1] - times[0]) / EFFORT.looks
@@ -269,11 +279,11 @@ class Refinement:
 
     def prices_at(self, event: int) -> None:
         """Make prices for what runs after an event."""
-        self.seen.add(event)
         demand = self.running(event)
         if self.counting is not None:
             self._count(event, demand)
-        self.generation.change_demand(demand, self.pool.prices, self.pool.least[:, event])
+        least = self.seen[event] = self.pool.least[:, event].copy()
+        self.generation.change_demand(demand, self.pool.prices, least)
         generate(self.generation, self.limits, self.tolerance, EFFORT.units)
         if self.generation.short and self.limits.stop is None:
             self.short = self._infeasible(event)
