@@ -72,9 +72,7 @@ def test_bounds_and_solutions_enclose_the_optimum(problem: PlacementProblem) -> 
 
 
 @settings(max_examples=40)
-@given(
-    placement_problems(max_nodes=2, max_tasks=5, max_gpus=3), st.sampled_from((-1, 0, 1, 2, 3))
-)
+@given(placement_problems(max_nodes=2, max_tasks=5, max_gpus=3), st.sampled_from((-1, 0, 1, 2, 3)))
 def test_no_contents_beat_their_price(problem: PlacementProblem, counted: int) -> None:
     """A priced node is worth at least as much as anything that fits it.
 
