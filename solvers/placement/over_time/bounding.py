@@ -296,7 +296,8 @@ class Refinement:
         assert self.counting is not None
         aggregate = self.generation.aggregate
         little = self.tolerance * (aggregate.base + float(self.pool.value[event]))
-        which = np.flatnonzero(aggregate.unit_cost / 2 > little).tolist()  # rounding gives half
+        # rounding gives half of one, of which the program evades a part
+        which = np.flatnonzero(aggregate.unit_cost / 4 > little).tolist()
         self.counting.offer(self.generation.master.columns)
         self.counting.raise_at(event, demand, which, self.limits, EFFORT.units)
         self.pool.in_use(self.counting.least)
