@@ -222,8 +222,11 @@ class Refinement:
 
     def knows(self, problem: PlacementProblem) -> bool:
         """Whether the problem differs in nothing but tasks, and has none of another class."""
-        own = self.problem
-        same = own.cluster is problem.cluster and own.workload is problem.workload
+        own, rules, others = self.problem, self.problem.over_time, problem.over_time
+        assert rules is not None
+        assert others is not None
+        same = (rules.sleeps, rules.off_w) == (others.sleeps, others.off_w)
+        same = same and own.cluster is problem.cluster and own.workload is problem.workload
         same = same and own.power == problem.power and own.objective == problem.objective
         return same and set(problem.tasks.classes) <= set(self.generation.aggregate.classes)
 
@@ -274,8 +277,10 @@ class Refinement:
     @property
     def bound(self) -> float:
         """So far, in the objective's unit."""
-        base = self.generation.aggregate.base
-        return _whole(self.problem, base, self.pool.integral, self.pool.largest)
+        base, largest = self.generation.aggregate.base, self.pool.largest
+        if self.counting is not None:
+            largest += self.counting.rises(self.pool.dearest)
+        return _whole(self.problem, base, self.pool.integral, largest)
 
     def prices_at(self, event: int) -> None:
         """Make prices for what runs after an event."""

@@ -20,6 +20,7 @@ from optgap.solvers.placement.columns import (
 )
 from optgap.solvers.placement.over_time.demand import Demand
 
+EPSILON = float(np.finfo(float).eps)
 ROUNDS = 12
 """Of pricing for one number at one moment: what is not proven by then mostly never is."""
 
@@ -33,7 +34,12 @@ class Pool:
     demand, class_of: when tasks run, and (T,) of which class each is.
     value: (E,) what is proven beyond the idle cluster, from each event to the next.
     least: (3, E) how many GPUs, CPU packages and nodes are in use then, at least.
-    prices: what proves it; largest: the highest of them.
+    prices: what proves it.
+
+    Attributes
+    ----------
+    largest: the highest price of a task. dearest: (3,) of a GPU, CPU package and node in use.
+    rounding: what sums of so many prices round by, at most.
     """
 
     demand: Demand
@@ -42,12 +48,17 @@ class Pool:
     least: FloatArray
     prices: list[Prices] = field(default_factory=list)
     largest: float = 0.0
+    dearest: FloatArray = field(default_factory=lambda: np.zeros(3))
+    rounding: float = 0.0
 
     def add(self, prices: Prices) -> None:
         """Take what these prices prove wherever that is more."""
         self.largest = max(self.largest, float(np.abs(prices.task).max()))
+        self.dearest = np.maximum(self.dearest, prices.in_use)
         self.prices.append(prices)
         self._raise(prices)
+        largest_sum = float(self.value.max()) + prices.nodes
+        self.rounding = max(self.rounding, len(self.value) * EPSILON * largest_sum)
 
     def in_use(self, least: FloatArray) -> None:
         """Take it that so many are in use, (3, E), and what the prices prove with that."""
@@ -104,8 +115,21 @@ class Counting:
                 self._add(counted, prices)
 
     def _add(self, counted: int, prices: Prices) -> None:
-        self.pools[counted].add(prices)
-        self.least[counted] = np.ceil(self.pools[counted].value - WHOLE)
+        pool = self.pools[counted]
+        pool.add(prices)
+        self.least[counted] = np.ceil(pool.value - (WHOLE + pool.rounding))
+
+    def rises(self, dearest: FloatArray) -> float:
+        """By how much one task more raises what is proven by what is in use, at most.
+
+        A sum of prices rises by the highest of a task, and rounding up adds less than one.
+
+        Parameters
+        ----------
+        dearest: (3,) what a GPU, a CPU package and a node in use are worth.
+        """
+        most = np.array([pool.largest for pool in self.pools])
+        return float(dearest @ (1.0 + most))
 
     def raise_at(
         self, event: int, demand: IntArray, which: Iterable[int], limits: Limits, units: int
@@ -121,7 +145,8 @@ class Counting:
             generation = self.generations[counted]
             generation.change_demand(demand, self.pools[counted].prices)
             unit_milli = cpu_units(generation.aggregate, units)
-            generation.run(unit_milli, limits, tolerance=0.0, most_rounds=ROUNDS)
+            # so few rounds are too few for smoothed prices to get there
+            generation.run(unit_milli, limits, tolerance=0.0, smoothing=0.0, most_rounds=ROUNDS)
             if generation.best is not None and generation.best not in self.pools[counted].prices:
                 self._add(counted, generation.best)
 
