@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_placement_contents import fillings, least_in_use, nodes_of
 from slow_placement_schedules import optimum
-from strategies import timed_placement_problems
+from strategies import MODELS, tasks_of, timed_placement_problems
 
 import optgap
 from optgap.models.limits import Limits
@@ -40,38 +40,64 @@ def watts(problem: PlacementProblem, model: str, in_use: tuple[int, int, int]) -
     return in_use[0] * each + in_use[1] * (power.cpu.full_w - power.cpu.idle_w)
 
 
-@settings(max_examples=60)
-@given(
-    problem=timed_placement_problems(goals=("energy",), queues=("reject",), max_nodes=2, max_gpus=3)
-    | timed_placement_problems(
-        goals=("energy",), queues=("reject",), max_nodes=2, max_gpus=3, sleeping=True
-    ),
-    data=st.data(),
-)
+@st.composite
+def roomless(draw: st.DrawFn) -> PlacementProblem:
+    """Two nodes, of which each has room for a few tasks only, GPUs of different power."""
+    sizes = st.sampled_from(((32_000, 8192), (48_000, 16_384), (64_000, 10_000)))
+    nodes = [draw(sizes) for _ in range(2)]
+    gpus, models = (
+        [draw(st.integers(0, 2)) for _ in range(2)],
+        ["T4", draw(st.sampled_from(MODELS))],
+    )
+    most_cpu, most_memory = (max(each) for each in zip(*nodes, strict=True))
+    rows = []
+    for _ in range(draw(st.integers(1, 4))):
+        number = draw(st.integers(0, max(gpus)))
+        cpu = draw(
+            st.sampled_from((0, 8000, 16_000, 32_000) if number else (15_999, 16_000, 33_000))
+        )
+        memory = draw(st.sampled_from((4096, 4097, 6000, 9000)))
+        milli = (
+            0 if number == 0 else 1000 if number > 1 else draw(st.sampled_from((400, 501, 1000)))
+        )
+        rows.append((min(cpu, most_cpu), min(memory, most_memory), number, milli, ""))
+    power = PowerModel(
+        dict.fromkeys(MODELS, 10.0),
+        {"T4": 20.0, "G2": 110.0, "P100": 60.0},
+        CpuProfile(8, 5.0, 40.0),
+    )
+    sleeps = draw(st.booleans())
+    tasks = replace(tasks_of(rows), duration_s=np.ones(len(rows)))
+    return PlacementProblem.of(
+        Cluster.of(["m", "n"], [n[0] for n in nodes], [n[1] for n in nodes], gpus, models),
+        tasks,
+        power=power,
+        over_time=OverTime("reject", sleep_after_s=0.0 if sleeps else np.inf),
+    )
+
+
+@settings(max_examples=100)
+@given(problem=roomless(), data=st.data())
 def test_nothing_that_fits_a_node_beats_its_price(
     problem: PlacementProblem, data: st.DataObject
 ) -> None:
     """At any prices of tasks and of what is in use; also where the latter is all that costs."""
-    problem = counted(problem)
-    what = data.draw(st.sampled_from((None, None, 0, 1, 2)))
-    weights = (0.0, 0.0) if what is not None else None
-    aggregate = Aggregate(problem, weights, counting=True)
-    share = st.sampled_from((0.0, 0.3, 0.999, 1.0))
+    what = data.draw(st.sampled_from((None, None, None, 0, 1, 2)))
+    aggregate = Aggregate(problem, (0.0, 0.0) if what is not None else None, counting=True)
+    share = st.sampled_from((0.0, 0.3, 1.0))
     worth = aggregate.unit_cost * data.draw(st.tuples(share, share, share))
-    scale = 1.0 if what is None else 1 / 100
-    price = st.sampled_from((0.0, 0.001, 7.5, 60.0, 110.0, 150.0, 420.0))
+    price = st.sampled_from((0.0, 0.001, 7.5, 20.0, 60.0, 110.0))
     size = len(aggregate.classes)
-    prices = scale * np.array(data.draw(st.lists(price, min_size=size, max_size=size)))
+    prices = np.array(data.draw(st.lists(price, min_size=size, max_size=size)))
     if what is not None:
-        worth = -ONLY[what]
+        worth, prices = -ONLY[what], prices / 60
     pricer = Pricer(aggregate, cpu_units(aggregate, data.draw(st.sampled_from((7, 50, 10_000)))))
     priced = np.where(pricer.priceable, prices, 0.0)
-    classes = list(aggregate.classes)
     offers = pricer.price(priced, worth)
     for number, node in enumerate(nodes_of(problem)):
         t = int(problem.cluster.type_of[number])
-        limit = max(0.0, offers[t].value) + 1e-9 * float(priced.max(initial=1.0))
-        for filled in fillings(node, classes, most=4):
+        limit = max(0.0, offers[t].value) + 1e-9 * (1.0 + float(priced.max()))
+        for filled in fillings(node, list(aggregate.classes), most=5):
             used = filled.in_use(problem.power.cpu.cores)
             value = sum(priced[c] for c in filled.tasks) + float(worth @ used)
             if what is None:
