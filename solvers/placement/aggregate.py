@@ -71,11 +71,13 @@ class Band:
     max_used_milli: CPU use in milli-vCPU.
     cpu_cost: weighted CPU power above the idle node's, a lower bound over the band.
     fits: (M,) which classes of the target workload find enough CPU in the rest.
+    packages: CPU packages in use beyond the idle node's, at most.
     """
 
     max_used_milli: int
     cpu_cost: float
     fits: tuple[bool, ...]
+    packages: int
 
 
 class Aggregate:
@@ -90,12 +92,16 @@ class Aggregate:
     problem: the placement problem.
     weights: cost per W of power and per milli-GPU of fragmentation, when these are not to be
         the objective's.
+    counting: whether GPUs, CPU packages and nodes in use are counted (`in_use`), too.
     """
 
     def __init__(
-        self, problem: PlacementProblem, weights: tuple[float, float] | None = None
+        self,
+        problem: PlacementProblem,
+        weights: tuple[float, float] | None = None,
+        counting: bool = False,
     ) -> None:
-        self.problem = problem
+        self.problem, self.counting = problem, counting
         self.classes: tuple[TaskClass, ...] = problem.tasks.classes
         self.demand: IntArray = np.bincount(
             problem.tasks.class_of, minlength=len(self.classes)
@@ -159,6 +165,24 @@ class Aggregate:
         tasks = contents.shares or contents.multi or contents.cpu_only
         return self._costs[key] + (float(self.opening[t]) if tasks else 0.0)
 
+    def in_use(self, t: int, contents: Contents) -> tuple[int, int, int]:
+        """GPUs, CPU packages and nodes in use with these contents, beyond the idle node's."""
+        used = sum(n * int(self.cpu_milli[c]) for c, n in contents.tasks.items())
+        gpus = len(contents.shares) + sum(int(self.num_gpu[c]) for c in contents.multi)
+        return gpus, self._packages(self.types[t], used), int(bool(contents.tasks))
+
+    def _packages(self, node: NodeType, used_milli: int) -> int:
+        busy, capacity = self.problem.power.active_packages, node.cpu_milli
+        return busy(capacity, capacity - used_milli) - busy(capacity, capacity)
+
+    @cached_property
+    def unit_cost(self) -> FloatArray:
+        """(3,) what one more GPU costs at most, and a CPU package and node in use at least."""
+        cpu = self.problem.power.cpu
+        gpu = [cost for cost, t in zip(self.gpu_cost, self.types, strict=True) if t.gpus]
+        each = [max(gpu, default=0.0), self.power_weight * (cpu.full_w - cpu.idle_w)]
+        return np.maximum(0.0, [*each, float(self.opening.min())])
+
     def feasible(self, t: int, contents: Contents) -> bool:
         """Whether a node of type `t` can carry these contents."""
         node = self.types[t]
@@ -188,14 +212,14 @@ class Aggregate:
         edges = {capacity}
         if self.frag_weight:
             edges |= {capacity - c for c in needs if 0 <= capacity - c < capacity}
-        if self.power_weight:
+        if self.power_weight or self.counting:
             edges |= set(self._power_edges(capacity))
         bands = []
         last = -1
         for edge in sorted(edges):
             fits = tuple(bool(capacity - edge >= c) for c in self.problem.workload.cpu_milli)
             cost = self._least_cpu_cost(capacity, last + 1, edge)
-            bands.append(Band(edge, cost, fits))
+            bands.append(Band(edge, cost, fits, self._packages(node, edge)))
             last = edge
         return bands
 

@@ -24,6 +24,9 @@ NEGATIVE = 1e-7
 """A reduced cost below minus this, relative to the column's own cost, is worth a column."""
 ROUNDING = 1e-13
 """Relative: more than a few hundred operations round by."""
+WHOLE = 1e-6
+"""By how much what is rounded up to a whole number has to be above the one below."""
+NOTHING = np.zeros(0)
 MOST_RAISES = 5
 """Fivefold rises of the price ceiling; a task still left out then is taken for unplaceable."""
 
@@ -41,12 +44,20 @@ class Master:
     """The restricted master LP, kept warm in one program.
 
     Rows: one per task class (its demand; as an equation when fragmentation counts, because
-    then one task too many can pay), one per node type (its count). Columns: an artificial
-    one per class, which leaves a task unserved at a cost, then the generated ones.
+    then one task too many can pay), one per node type (its count), and where the aggregate counts
+    them one each for the GPUs, CPU packages and nodes in use (how many at least). Columns: an
+    artificial one per class, which leaves a task unserved at a cost, and per row of these, which
+    stands for one in use at the least that it costs, then the generated ones.
+
+    Parameters
+    ----------
+    counted: which of the three is all that costs something, if any.
     """
 
-    def __init__(self, aggregate: Aggregate, unserved_cost: FloatArray) -> None:
-        self.aggregate = aggregate
+    def __init__(
+        self, aggregate: Aggregate, unserved_cost: FloatArray, counted: int | None = None
+    ) -> None:
+        self.aggregate, self.counted = aggregate, counted
         self.columns: list[Column] = []
         self._known: set[tuple[int, Contents]] = set()
         self._program = Growing()
@@ -54,8 +65,15 @@ class Master:
             self._program.row()
         for n in aggregate.count:
             self._program.row(upper=n)
+        self.head = len(aggregate.classes) + len(aggregate.types)
+        self.units = 3 if aggregate.counting else 0
+        for unit in range(self.units):
+            self._program.row(upper=0.0 if unit == counted else math.inf)
         for c in range(len(aggregate.classes)):
             self._program.column(unserved_cost[c], [c], [1.0])
+        for unit, cost in enumerate(aggregate.unit_cost[: self.units].tolist()):
+            own = unit == counted
+            self._program.column(1.0 if own else cost, [self.head + unit], [-1.0 if own else 1.0])
         self.set_demand()
 
     def add(self, type_index: int, contents: Contents) -> Column | None:
@@ -68,6 +86,11 @@ class Master:
         tasks = contents.tasks
         rows = [*tasks, len(self.aggregate.classes) + type_index]
         values = [float(n) for n in tasks.values()] + [1.0]
+        in_use = self.aggregate.in_use(type_index, contents)[: self.units]
+        for unit, n in enumerate(in_use):
+            if n:
+                rows.append(self.head + unit)
+                values.append(float(n))
         self._program.column(column.cost, rows, values)
         self.columns.append(column)
         return column
@@ -83,6 +106,12 @@ class Master:
         for c, d in enumerate(self.aggregate.priced_demand):
             self._program.bound_row(c, d, d if exact else math.inf)
 
+    def set_least(self, least: FloatArray) -> None:
+        """Take over how many GPUs, CPU packages and nodes are in use at least, (3,)."""
+        for unit, n in enumerate(least):
+            if unit != self.counted:
+                self._program.bound_row(self.head + unit, n if n > 0 else -math.inf, math.inf)
+
     def solve(self) -> MasterSolution:
         """Solve the LP as it stands."""
         program = self._program
@@ -92,9 +121,10 @@ class Master:
         return MasterSolution(
             program.objective,
             duals[:classes],
-            duals[classes:],
+            duals[classes : self.head],
+            duals[self.head :],
             values[:classes],
-            values[classes:],
+            values[classes + self.units :],
         )
 
 
@@ -103,18 +133,23 @@ class MasterSolution:
     """An optimal basic solution of the restricted master.
 
     `value` is relative to the idle cluster; `prices` are the class duals π, `node_prices` the
-    (non-positive) duals of the node counts; `unserved` and `nodes` are the two column blocks.
+    (non-positive) duals of the node counts, `worth` those of the units in use; `unserved` and
+    `nodes` are the two column blocks.
     """
 
     value: float
     prices: FloatArray
     node_prices: FloatArray
+    worth: FloatArray
     unserved: FloatArray
     nodes: FloatArray
 
-    def reduced_cost(self, type_index: int, contents: Contents, cost: float) -> float:
+    def reduced_cost(
+        self, type_index: int, contents: Contents, cost: float, in_use: tuple[int, ...] = ()
+    ) -> float:
         """What a node with these contents costs beyond what its tasks and the node are worth."""
         worth = sum(n * float(self.prices[c]) for c, n in contents.tasks.items())
+        worth += sum(n * float(each) for n, each in zip(in_use, self.worth, strict=True))
         return cost - worth - float(self.node_prices[type_index])
 
 
@@ -126,11 +161,14 @@ class Prices:
     ----------
     task: (classes,) price of each.
     nodes: Σ_t n_t·max(0, V_t), see `pricing`. most: the largest V_t, or 0.
+    in_use: (3,) price of a GPU, a CPU package and a node in use: the bound is higher by these
+        times how many are in use at least.
     """
 
     task: FloatArray
     nodes: float
     most: float
+    in_use: FloatArray
 
 
 @dataclass
@@ -140,6 +178,7 @@ class ColumnGeneration:
     Attributes
     ----------
     best: the prices that prove `lower`, None before the first.
+    least: (3,) how many GPUs, CPU packages and nodes are in use at least, whole numbers.
     idle: the cost beside the program's value that tolerances are relative to: the idle cluster's.
 
     Parameters
@@ -148,11 +187,13 @@ class ColumnGeneration:
     unserved_cost: (classes,) cost of leaving a task out. When leaving out is not allowed, a
         price ceiling: the loop raises it while the LP still buys at it.
     may_leave_out: whether `unserved_cost` is part of the problem.
+    counted: which of these three is all that costs something, if any.
     """
 
     aggregate: Aggregate
     unserved_cost: FloatArray
     may_leave_out: bool = False
+    counted: int | None = None
     lower: float = -math.inf
     rounds: int = 0
     raises: int = 0
@@ -161,16 +202,23 @@ class ColumnGeneration:
     master: Master = field(init=False)
     last: MasterSolution = field(init=False)
     idle: float = field(init=False)
+    least: FloatArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.idle = self.aggregate.base
-        self.master = Master(self.aggregate, self.unserved_cost)
+        self.master = Master(self.aggregate, self.unserved_cost, self.counted)
+        self.least = np.zeros(3)
         self.last = self.master.solve()
 
-    def change_demand(self, demand: IntArray, among: Iterable[Prices] = ()) -> None:
+    def change_demand(
+        self, demand: IntArray, among: Iterable[Prices] = (), least: FloatArray | None = None
+    ) -> None:
         """Go on with another demand, (classes,), from the columns and the best of these prices."""
         self.aggregate.demand = demand
         self.master.set_demand()
+        if least is not None:
+            self.least = least
+            self.master.set_least(least)
         self.last = self.master.solve()
         self.lower, self.best, self.raises = -math.inf, None, 0
         for prices in among:
@@ -179,6 +227,7 @@ class ColumnGeneration:
     def _take(self, prices: Prices) -> None:
         """Prices that prove more become the best."""
         terms = [*(prices.task * self.aggregate.priced_demand).tolist(), -prices.nodes]
+        terms += (prices.in_use * self.least).tolist()
         # what tasks are worth cancels against what nodes cost within each value, too
         lower = math.fsum(terms) - ROUNDING * math.fsum(map(abs, terms))
         if lower > self.lower:
@@ -207,6 +256,8 @@ class ColumnGeneration:
         """Whether bound and restricted LP agree to a relative `tolerance`."""
         if self.short:
             return False
+        if self.counted is not None:  # what is whole has no room between the two
+            return whole(self.lower) >= whole(self.last.value)
         gap = self.upper - self.bound
         return gap <= tolerance * max(1e-9, abs(self.idle + self.last.value))
 
@@ -236,12 +287,13 @@ class ColumnGeneration:
                 return
             before = self.lower
             weight = smoothing if self.best is not None and not stalled else 0.0
-            prices = self.last.prices
+            prices, in_use = self.last.prices, self.last.worth
             if weight and self.best is not None:
                 prices = weight * self.best.task + (1 - weight) * prices
-            added = self._price(down, prices, bound=True)
+                in_use = weight * self.best.in_use[: len(in_use)] + (1 - weight) * in_use
+            added = self._price(down, prices, in_use, bound=True)
             if up is not None and (not added or self.rounds % 3 == 2):
-                added += self._price(up, prices, bound=False)
+                added += self._price(up, prices, in_use, bound=False)
             self.rounds += 1
             self.last = self.master.solve()
             limits.progress("columns", self.upper, self.bound)
@@ -255,17 +307,23 @@ class ColumnGeneration:
             else:
                 stalled = 1
 
-    def _price(self, pricer: Pricer, prices: FloatArray, *, bound: bool) -> int:
+    def _price(
+        self, pricer: Pricer, prices: FloatArray, in_use: FloatArray = NOTHING, *, bound: bool
+    ) -> int:
+        worth = np.zeros(3)
+        worth[: len(in_use)] = np.clip(in_use, 0.0, self.aggregate.unit_cost[: len(in_use)])
+        if self.counted is not None:
+            worth = -np.eye(3)[self.counted]
         priced = np.where(pricer.priceable, prices, 0.0)
         if not self.aggregate.frag_weight:
             priced = np.maximum(priced, 0.0)
         added, nodes, most = 0, [], 0.0
-        for offer in pricer.price(priced):
+        for offer in pricer.price(priced, worth):
             most = max(most, offer.value)
             nodes.append(float(self.aggregate.count[offer.type_index]) * max(0.0, offer.value))
             added += self.add_attractive(offer.type_index, offer.contents)
         if bound:
-            self._take(Prices(priced, math.fsum(nodes), most))
+            self._take(Prices(priced, math.fsum(nodes), most, worth))
         return added
 
     def add_attractive(self, t: int, candidates: Iterable[Contents]) -> int:
@@ -273,7 +331,8 @@ class ColumnGeneration:
         added = 0
         for contents in candidates:
             cost = self.aggregate.cost(t, contents)
-            reduced = self.last.reduced_cost(t, contents, cost)
+            in_use = self.aggregate.in_use(t, contents) if self.master.units else ()
+            reduced = self.last.reduced_cost(t, contents, cost, in_use)
             if reduced < -NEGATIVE * (1 + abs(cost)) and self.master.add(t, contents):
                 added += 1
         return added
@@ -303,6 +362,11 @@ class ColumnGeneration:
         self.master.set_unserved_cost(self.unserved_cost)
         self.last = self.master.solve()
         return True
+
+
+def whole(least: float) -> float:
+    """The whole number that something whole is not below, as it is not below `least`."""
+    return math.ceil(least - WHOLE) if math.isfinite(least) else least
 
 
 def stand_alone_cost(aggregate: Aggregate) -> FloatArray:

@@ -14,10 +14,8 @@ number.
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,9 +26,10 @@ from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import shown, slack_s
 from optgap.solvers.placement.aggregate import Aggregate
-from optgap.solvers.placement.columns import ColumnGeneration, Prices
+from optgap.solvers.placement.columns import ColumnGeneration
 from optgap.solvers.placement.over_time.demand import Demand, at_a_moment
 from optgap.solvers.placement.over_time.exact import unproven
+from optgap.solvers.placement.over_time.pool import Counting, Pool
 from optgap.solvers.placement.patterns import (
     ROUNDING_ERROR,
     generate,
@@ -51,15 +50,19 @@ class Effort:
     Parameters
     ----------
     moments: at equal distances that prices are made at first; most: in all.
+    looks: moments at equal distances that all are chosen from.
     units: of CPU per node that prices are proven with at most.
     """
 
     moments: int = 8
-    most: int = 32
+    most: int = 64
+    looks: int = 128
     units: int = 15_000
 
 
 EFFORT = Effort()
+LESS = 1e-6
+"""Relative: what a program's value has to fall by to count as lower."""
 
 
 def bound_over_time(
@@ -67,7 +70,7 @@ def bound_over_time(
     *,
     limits: Limits,
     seed: int,
-    tolerance: float = 1e-3,
+    tolerance: float = 5e-4,
     found: dict[str, Any] | None = None,
 ) -> Outcome:
     """A proven bound for running every task, migrations free.
@@ -155,50 +158,9 @@ def _waiting(problem: PlacementProblem, limits: Limits, tolerance: float) -> Out
     )  # fmt: skip
 
 
-@dataclass(eq=False)
-class Pool:
-    """The best bound at every moment so far.
-
-    Parameters
-    ----------
-    demand, class_of: when tasks run, and (T,) of which class each is.
-    value: (E,) what is proven beyond the idle cluster, from each event to the next.
-    prices: what proves it; largest: the highest of them.
-    """
-
-    demand: Demand
-    class_of: IntArray
-    value: FloatArray
-    prices: list[Prices] = field(default_factory=list)
-    largest: float = 0.0
-
-    def add(self, prices: Prices) -> None:
-        """Take what these prices prove wherever that is more."""
-        each = prices.task[self.class_of[self.demand.task]] * self.demand.change
-        np.maximum(self.value, np.cumsum(each) - prices.nodes, out=self.value)
-        self.largest = max(self.largest, float(np.abs(prices.task).max()))
-        self.prices.append(prices)
-
-    @property
-    def integral(self) -> float:
-        """Over all time; minus infinity where nothing is proven yet."""
-        if math.isinf(float(self.value.min())):
-            return -math.inf
-        return float(self.value @ self.demand.lasts_s)
-
-
-@dataclass(order=True)
-class Interval:
-    """Between two moments that prices were made at; the most promising is the least.
-
-    Parameters
-    ----------
-    promise: minus what the last prices raised the bound by at one of its ends, times its length.
-    """
-
-    promise: float
-    begin_s: float = field(compare=False)
-    end_s: float = field(compare=False)
+def counts(problem: PlacementProblem) -> bool:
+    """Whether what is in use is counted: where it costs, and nothing else does."""
+    return problem.objective.goal == "energy" and problem.power.cpu_rule == "packages"
 
 
 def refinement_for(
@@ -210,10 +172,14 @@ def refinement_for(
     """
     known: Refinement | None = found.get("refinement")
     if known is None or not known.knows(problem):
-        made = Refinement(problem, tolerance, limits, generation_for(Aggregate(problem)))
+        aggregate = Aggregate(problem, counting=counts(problem))
+        made = Refinement(problem, tolerance, limits, generation_for(aggregate))
         found["refinement"] = made
         return made
     made = Refinement(problem, tolerance, limits, known.generation)
+    if made.counting is not None and known.counting is not None:
+        made.counting.know(known.counting)
+        made.pool.in_use(made.counting.least)
     for prices in known.pool.prices:
         made.pool.add(prices)
     return made
@@ -229,6 +195,7 @@ class Refinement:
     Attributes
     ----------
     short: the proof that some moment's tasks cannot run together, where that came out.
+    seen: the events after which prices were made, with how much was in use at least, (3,).
     """
 
     def __init__(
@@ -245,63 +212,104 @@ class Refinement:
         own = np.array([place[task] for task in problem.tasks.classes], dtype=np.int64)
         least = -math.inf if generation.aggregate.frag_weight else 0.0  # no task lowers power
         start = np.full(len(self.demand.time_s), least)
-        self.pool = Pool(self.demand, own[problem.tasks.class_of], start)
+        class_of, none = own[problem.tasks.class_of], np.zeros((3, len(start)))
+        self.pool = Pool(self.demand, class_of, start, none)
+        self.counting: Counting | None = None
+        if generation.aggregate.counting:
+            self.counting = Counting(generation.aggregate, self.demand, class_of)
         self.short: Outcome | None = None
-        self.seen: set[int] = set()
+        self.seen: dict[int, FloatArray] = {}
 
     def knows(self, problem: PlacementProblem) -> bool:
         """Whether the problem differs in nothing but tasks, and has none of another class."""
-        own = self.problem
-        same = own.cluster is problem.cluster and own.workload is problem.workload
+        own, rules, others = self.problem, self.problem.over_time, problem.over_time
+        assert rules is not None
+        assert others is not None
+        same = (rules.sleeps, rules.off_w) == (others.sleeps, others.off_w)
+        same = same and own.cluster is problem.cluster and own.workload is problem.workload
         same = same and own.power == problem.power and own.objective == problem.objective
         return same and set(problem.tasks.classes) <= set(self.generation.aggregate.classes)
 
     def run(self) -> None:
-        """Until little is expected to be gained, or the limits say stop."""
-        times = self.demand.time_s
-        edges = np.linspace(times[0], times[-1], EFFORT.moments + 1).tolist()
-        open_ = [Interval(-math.inf, begin, end) for begin, end in itertools.pairwise(edges)]
-        while open_ and len(self.seen) < EFFORT.most and self.limits.stop is None:
-            promised = -sum(one.promise for one in open_) * self.problem.per_second
-            if promised <= self.tolerance * max(self.bound, 0.0):
+        """Make prices, and again where more is known to be in use than when they were made."""
+        self._spread()
+        for event, least in list(self.seen.items()):
+            if self.short is not None or self.limits.stop is not None:
                 return
-            interval = heapq.heappop(open_)
-            middle = (interval.begin_s + interval.end_s) / 2
-            gained = self.prices_at(middle)
+            if (self.pool.least[:, event] > least).any():
+                self.prices_at(event)
+
+    def _spread(self) -> None:
+        """Until the patterns so far leave little more to be proven, or the limits say stop."""
+        times = self.demand.time_s
+        width_s = float(times[-1] - times[0]) / EFFORT.looks
+        looks = [self.demand.at(times[0] + width_s * (k + 0.5)) for k in range(EFFORT.looks)]
+        found, counts = np.unique(looks, return_counts=True)
+        events: list[int] = found.tolist()
+        for event in events[:: math.ceil(len(events) / EFFORT.moments)]:
+            self.prices_at(event)
+            if self.short is not None or self.limits.stop is not None:
+                return
+        could = np.array([self.could_prove(event) for event in events])
+        while len(self.seen) < EFFORT.most and self.limits.stop is None:
+            gain = width_s * counts * np.maximum(could - self.pool.value[found], 0.0)
+            gain[np.isin(found, list(self.seen))] = 0.0
+            if gain.sum() * self.problem.per_second <= self.tolerance * max(self.bound, 0.0):
+                return
+            k = int(gain.argmax())
+            before, could[k] = could[k], self.could_prove(events[k])
+            if could[k] < before * (1 - LESS):  # patterns have come since: others may promise more
+                continue
+            self.prices_at(events[k])
             if self.short is not None:
                 return
-            for begin, end in ((interval.begin_s, middle), (middle, interval.end_s)):
-                heapq.heappush(open_, Interval(-gained * (end - begin), begin, end))
-            self.limits.progress("prices over time", None, self.bound)
+
+    def could_prove(self, event: int) -> float:
+        """What no prices prove more than beyond the idle cluster, with the patterns so far."""
+        self.generation.change_demand(self.running(event), (), self.pool.least[:, event])
+        return self.generation.last.value
+
+    def running(self, event: int) -> IntArray:
+        """(classes,) how many tasks of each run after an event."""
+        of = self.pool.class_of[self.demand.running(event)]
+        return np.bincount(of, minlength=len(self.generation.aggregate.classes))
 
     @property
     def bound(self) -> float:
         """So far, in the objective's unit."""
-        base = self.generation.aggregate.base
-        return _whole(self.problem, base, self.pool.integral, self.pool.largest)
+        base, largest = self.generation.aggregate.base, self.pool.largest
+        if self.counting is not None:
+            largest += self.counting.rises(self.pool.dearest)
+        return _whole(self.problem, base, self.pool.integral, largest)
 
-    def prices_at(self, time_s: float) -> float:
-        """Make prices for what runs then, and tell what they raise the bound by there."""
-        event = self.demand.at(time_s)
-        if event in self.seen:
-            return 0.0
-        self.seen.add(event)
-        running = self.demand.running(event)
-        classes = len(self.generation.aggregate.classes)
-        demand = np.bincount(self.pool.class_of[running], minlength=classes)
-        self.generation.change_demand(demand, self.pool.prices)
-        before = float(self.pool.value[event])
+    def prices_at(self, event: int) -> None:
+        """Make prices for what runs after an event."""
+        demand = self.running(event)
+        if self.counting is not None:
+            self._count(event, demand)
+        least = self.seen[event] = self.pool.least[:, event].copy()
+        self.generation.change_demand(demand, self.pool.prices, least)
         generate(self.generation, self.limits, self.tolerance, EFFORT.units)
         if self.generation.short and self.limits.stop is None:
-            self.short = self._infeasible(running, time_s)
-        if self.generation.best is None:
-            return 0.0
-        self.pool.add(self.generation.best)
-        return float(self.pool.value[event]) - before
+            self.short = self._infeasible(event)
+        if self.generation.best is not None:
+            self.pool.add(self.generation.best)
+        self.limits.progress("prices over time", None, self.bound)
 
-    def _infeasible(self, running: IntArray, time_s: float) -> Outcome | None:
-        """The proof that these tasks cannot run together, with when they would."""
-        proof = too_much(at_a_moment(self.problem, running), self.limits)
+    def _count(self, event: int, demand: IntArray) -> None:
+        """Prove how many are in use after an event, of what costs enough for that to matter."""
+        assert self.counting is not None
+        aggregate = self.generation.aggregate
+        little = self.tolerance * (aggregate.base + float(self.pool.value[event]))
+        # rounding gives half of one, of which the program evades a part
+        which = np.flatnonzero(aggregate.unit_cost / 4 > little).tolist()
+        self.counting.offer(self.generation.master.columns)
+        self.counting.raise_at(event, demand, which, self.limits, EFFORT.units)
+        self.pool.in_use(self.counting.least)
+
+    def _infeasible(self, event: int) -> Outcome | None:
+        """The proof that the tasks after an event cannot run together, with when they would."""
+        proof = too_much(at_a_moment(self.problem, self.demand.running(event)), self.limits)
         if proof is None:
             return None
-        return replace(proof, message=f"{proof.message} at {shown(time_s)} s")
+        return replace(proof, message=f"{proof.message} at {shown(self.demand.time_s[event])} s")

@@ -34,7 +34,7 @@ def bound_curve(
     solution: PlacementSolution,
     *,
     limits: Limits | None = None,
-    tolerance: float = 1e-3,
+    tolerance: float = 5e-4,
 ) -> BoundCurve:
     """The curve of `bound-over-time` where starts are those of a schedule.
 

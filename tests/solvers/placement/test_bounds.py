@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import optgap
 from optgap.models.jsonio import Fields
@@ -71,21 +72,32 @@ def test_bounds_and_solutions_enclose_the_optimum(problem: PlacementProblem) -> 
 
 
 @settings(max_examples=40)
-@given(placement_problems(max_nodes=2, max_tasks=5, max_gpus=3))
-def test_no_contents_beat_their_price(problem: PlacementProblem) -> None:
-    """A priced node is worth at least as much as anything that fits it."""
-    aggregate = Aggregate(problem)
-    prices = np.linspace(40.0, 200.0, len(aggregate.classes))
+@given(placement_problems(max_nodes=2, max_tasks=5, max_gpus=3), st.sampled_from((-1, 0, 1, 2, 3)))
+def test_no_contents_beat_their_price(problem: PlacementProblem, counted: int) -> None:
+    """A priced node is worth at least as much as anything that fits it.
+
+    What is in use counts for nothing by itself (−1), or is all that costs (0, 1, 2), or is worth as
+    much as it may be (3).
+    """
+    if problem.objective.weights[1] or problem.power.cpu_rule != "packages":
+        counted = -1
+    worth_of = np.zeros(3) if counted in (-1, 3) else -np.eye(3)[counted]
+    aggregate = Aggregate(problem, None if counted in (-1, 3) else (0.0, 0.0), counted >= 0)
+    if counted == 3:
+        worth_of = aggregate.unit_cost
+    prices = np.linspace(0.0 if counted == 3 else 40.0, 200.0, len(aggregate.classes))
+    prices = prices / 100 if counted in (0, 1, 2) else prices
     for unit in (cpu_units(aggregate, 50), cpu_units(aggregate, 10_000)):
         pricer = Pricer(aggregate, unit)
         priced = np.where(pricer.priceable, prices, 0.0)
-        for offer in pricer.price(priced):
+        for offer in pricer.price(priced, worth_of):
             t = offer.type_index
             for c in range(len(aggregate.classes)):
                 for contents in alone_and_paired(aggregate, c):
                     if not aggregate.feasible(t, contents):
                         continue
                     worth = sum(priced[k] * n for k, n in contents.tasks.items())
+                    worth += float(worth_of @ aggregate.in_use(t, contents))
                     assert worth - aggregate.cost(t, contents) <= offer.value + 1e-9
 
 
