@@ -43,8 +43,7 @@ def safe_bound(model: LinearModel, duals: FloatArray, most: FloatArray | None = 
     """
     if model.sense != "min":
         raise ValueError("a minimisation is wanted")
-    y = np.where(np.isfinite(duals), duals, 0.0)
-    y = np.where(np.isfinite(np.where(y > 0, model.row_lower, model.row_upper)), y, 0.0)
+    y = usable(model, duals)
     with np.errstate(invalid="ignore"):
         rows = np.where(y == 0, 0.0, y * np.where(y > 0, model.row_lower, model.row_upper))
     terms = model.values * y[model.row_of]
@@ -58,6 +57,16 @@ def safe_bound(model: LinearModel, duals: FloatArray, most: FloatArray | None = 
     columns = np.minimum(_least(reduced - off, model.lower, upper),
                          _least(reduced + off, model.lower, upper))  # fmt: skip
     return outwards([model.offset, *rows.tolist(), *columns.tolist()])
+
+
+def usable(model: LinearModel, duals: FloatArray) -> FloatArray:
+    """(m,) the prices that `safe_bound` takes: none of a sign that a row without a limit forbids.
+
+    Columns that the model leaves out are to be priced by these, too.
+    """
+    y = np.where(np.isfinite(duals), duals, 0.0)
+    limit = np.where(y > 0, model.row_lower, model.row_upper)
+    return np.where(np.isfinite(limit), y, 0.0)
 
 
 def _least(cost: FloatArray, lower: FloatArray, upper: FloatArray) -> FloatArray:

@@ -25,7 +25,7 @@ METHODS = entries(
     Entry(
         "exhaustive",
         f"{HERE}.exhaustive:exhaustive",
-        "orders of events, best first, with free restarts; 6 jobs in seconds, 12 at most",
+        "orders of events, best first; exact with free restarts, else a bound; 12 jobs at most",
         kind="exact",
     ),
     Entry(
@@ -80,6 +80,8 @@ def auto(problem: ElasticProblem) -> str:
 
 def auto_bound(problem: ElasticProblem) -> str:
     """The method with the best bound for a problem of this size."""
+    from optgap.solvers.elastic.charged import chargeable
     from optgap.solvers.elastic.exhaustive import FEW, bounds
 
-    return "exhaustive" if bounds(problem) and len(problem) <= FEW else "bound-prices"
+    few = len(problem) <= FEW or chargeable(problem)
+    return "exhaustive" if bounds(problem) and few else "bound-prices"

@@ -2,7 +2,8 @@
 
 Prefixes of orders are extended best first (``orders.py`` has the programs). Jobs that come when all
 before them are done for sure are searched by themselves. The bound never rests on a solver's
-tolerances, and *optimal* means: proven to within `GAP` of the mean completion time.
+tolerances, and *optimal* means: proven to within `GAP` of the mean completion time. Where starts
+take time, ``charged.py`` searches for a bound.
 """
 
 from __future__ import annotations
@@ -14,25 +15,30 @@ import math
 import numpy as np
 
 from optgap.models.elastic import ElasticProblem, ElasticSolution
+from optgap.models.elastic.simulation.engine import simulate
+from optgap.models.elastic.simulation.most_worth import EstimatedWorth, MostWorth
+from optgap.models.elastic.snapshot import Choices
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends.safe import outwards
 from optgap.solvers.elastic.area import bound_area
+from optgap.solvers.elastic.charged import PRICES_SHARE, chargeable, completions, searched
 from optgap.solvers.elastic.joint import Step, Tables, by_worth, ends, listed, order_of, waited
 from optgap.solvers.elastic.orders import Orders
-from optgap.solvers.elastic.prefixes import ROUNDING, Events, Prefixes, one_by_one
-from optgap.solvers.elastic.prices import bounded
-from optgap.solvers.elastic.restarts import least_start_s
+from optgap.solvers.elastic.prefixes import ROUNDING, Events, Prefixes, following, one_by_one
+from optgap.solvers.elastic.prices import bounded, one_machine
+from optgap.solvers.elastic.snapshot import solve
 
 FEW = 6
-"""Jobs up to which that takes seconds; with more the bound by prices comes first."""
-PRICES_SHARE = 0.2
-"""Of a time limit, for that bound."""
+"""Jobs up to which that takes seconds; with more the bound by prices comes first, in a share of a
+time limit."""
 MOST_JOBS = 12
 """More orders than these have are not gone through in any time."""
 GAP = 5e-7
 """Relative to the mean completion time: a schedule proven to so much is called optimal."""
+POWER, SPREAD_S, STATES = 0.75, 300.0, 3000
+"""Of the schedule of `work-value` that a bound with starts charged begins with."""
 
 
 def bounds(problem: ElasticProblem) -> bool:
@@ -114,7 +120,7 @@ class Search:
         """The best open prefix by one event; it stays open where its children are not known."""
         value, _, events = self.heap[0]
         children = []
-        for child in self._children(events):
+        for child in following(events, self.tables.submit_s, self.first):
             proven = self._value(child)
             if proven is None:
                 self.stopped = Termination.ERROR if self.trouble else self.prefixes.stopped
@@ -141,19 +147,6 @@ class Search:
             self._offer(list(known.steps))
         return max(value, known.value)
 
-    def _children(self, events: Events) -> list[Events]:
-        """Every next event that may be one of some optimal order."""
-        submit_s, size = self.tables.submit_s, self.tables.size
-        arrived = 1 + sum(1 for event in events if event < 0)
-        gone = {event for event in events if event >= 0}
-        if arrived < size and submit_s[arrived] == submit_s[arrived - 1]:
-            return [(*events, -1)]
-        active = [j for j in range(arrived) if j not in gone and self.first[j] <= gone]
-        following = [(*events, j) for j in active]
-        if arrived < size:
-            following.append((*events, -1))
-        return following
-
     def _offer(self, steps: list[Step]) -> None:
         found = waited(self.tables, steps)
         if found < self.found:
@@ -179,7 +172,7 @@ def dominated(problem: ElasticProblem) -> list[set[int]]:
 
 
 def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The optimum, with proof; where restarts cost time, a bound: that of free ones but the first.
+    """The optimum, with proof; where restarts cost time, a bound.
 
     Stopped early, the best schedule so far and what is proven by then.
 
@@ -192,6 +185,8 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome
         expected = f"at most {MOST_JOBS} jobs, no energy budget"
         raise InputError("exhaustive", "", found, expected)
     groups = apart(problem)
+    if chargeable(problem):
+        return _charged(problem, groups, limits)
     few = max(map(len, groups)) <= FEW
     area = bound_area(problem, limits=limits, seed=seed)
     floor, by = area.bound or 0.0, area.bound_by or ""
@@ -202,6 +197,30 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome
     for part in searches:
         part.run()
     return _outcome(problem, searches, groups, (floor, by))
+
+
+def _charged(problem: ElasticProblem, groups: list[list[int]], limits: Limits) -> Outcome:
+    """A bound: by prices, and by a search of what is better than a schedule of `work-value`."""
+    share = limits.within(PRICES_SHARE * limits.remaining)
+    prices = bounded(problem, share, order=one_machine(problem, share))
+    choices = Choices.of(problem)
+    policy = MostWorth(
+        problem, choices, EstimatedWorth(problem, choices, POWER), solve, SPREAD_S, GAP, STATES
+    )
+    made = simulate(problem, policy, limits)
+    bound, by = prices.bound, prices.by
+    termination, trouble, programs = limits.stop or Termination.COMPLETED, "", 0
+    if made.termination is Termination.COMPLETED and made.solution is not None:
+        ends_s = completions(problem, made.solution)
+        known = searched(problem, limits, groups, ends_s, prices)
+        if known.bound > bound:
+            bound, by = known.bound, known.bound_by
+        termination, trouble = known.stopped or termination, known.trouble
+        programs = known.programs
+    return Outcome(
+        None, Status.BOUND_ONLY, termination, bound=bound, bound_by=by,
+        info={"programs": programs, "groups": len(groups)}, message=trouble,
+    )  # fmt: skip
 
 
 def apart(problem: ElasticProblem) -> list[list[int]]:
@@ -221,8 +240,7 @@ def _outcome(
     groups: list[list[int]],
     floor: tuple[float, str],
 ) -> Outcome:
-    least = outwards([part.proven for part in searches]) / len(problem) * (1 - ROUNDING)
-    proof = least + least_start_s(problem)
+    proof = outwards([part.proven for part in searches]) / len(problem) * (1 - ROUNDING)
     programs = sum(part.orders.programs + part.prefixes.programs for part in searches)
     by = "orders of events, LP" if programs else "every job alone"
     stopped = next((part.stopped for part in searches if part.stopped is not None), None)
@@ -234,7 +252,7 @@ def _outcome(
     if not problem.overhead.free:
         return Outcome(
             None, Status.BOUND_ONLY, termination, bound=proof, bound_by=by, info=info,
-            message="; ".join(filter(None, (trouble, "restarts but the first taken as free"))),
+            message="; ".join(filter(None, (trouble, "restarts taken as free"))),
         )  # fmt: skip
     rows: list[tuple[int, float, float, int, int, int, int]] = []
     for part, jobs in zip(searches, groups, strict=True):

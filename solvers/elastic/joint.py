@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -17,6 +18,12 @@ from optgap.solvers.elastic.snapshot import solve
 
 Joint = tuple[int, ...]
 """The configuration of each job, an index into `Tables.index`, −1 for none."""
+
+Values = Mapping[int, Floats] | Sequence[Floats]
+"""By job, (Z,) what each of its configurations is worth per second."""
+
+Kept = tuple[Ints, Ints, Floats, Floats, Floats]
+"""Counts, clocks, s per iteration, W and starts per second of configurations."""
 
 DEARER = 1e-12
 """The relative gap up to which a joint configuration is proven the best."""
@@ -32,57 +39,92 @@ class Step:
 
 
 class Tables:
-    """The configurations of each job that keep the limit and that no other beats.
+    """The configurations of each job that keep the limit and that no other beats, windows too.
+
+    A profiling window does, and draws, the mean over all clocks: it may keep a limit that the
+    only fast one does not.
 
     Parameters
     ----------
+    start_s: (N,) what a start on each GPU count takes, s; None where starts are free. Where they
+        are not, only others with the same count beat a configuration, and starts are
+        configurations that do no work.
+
+    Attributes
+    ----------
     submit_s: (J,) since the first submission.
     rate: by job (Z,) shares of its work per second.
+    starts: by job (Z,) starts per second, 0 for configurations that do work.
     gpus, watts: by job (Z,).
-    index: by job, (count, clock) indices of each configuration in the problem.
-    fastest_s: (J,) alone.
+    index: by job, (count, clock) indices of each configuration in the problem; the clock is −1 for
+        windows, and for starts.
+    fastest_s: (J,) alone, without the start.
     """
 
-    def __init__(self, problem: ElasticProblem) -> None:
+    def __init__(self, problem: ElasticProblem, start_s: Floats | None = None) -> None:
         self.problem = problem
         self.size = len(problem)
+        self.charged = start_s is not None
+        self.longest_start_s = 0.0 if start_s is None else float(start_s.max())
         self.submit_s = problem.jobs.submit_s - problem.jobs.submit_s[0]
         self.rate: list[Floats] = []
+        self.starts: list[Floats] = []
         self.gpus: list[Ints] = []
         self.watts: list[Floats] = []
         self.index: list[list[tuple[int, int]]] = []
-        kept = [_kept(problem, c) for c in range(len(problem.classes))]
+        make = _kept if start_s is None else partial(_started, start_s=start_s)
+        # a class without jobs may have none that keeps the limit
+        kept = {c: make(problem, c) for c in np.unique(problem.jobs.of_class).tolist()}
         for iterations, c in zip(problem.jobs.iterations, problem.jobs.of_class, strict=True):
-            k, f = kept[c]
-            self.rate.append(1 / (problem.time_s[c, k, f] * iterations))
+            k, f, time_s, watts, starts = kept[c]
+            self.rate.append(1 / (time_s * iterations))
+            self.starts.append(starts)
             self.gpus.append(problem.counts[k].astype(np.int64))
-            self.watts.append(problem.power_w[c, k, f])
+            self.watts.append(watts)
             self.index.append(list(zip(k.tolist(), f.tolist(), strict=True)))
         self.fastest_s = np.array([1 / r.max() for r in self.rate])
 
+    def fastest(self, job: int) -> list[int]:
+        """The configuration in which a job is fastest, and where it is charged its start."""
+        best = int(self.rate[job].argmax())
+        start = (self.starts[job] > 0) & (self.gpus[job] == self.gpus[job][best])
+        return [best, *np.flatnonzero(start).tolist()]
+
     def alone(self, job: int) -> Joint:
         """One job at its fastest."""
+        return self.only(job, self.fastest(job)[0])
+
+    def only(self, job: int, configuration: int) -> Joint:
+        """One job in a configuration."""
         pick = [-1] * self.size
-        pick[job] = int(self.rate[job].argmax())
+        pick[job] = configuration
         return tuple(pick)
 
-    def price(self, active: Iterable[int], worth: Floats) -> tuple[float, Joint]:
-        """The joint configuration that does most worth of work per second, and how much at most."""
-        jobs = [j for j in sorted(active) if worth[j] > 0]
+    def price(
+        self, active: Iterable[int], values: Values, proof: bool = True
+    ) -> tuple[float, Joint]:
+        """The joint configuration of most value per second, and how much that is at most.
+
+        values: by job, (Z,) of each configuration; without `proof` a good one, and more at most.
+        """
         pick = [-1] * self.size
+        kept = {j: np.flatnonzero(values[j] > 0) for j in sorted(active)}
+        jobs = [j for j, which in kept.items() if len(which)]
         if not jobs:
             return 0.0, tuple(pick)
-        values = [worth[j] * self.rate[j] for j in jobs]
-        sizes = [len(v) for v in values]
-        gpus, watts = (np.concatenate([t[j] for j in jobs]) for t in (self.gpus, self.watts))
+        worth = [values[j][kept[j]] for j in jobs]
+        sizes = [len(v) for v in worth]
+        gpus, watts = (
+            np.concatenate([t[j][kept[j]] for j in jobs]) for t in (self.gpus, self.watts)
+        )
         there = self.problem.gpus, self.problem.power_allowed_w
-        together = Snapshot.of_worth(there, sizes, np.concatenate(values), gpus, watts)
-        solved = solve(together, DEARER)
+        together = Snapshot.of_worth(there, sizes, np.concatenate(worth), gpus, watts)
+        solved = solve(together, DEARER, proof=proof)
         assert solved.chosen is not None  # all may wait
         begins = accumulate(sizes, initial=0)
         for j, begin, z in zip(jobs, begins, solved.chosen.tolist(), strict=False):
-            pick[j] = z - begin if z >= 0 else -1
-        most = max(float(v.max()) for v in values)
+            pick[j] = int(kept[j][z - begin]) if z >= 0 else -1
+        most = max(float(v.max()) for v in worth)
         off = (4 * len(jobs) + 8) * EPS * len(jobs) * most
         return len(jobs) * most - solved.bound + off, tuple(pick)
 
@@ -97,8 +139,8 @@ class Tables:
                 z = step.joint[j]
                 if held >= 0 and (z != held or step.start_s != last):
                     k, f = self.index[j][held]
-                    n = int(self.problem.counts[k])
-                    rows.append((j, zero + begun, zero + last, int(Kind.RUN), n, f, -1))
+                    n, kind = int(self.problem.counts[k]), Kind.RUN if f >= 0 else Kind.PROFILE
+                    rows.append((j, zero + begun, zero + last, int(kind), n, f, -1))
                     held = -1
                 if z >= 0 and held < 0:
                     begun, held = step.start_s, z
@@ -106,14 +148,39 @@ class Tables:
         return rows
 
 
-def _kept(problem: ElasticProblem, c: int) -> tuple[Ints, Ints]:
-    """Counts and clocks of a class that keep the limit and that no other beats."""
-    k, f = np.nonzero(
-        np.isfinite(problem.time_s[c]) & (problem.power_w[c] <= problem.power_allowed_w)
-    )
-    t, n, w = problem.time_s[c, k, f], problem.counts[k], problem.power_w[c, k, f]
-    keep = undominated(t, n.astype(float), w)
-    return k[keep], f[keep]
+def _kept(problem: ElasticProblem, c: int) -> Kept:
+    """Of a class, those that keep the limit and that no other beats."""
+    k, f, rate, watts = _all(problem, c)
+    t, n = 1 / rate, problem.counts[k].astype(float)
+    fits = np.flatnonzero(watts <= problem.power_allowed_w)
+    keep = fits[undominated(t[fits], n[fits], watts[fits])]
+    return k[keep], f[keep], t[keep], watts[keep], np.zeros(len(keep))
+
+
+def _started(problem: ElasticProblem, c: int, start_s: Floats) -> Kept:
+    """Of a class, those that keep the limit and that no other with as many GPUs beats; starts."""
+    k, f, rate, watts = _all(problem, c)
+    idle = problem.idle_w * problem.counts.astype(float)
+    fits = np.flatnonzero(np.maximum(watts, idle[k]) <= problem.power_allowed_w)
+    parts = []
+    for count in np.unique(k[fits]).tolist():
+        own = fits[k[fits] == count]
+        keep = own[undominated(-rate[own], watts[own])]
+        runs = np.stack([k[keep], f[keep], 1 / rate[keep], watts[keep], 0.0 * keep])
+        start = np.array([[count], [-1.0], [np.inf], [idle[count]], [1 / start_s[count]]])
+        parts.append(np.hstack([runs, start]))
+    k, f, t, w, starts = np.concatenate(parts, axis=1)
+    return k.astype(np.int64), f.astype(np.int64), t, w, starts
+
+
+def _all(problem: ElasticProblem, c: int) -> tuple[Ints, Ints, Floats, Floats]:
+    """Counts, clocks, iterations per second and W of a class; clock −1: a window over all."""
+    k = np.flatnonzero(np.isfinite(problem.time_s[c]).all(axis=1))
+    clocks = len(problem.frequencies_mhz)
+    rate, watts = 1 / problem.time_s[c, k], problem.power_w[c, k]
+    f = np.tile(np.append(np.arange(clocks), -1), len(k))
+    rate, watts = (np.hstack([t, t.mean(axis=1, keepdims=True)]).ravel() for t in (rate, watts))
+    return np.repeat(k, clocks + 1), f, rate, watts
 
 
 def waited(tables: Tables, steps: Sequence[Step]) -> float:
@@ -176,7 +243,8 @@ def _listed(tables: Tables, rule: Callable[[Ints, Floats], Floats]) -> list[Step
         if not len(active):
             now = coming
             continue
-        joint = tables.price(active.tolist(), rule(active, left))[1]
+        worth = rule(active, left)
+        joint = tables.price(active, {j: worth[j] * tables.rate[j] for j in active.tolist()})[1]
         runs = {j: float(tables.rate[j][z]) for j, z in enumerate(joint) if z >= 0}
         first = min(runs, key=lambda j: left[j] / runs[j])
         end = min(now + left[first] / runs[first], coming)

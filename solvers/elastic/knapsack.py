@@ -101,7 +101,8 @@ def best_prices(
             top = max(top, remaining[j] * time_s[z])
     if wait_s < np.inf:
         top = max(top, wait_s)
-    unit_x, unit_y = 2.0 * top, 2.0 * top / watts.min()
+    drawn = watts[watts > 0.0]  # a start may draw nothing
+    unit_x, unit_y = 2.0 * top, 2.0 * top / (drawn.min() if len(drawn) else 1.0)
     limited = limit < NO_LIMIT
     xs, ys = np.zeros(2 * MOST_CUTS), np.zeros(2 * MOST_CUTS)
     size_now = 4 if limited else 2

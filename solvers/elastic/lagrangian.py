@@ -85,7 +85,9 @@ class Setting:
 class Evaluated:
     """A bound and what it would take: (K,) GPU-s and J bought in each piece.
 
-    `worth` is what each job's work is worth where it is bounded, (J,), s.
+    `worth` is what each job's work is worth where it is bounded, (J,), s; `by`, where restarts are
+    charged, the least completion plus payments of a job that completes in a piece, and after the
+    last, (J, K+1), s.
     """
 
     bound: float
@@ -93,6 +95,7 @@ class Evaluated:
     joules: Floats
     tail_j: float
     worth: Floats
+    by: Floats | None = None
 
 
 def evaluate(setting: Setting, gpu_price: Floats, power_price: Floats, per: int) -> Evaluated:

@@ -33,7 +33,8 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
-from optgap.solvers.elastic.exhaustive import FEW, GAP, MOST_JOBS, exhaustive
+from optgap.solvers.elastic.charged import Proven, chargeable, completions, searched
+from optgap.solvers.elastic.exhaustive import FEW, GAP, MOST_JOBS, apart, bounds, exhaustive
 from optgap.solvers.elastic.joint import Tables, order_of
 from optgap.solvers.elastic.parameters import OfflineParams
 from optgap.solvers.elastic.prefixes import Events, Prefixes, Priced
@@ -52,6 +53,7 @@ class Tuning:
     floor: of the dearest work: what no job's work is worth less than, so that none waits for ever.
     order_share, bound_share: of what is left of a time limit, for orders of completions, and for
         a bound.
+    vary_share: of what is left, for varying the best schedule where a search for a bound follows.
     runs, most_runs: squared jobs times schedules, and schedules, unless it is said how many.
     pinned: share of the later half of the tries that give single counts, up to `most_pinned` jobs;
         larger problems were not measured to the end.
@@ -63,6 +65,7 @@ class Tuning:
     floor: float = 1e-6
     order_share: float = 0.25
     bound_share: float = 0.5
+    vary_share: float = 0.4
     runs: int = 700_000
     most_runs: int = 300
     runs_pinned: int = 1000
@@ -220,17 +223,10 @@ class Search:
 def unproven(problem: ElasticProblem) -> str:
     """Why no method proves more."""
     if not problem.overhead.free:
-        return "restarts cost time, and no exact method charges them"
+        return "restarts cost time, and when a job changes its GPUs is bounded, not searched"
     if len(problem) > MOST_JOBS:
         return f"{len(problem)} jobs are too many for exhaustive, which takes {MOST_JOBS}"
     return f"exhaustive takes seconds for up to {FEW} jobs, it may take minutes for more"
-
-
-def completions(problem: ElasticProblem, solution: ElasticSolution) -> Floats:
-    """(J,) the last end of each job, s."""
-    ends = np.zeros(len(problem))
-    np.maximum.at(ends, solution.job, solution.end_s)
-    return ends
 
 
 def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
@@ -254,10 +250,23 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     proof = bounded(problem, share, rounds=options.rounds, order=order)
     if order is None:
         search.by_prices(proof.worth)
-    if len(problem) <= FEW:  # with restarts taken as free the optimum is soon known
+    charged = bounds(problem) and chargeable(problem)
+    if charged:
+        search.limits = limits.within(TUNING.vary_share * limits.remaining)
+    elif len(problem) <= FEW:  # with restarts taken as free the optimum is soon known
         share = limits.within(TUNING.bound_share * limits.remaining)
-        known = exhaustive(problem, limits=share, seed=seed)
-        if known.bound is not None and known.bound > proof.bound:
-            proof = replace(proof, bound=known.bound, by=known.bound_by or proof.by)
+        proof = best_of(proof, exhaustive(problem, limits=share, seed=seed))
     search.vary(np.random.default_rng(seed), proof.bound)
+    search.limits = limits
+    if charged and search.best is not None:
+        ends_s = completions(problem, search.best.solution)
+        known = searched(problem, limits, apart(problem), ends_s, proof)
+        proof = best_of(proof, known)
     return search.outcome(proof)
+
+
+def best_of(proof: Bounded, known: Outcome | Proven) -> Bounded:
+    """The larger bound."""
+    if known.bound is None or known.bound <= proof.bound:
+        return proof
+    return replace(proof, bound=known.bound, by=known.bound_by or proof.by)

@@ -136,7 +136,8 @@ class Orders(Programs):
             terms = [float(program.cost[i])]
             if part.gap < self.size - 1:
                 terms.append(-float(duals[program.gap + part.gap]))
-            value, joint = self.tables.price(part.active, worth * self.unit)
+            values = {j: worth[j] * self.unit * self.tables.rate[j] for j in part.active}
+            value, joint = self.tables.price(part.active, values)
             reduced = outwards([*terms, -value])
             lost = min(lost, reduced)
             known = self.columns(part.active)

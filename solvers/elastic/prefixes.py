@@ -19,7 +19,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Termination
 from optgap.solvers.backends.growing import Growing
 from optgap.solvers.backends.linear import LinearModel
-from optgap.solvers.backends.safe import EPS, outwards, safe_bound
+from optgap.solvers.backends.safe import EPS, outwards, safe_bound, usable
 from optgap.solvers.elastic.joint import Tables
 
 TOLERANCE = 1e-9
@@ -91,8 +91,10 @@ class Program:
         work left undone.
     parts: the intervals.
     pair_interval, pair_job: (A,) intervals and the jobs that may run in them.
-    gpus, watts, work, done: the first row of each kind: GPUs and power, by interval; work, by
-        job; completions, by number. Before them a job's time in an interval, by pair.
+    gpus, watts, work, done, started, begun: the first row of each kind: GPUs and power, by
+        interval; work, by job; completions, by number; and where starts are charged those of a
+        job on a count, and of all by number of completions. Before them a job's time in an
+        interval, by pair.
     """
 
     model: LinearModel
@@ -103,6 +105,8 @@ class Program:
     watts: int
     work: int
     done: int
+    started: int
+    begun: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +133,7 @@ class Programs:
 
     Attributes
     ----------
-    unit: the unit of time, s: the longest job alone.
+    unit: the unit of time, s: the longest job alone, or start.
     gap_s: (J−1,) between submissions.
     last_s: no longer is some optimal schedule.
     programs: how many were solved.
@@ -139,9 +143,9 @@ class Programs:
     def __init__(self, tables: Tables, limits: Limits) -> None:
         self.tables, self.limits = tables, limits
         self.size = tables.size
-        self.unit = float(tables.fastest_s.max())
+        self.unit = max(float(tables.fastest_s.max()), tables.longest_start_s)
         self.gap_s = np.diff(tables.submit_s)
-        self.last_s = one_by_one(tables)[-1] * (1 + ROUNDING)
+        self.last_s = latest_s(tables) * (1 + ROUNDING)
         self.programs = 0
         self.trouble = ""
         self.stopped: Termination | None = None
@@ -153,7 +157,8 @@ class Prefixes(Programs):
     def __init__(self, tables: Tables, limits: Limits) -> None:
         super().__init__(tables, limits)
         self.last = self.last_s / self.unit
-        self.undone = UNDONE * float(tables.fastest_s.sum()) / self.unit
+        alone = tables.fastest_s + tables.longest_start_s
+        self.undone = UNDONE * float(alone.sum()) / self.unit
         self.pool: dict[tuple[int, int], set[int]] = {}  # by number of active jobs, and job
         limit = tables.problem.power_allowed_w
         self.limited = math.isfinite(limit)
@@ -161,10 +166,15 @@ class Prefixes(Programs):
         self.gpus = [n / tables.problem.gpus for n in tables.gpus]
         self.watts = [w / limit if self.limited else 0 * w for w in tables.watts]
         self.rate = [rate * self.unit for rate in tables.rate]
+        self.starts = [starts * self.unit for starts in tables.starts]
+        # by job, which of its counts each configuration has; none where starts are free
+        self.count = [np.unique(n, return_inverse=True)[1] for n in tables.gpus]
+        many = [int(count.max()) + 1 if tables.charged else 0 for count in self.count]
+        self.first = np.cumsum([0, *many])
 
     def configurations(self, active: int, job: int) -> set[int]:
-        """Those made so far for a job among so many; at first the fastest."""
-        return self.pool.setdefault((active, job), {int(self.rate[job].argmax())})
+        """Those made so far for a job among so many; at first the fastest, and its start."""
+        return self.pool.setdefault((active, job), set(self.tables.fastest(job)))
 
     def value(self, events: Events, cut: float) -> float | None:
         """Σ (completion − submission) of every schedule that begins so is at least this, s.
@@ -224,24 +234,40 @@ class Prefixes(Programs):
         One that is not in the program costs at least its reduced cost, and no job runs for longer
         than some optimal schedule takes.
         """
+        duals = usable(program.model, duals)
         bound = safe_bound(program.model, duals, np.full(program.model.variables, self.last))
         open_ = np.ones(self.size, np.bool_)
         open_[gone] = False
         completed = np.array([part.completed for part in program.parts])
-        later = np.append(np.cumsum(duals[program.done :][::-1])[::-1], 0.0)
-        later = later[np.maximum(completed - len(gone), 0)]  # prices of the rows that count it
+        passed = np.maximum(completed - len(gone), 0)  # the rows from here on count the interval
+
+        def later(first: int, last: int) -> Floats:
+            return np.asarray(np.append(np.cumsum(duals[first:last][::-1])[::-1], 0.0)[passed])
+
+        done = later(program.done, program.started)
+        begun = later(program.begun, len(duals)) if self.tables.charged else done
         lost, added = [], False
         for j in range(self.size):
             rows = np.flatnonzero(program.pair_job == j)
             i = program.pair_interval[rows]
-            worth = duals[program.work + j] + (later[i] if open_[j] else 0.0)
-            terms = [np.outer(duals[program.gpus + i], self.gpus[j]), duals[rows][:, None]]
+            terms = [
+                np.outer(duals[program.gpus + i], self.gpus[j]),
+                duals[rows][:, None],
+                (duals[program.work + j] * self.rate[j])[None, :],
+            ]
+            if open_[j]:
+                terms.append(np.outer(done[i], self.rate[j]))
             if self.limited:
                 terms.append(np.outer(duals[program.watts + i], self.watts[j]))
-            earned = np.outer(worth, self.rate[j])
-            reduced = -sum(terms, start=earned)
-            size = sum(map(np.abs, terms), start=np.abs(earned))
-            lost.append(float((reduced - (self.size + 8) * EPS * size).min(initial=0.0)))
+            if self.tables.charged:
+                start = duals[program.started + self.first[j] + self.count[j]]
+                terms += [(start * self.starts[j])[None, :], -(start * self.rate[j])[None, :]]
+                if open_[j]:
+                    terms.append(np.outer(begun[i], self.starts[j]))
+            none = np.zeros((len(rows), len(self.rate[j])))
+            reduced = -sum(terms, start=none)
+            size = sum(map(np.abs, terms), start=none)
+            lost.append(float((reduced - (self.size + 12) * EPS * size).min(initial=0.0)))
             best = reduced.argmin(axis=1)
             for row in np.flatnonzero((reduced < -TOLERANCE * size).any(axis=1)).tolist():
                 known = self.configurations(len(program.parts[i[row]].active), j)
@@ -260,9 +286,9 @@ class Prefixes(Programs):
         pair = np.repeat(np.arange(len(pair_job)), sizes)
         x = many + np.arange(len(pair))
         interval, job = pair_interval[pair], pair_job[pair]
-        gpus, watts, rate = (
+        gpus, watts, rate, starts, count = (
             np.concatenate([table[pair[1]][pools[pair]] for pair in pairs])
-            for table in (self.gpus, self.watts, self.rate)
+            for table in (self.gpus, self.watts, self.rate, self.starts, self.count)
         )
         undone = many + len(pair) + np.arange(self.size)
         ones = np.ones(len(pair))
@@ -273,6 +299,8 @@ class Prefixes(Programs):
         at_gap = at_work + self.size
         at_done = at_gap + self.size - 1
         ends = np.arange(len(gone) + 1, self.size)  # so many completed, by each of the last rows
+        at_started = at_done + len(ends)
+        at_begun = at_started + int(self.first[-1])
         gap = np.array([part.gap for part in parts])
         blocks = [
             (pair, x, ones),
@@ -296,23 +324,35 @@ class Prefixes(Programs):
             blocks.append((np.full(len(counted), row), x[counted], rate[counted]))
             left = undone[open_]
             blocks.append((np.full(len(left), row), left, np.ones(len(left))))
-        upper = np.zeros(at_done + len(ends))
+            if self.tables.charged:
+                row = at_begun + k
+                blocks.append((np.full(len(counted), row), x[counted], starts[counted]))
+                blocks.append((np.full(len(left), row), left, np.ones(len(left))))
+        if self.tables.charged:
+            blocks.append((at_started + self.first[job] + count, x, starts - rate))
+        upper = np.zeros(at_begun + len(ends) * self.tables.charged)
         upper[at_work:at_gap] = 1.0
         upper[at_gap:at_done] = self.gap_s / self.unit
         upper[at_done:] = math.inf
         lower = np.full(len(upper), -math.inf)
         lower[at_work:at_done] = upper[at_work:at_done]
-        lower[at_done:] = ends - len(gone)
+        lower[at_done:at_started] = ends - len(gone)
+        lower[at_started:at_begun] = 0.0
+        if self.tables.charged:
+            lower[at_begun:] = ends - len(gone)
         cost = np.zeros(many + len(pair) + self.size)
         cost[:many] = [part.cost for part in parts]
         cost[undone] = self.undone
         most = np.full(len(cost), math.inf)
         most[undone] = 1.0
-        model = _model(blocks, cost, most, lower, upper)
-        return Program(model, parts, pair_interval, pair_job, at_gpus, at_watts, at_work, at_done)
+        model = linear_model(blocks, cost, most, lower, upper)
+        return Program(
+            model, parts, pair_interval, pair_job, at_gpus, at_watts, at_work, at_done, at_started,
+            at_begun,
+        )  # fmt: skip
 
 
-def _model(
+def linear_model(
     blocks: Sequence[tuple[Ints, Ints, Floats]],
     cost: Floats,
     most: Floats,
@@ -331,6 +371,17 @@ def _model(
     )  # fmt: skip
 
 
+def following(events: Events, submit_s: Floats, first: Sequence[set[int]]) -> list[Events]:
+    """Every next event that may be one of some optimal order; `first`: see `dominated`."""
+    arrived = 1 + sum(1 for event in events if event < 0)
+    gone = {event for event in events if event >= 0}
+    coming = arrived < len(submit_s)
+    if coming and submit_s[arrived] == submit_s[arrived - 1]:
+        return [(*events, -1)]
+    found = [(*events, j) for j in range(arrived) if j not in gone and first[j] <= gone]
+    return [*found, (*events, -1)] if coming else found
+
+
 def one_by_one(tables: Tables) -> list[float]:
     """(J,) when each job is done if they run alone, one after another, as soon as they can, s.
 
@@ -343,3 +394,25 @@ def one_by_one(tables: Tables) -> list[float]:
         now = max(now, submit) + alone
         found.append(now)
     return found
+
+
+def one_by_one_started(tables: Tables) -> list[float]:
+    """(J,) the same where each is charged its start: a schedule."""
+    now, found = 0.0, []
+    for j in range(tables.size):
+        count = int(tables.gpus[j][tables.fastest(j)[0]])
+        start = tables.problem.overhead.seconds(count)
+        now = max(now, float(tables.submit_s[j])) + start + float(tables.fastest_s[j])
+        found.append(now)
+    return found
+
+
+def latest_s(tables: Tables) -> float:
+    """An end that some optimal schedule keeps, s.
+
+    Where starts are charged: nobody's Σ (completion − submission) is above that of a schedule.
+    """
+    if not tables.charged:
+        return one_by_one(tables)[-1]
+    waited = math.fsum([*one_by_one_started(tables), *(-tables.submit_s).tolist()])
+    return float(tables.submit_s[-1]) + waited

@@ -124,6 +124,7 @@ class Ascent:
     best_gpu: Floats | None = None
     best_power: Floats | None = None
     worth: Floats | None = None
+    by: Floats | None = None
 
     def seen(self, per: int) -> Evaluated:
         """What these prices prove."""
@@ -137,7 +138,7 @@ class Ascent:
         if seen.bound > self.best:
             self.best = seen.bound
             self.best_gpu, self.best_power = self.gpu.copy(), self.power.copy()
-            self.worth = seen.worth
+            self.worth, self.by = seen.worth, seen.by
         return seen
 
     def step(self, seen: Evaluated, size: float) -> None:
@@ -169,13 +170,57 @@ def _moved(price: Floats, excess: Floats, size: float) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """A bound on the mean completion − submission, s, and what each job's work is worth, s."""
+    """A bound on the mean completion − submission, s, and what each job's work is worth, s.
+
+    `ascent` has the prices; None where time was up before there were any.
+    """
 
     bound: float
     by: str
     worth: Floats
     pieces: int
     stopped: Termination | None
+    ascent: Ascent | None = None
+
+    @property
+    def by_completion(self) -> ByCompletion | None:
+        """What it proves of schedules whose completions are known; None for free restarts."""
+        if self.ascent is None or self.ascent.by is None:
+            return None
+        edges = np.append(self.ascent.setting.edges, math.inf)
+        by = self.ascent.by
+        return ByCompletion(edges, by, self.ascent.best - math.fsum(by.min(axis=1).tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class ByCompletion:
+    """A bound on Σ completions where something is known of each: what the jobs pay for at least.
+
+    Parameters
+    ----------
+    edges: (K+2,) of the pieces of constant prices and what follows them, s.
+    by: (J, K+1) the least completion plus payments of a job that completes then, s.
+    paid: less what everything would have cost, s; negative.
+    """
+
+    edges: Floats
+    by: Floats
+    paid: float
+
+    def least(self, low_s: Floats, high_s: Floats) -> float:
+        """Σ completions, s, at least where each job's is between such times, (J,)."""
+        meets = (self.edges[1:] >= low_s[:, None]) & (self.edges[:-1] <= high_s[:, None])
+        terms = np.where(meets, self.by, math.inf).min(axis=1)
+        total = math.fsum([self.paid, *terms.tolist()])
+        return total - SAFE * abs(total) if math.isfinite(total) else total
+
+    def windows(self, found_s: float) -> tuple[Floats, Floats]:
+        """(J,) between which times each completes wherever Σ completions is below that, s."""
+        least = self.by.min(axis=1, keepdims=True)
+        room = found_s - self.paid - float(least.sum()) + SAFE * abs(found_s)
+        open_ = self.by - least <= max(room, 0.0)
+        last = self.by.shape[1] - open_[:, ::-1].argmax(axis=1)
+        return self.edges[open_.argmax(axis=1)], self.edges[last]
 
 
 def bounded(
@@ -214,7 +259,8 @@ def bounded(
         (best_mixture(problem)[1], "one machine, shortest first"),
         (alone(problem), "every job alone"),
     )
-    return Bounded(max(0.0, bound * (1 - SAFE)), by, worth, many, stopped)
+    bound = max(0.0, bound * (1 - SAFE))
+    return Bounded(bound, by, worth, many, stopped, ascent if firsts else None)
 
 
 def bound_prices(

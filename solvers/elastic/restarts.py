@@ -84,6 +84,7 @@ class Restarts:
         )
         pieces = len(gpu_price)
         total, tail_j = 0.0, 0.0
+        by = np.full((len(jobs), pieces + 1), np.inf)
         gpu_s, joules, worth = np.zeros(pieces), np.zeros(pieces), np.zeros(len(jobs))
         for c in range(len(self.first)):
             own = np.flatnonzero(jobs.of_class == c)
@@ -100,7 +101,7 @@ class Restarts:
             for j in own.tolist():
                 at, v, end = _least(
                     setting.edges, gain, charge, tail[c], values[c] * jobs.iterations[j],
-                    float(jobs.submit_s[j]), float(self.earliest_s[j]),
+                    float(jobs.submit_s[j]), float(self.earliest_s[j]), by[j],
                 )  # fmt: skip
                 total += at - ROUND * (abs(total) + abs(at))
                 if v < 0:
@@ -113,14 +114,17 @@ class Restarts:
                 if end > setting.edges[-1]:
                     tail_j += setting.watts[tail_pick[c, v]] * (end - float(setting.edges[-1]))
         bound = proven(setting, total, gpu_price, power_price)
-        return Evaluated(bound, gpu_s, joules, tail_j, worth)
+        return Evaluated(bound, gpu_s, joules, tail_j, worth, by)
 
 
-def least_start_s(problem: ElasticProblem) -> float:
-    """What every job loses at its first start at least, whatever it does, s."""
-    jobs = problem.jobs
-    horizon = float(jobs.submit_s[-1]) + float(problem.least_jct_s.sum())
-    return float(_overheads(problem, horizon).min())
+def starts_s(problem: ElasticProblem) -> Floats:
+    """(N,) what the referee asks at least of a start on each count, s."""
+    submit_s = problem.jobs.submit_s
+    longest = problem.overhead.seconds(int(problem.counts[-1]))
+    one_by_one = float((problem.least_jct_s + longest).sum())
+    span = float(submit_s[-1] - submit_s[0])
+    # nobody waits for longer than all do together where jobs run one by one
+    return _overheads(problem, float(submit_s[-1]) + len(problem) * (span + one_by_one))
 
 
 def _overheads(problem: ElasticProblem, horizon_s: float) -> Floats:
@@ -199,12 +203,12 @@ def _charges(
 
 @compiled
 def _least(
-    edges: Any, gain: Any, charge: Any, tail: Any, value: Any, start: Any, earliest: Any
+    edges: Any, gain: Any, charge: Any, tail: Any, value: Any, start: Any, earliest: Any, by: Any
 ) -> Any:
     """The least completion plus payments of a job, rounded down; by which value and completion.
 
     State: the count it runs on, or none. It changes at edges only, at the charge there; idling
-    costs nothing.
+    costs nothing. `by` gets the same of completions in each piece, and after the last.
     """
     many, pieces, tried = gain.shape
     best, best_v, best_end = np.inf, -1, start
@@ -234,6 +238,7 @@ def _least(
                 if worse > top:
                     top, top_v = worse, v
                     top_end = from_here if a < b else high
+            by[k] = top
             if top < best:
                 best, best_v, best_end = top, top_v, top_end
         for v in range(tried):
@@ -247,6 +252,7 @@ def _least(
     top, top_v, end = after_last(
         edges[pieces], start, earliest, value, idle, size, tail, ROUND * (2 * k + 6)
     )
+    by[pieces] = top
     if top < best:
         best, best_v, best_end = top, top_v, end
     return best, best_v, best_end
