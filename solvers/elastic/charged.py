@@ -30,6 +30,8 @@ from optgap.solvers.elastic.uses import ANY, Charged, Relaxed, Use, Uses, fewest
 
 MOST_PROGRAMS = 1200
 """Linear programs that are solved for one problem at most: some ten to thirty seconds."""
+MOST_SEARCHED = 8
+"""Jobs of a group; more are bounded by prices only, as a program of twelve takes a second."""
 PRICES_SHARE = 0.2
 """Of a time limit, for the bound by prices."""
 LEAST_START_S = 1e-3
@@ -233,7 +235,7 @@ def searched(
 
     Parameters
     ----------
-    groups: the jobs, in parts that are searched by themselves.
+    groups: the jobs, in parts that are searched by themselves if they are small.
     ends_s: (J,) completions of the best schedule known.
     prices: the bound on all.
     """
@@ -247,9 +249,12 @@ def searched(
             share = limits.within(PRICES_SHARE * limited.remaining)
             prices = bounded(part, share, order=one_machine(part, share))
         found, most = math.fsum(waited[jobs].tolist()), MOST_PROGRAMS - programs
+        proven.append(min(found, prices.bound * len(jobs)))
+        if len(jobs) > MOST_SEARCHED:
+            continue
         search = Search(part, limited, found, most, prices.by_completion)
         search.run()
-        proven.append(max(search.proven, min(found, prices.bound * len(jobs))))
+        proven[-1] = max(proven[-1], search.proven)
         programs += search.programs.programs
         stopped, trouble = stopped or search.stopped, trouble or search.programs.trouble
     bound = outwards(proven) / len(problem) * (1 - ROUNDING)

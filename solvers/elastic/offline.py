@@ -33,7 +33,13 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
-from optgap.solvers.elastic.charged import Proven, chargeable, completions, searched
+from optgap.solvers.elastic.charged import (
+    MOST_SEARCHED,
+    Proven,
+    chargeable,
+    completions,
+    searched,
+)
 from optgap.solvers.elastic.exhaustive import FEW, GAP, MOST_JOBS, apart, bounds, exhaustive
 from optgap.solvers.elastic.joint import Tables, order_of
 from optgap.solvers.elastic.parameters import OfflineParams
@@ -250,7 +256,8 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     proof = bounded(problem, share, rounds=options.rounds, order=order)
     if order is None:
         search.by_prices(proof.worth)
-    charged = bounds(problem) and chargeable(problem)
+    groups = apart(problem) if bounds(problem) and chargeable(problem) else []
+    charged = any(len(jobs) <= MOST_SEARCHED for jobs in groups)
     if charged:
         search.limits = limits.within(TUNING.vary_share * limits.remaining)
     elif len(problem) <= FEW:  # with restarts taken as free the optimum is soon known
@@ -260,7 +267,7 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     search.limits = limits
     if charged and search.best is not None:
         ends_s = completions(problem, search.best.solution)
-        known = searched(problem, limits, apart(problem), ends_s, proof)
+        known = searched(problem, limits, groups, ends_s, proof)
         proof = best_of(proof, known)
     return search.outcome(proof)
 

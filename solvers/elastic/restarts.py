@@ -119,9 +119,10 @@ class Restarts:
 
 def starts_s(problem: ElasticProblem) -> Floats:
     """(N,) what the referee asks at least of a start on each count, s."""
-    submit_s = problem.jobs.submit_s
+    jobs, submit_s = problem.jobs, problem.jobs.submit_s
+    slowest = np.where(np.isfinite(problem.time_s), problem.time_s, 0.0).max(axis=(1, 2))
     longest = problem.overhead.seconds(int(problem.counts[-1]))
-    one_by_one = float((problem.least_jct_s + longest).sum())
+    one_by_one = float((slowest[jobs.of_class] * jobs.iterations + longest).sum())
     span = float(submit_s[-1] - submit_s[0])
     # nobody waits for longer than all do together where jobs run one by one
     return _overheads(problem, float(submit_s[-1]) + len(problem) * (span + one_by_one))

@@ -49,9 +49,14 @@ def drawn(seed: int) -> ElasticProblem:
 def test_every_order_with_every_joint_configuration_has_the_same_optimum(seed: int) -> None:
     problem = drawn(seed)
     jobs = problem.jobs
+    # a profiling window is one more clock, with the mean speed and power of all
+    speed, watts = (
+        np.concatenate([t, t.mean(axis=2, keepdims=True)], axis=2)
+        for t in (1 / problem.time_s, problem.power_w)
+    )
     truth = optimum(
-        jobs.submit_s, jobs.iterations, problem.time_s[jobs.of_class],
-        problem.power_w[jobs.of_class], problem.counts, problem.gpus, problem.power_limit_w,
+        jobs.submit_s, jobs.iterations, 1 / speed[jobs.of_class], watts[jobs.of_class],
+        problem.counts, problem.gpus, problem.power_limit_w,
     )  # fmt: skip
     best = optgap.solve(problem, "exhaustive", time_limit=60)
     assert best.status is Status.OPTIMAL, best.message
