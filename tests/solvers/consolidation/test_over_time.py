@@ -24,10 +24,11 @@ from optgap.solvers.consolidation.over_time.energy import bound_energy
 from optgap.solvers.consolidation.over_time.hindsight import Search
 from optgap.solvers.consolidation.over_time.lives import bound_by_lives
 from optgap.solvers.consolidation.over_time.parameters import BoundParams
+from optgap.solvers.consolidation.over_time.repacking import Repacking
 
 FUZZ = os.environ.get("HYPOTHESIS_PROFILE") == "fuzz"
 RUNS = consolidation_problems(goal="energy", capacities=("none", "mean", "peak"), scaled=True)
-QUICK = {"bound-over-time": {"buckets": 12}, "hindsight": {"moves": 500}}
+QUICK = {"bound-over-time": {"buckets": 12}, "hindsight": {"moves": 500, "schedules": 20}}
 
 
 def solved(problem: ConsolidationProblem, method: str) -> optgap.Result:
@@ -98,6 +99,45 @@ def test_the_bound_charges_the_stretch_of_a_low_clock() -> None:
     assert found.method == "bound-over-time"
     # at the lowest clock it would draw 122.7 W, and last for 1,200 s
     assert 144_700 <= found.bound <= 144_800 + 1e-6  # type: ignore[operator]
+
+
+def test_the_pace_of_one_gpu_is_not_lent_to_another() -> None:
+    # b fills a GPU; a and c may be apart from it, and no clock of b's lets them end in time
+    tasks = [
+        Task(name, memory, submit_s=at, duration_s=lasts, util_percent=np.array([10.0]))
+        for name, memory, at, lasts in (("a", 4, 0, 1000), ("b", 30, 0, 500), ("c", 4, 200, 1000))
+    ]
+    problem = ConsolidationProblem.of(
+        [GpuKind()], [Server((0, 0))] * 2, tasks, goal="energy", rules=Rules(waiting=False),
+        period_s=1000.0,
+    )  # fmt: skip
+    found = optgap.solve(problem, "hindsight", moves=300)
+    assert found.bound > 234_000  # 223,919 J where rows of progress do not count the least pace
+    assert found.objective == pytest.approx(241_748, abs=1)
+
+
+@settings(max_examples=300 if FUZZ else 10)
+@given(problem=RUNS, waits=st.booleans())
+def test_packing_anew_claims_what_the_referee_finds(
+    problem: ConsolidationProblem, waits: bool
+) -> None:
+    problem = replace(problem, rules=replace(problem.rules, waiting=waits))
+    packed = Repacking(problem, Limits(), seed=0)
+    packed.search(20)
+    if np.isfinite(packed.joules):
+        solution = packed.solution()
+        assert problem.check(solution) == []
+        assert problem.serves_all(solution)
+        assert packed.joules == pytest.approx(problem.evaluate(solution).objective)
+
+
+def test_where_tasks_may_move_packing_them_anew_saves_energy() -> None:
+    problem = pai(seed=2, size=30, present=40)
+    held = replace(problem, rules=replace(problem.rules, migration=False))
+    moving = optgap.solve(problem, "hindsight", schedules=40)
+    staying = optgap.solve(held, "hindsight", moves=2000)
+    assert "packed anew" in moving.message
+    assert moving.objective < staying.objective  # type: ignore[operator]
 
 
 def test_a_small_problem_is_proven_with_free_clocks_and_says_what_moves_leave_open() -> None:

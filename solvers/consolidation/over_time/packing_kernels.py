@@ -1,0 +1,228 @@
+"""Compiled packing of the tasks that are present at one time: each GPU as full as may be."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from optgap.models.compiled import inner
+from optgap.solvers.consolidation.numerics import FloatArray, IntArray
+from optgap.solvers.consolidation.over_time.case import Case
+
+OPENING = 10.0
+"""What opening a GPU counts beside its watts: more than any room that is left on another."""
+
+
+class Packing(NamedTuple):
+    """Who is on which GPU.
+
+    Parameters
+    ----------
+    place: (L, widest) GPUs of each task, −1 where it has none.
+    used: (R, G) of each limit. load, most: (G,) summed mean utilisation, %, and the least of what
+        its tasks allow there. count: (G,) tasks. busy: (N,) GPUs with tasks in each server.
+    """
+
+    place: IntArray
+    used: IntArray
+    load: FloatArray
+    most: FloatArray
+    count: IntArray
+    busy: IntArray
+
+
+class Rule(NamedTuple):
+    """How tasks are packed.
+
+    Parameters
+    ----------
+    mean: (L,) utilisation, %. most: (L,) summed mean utilisation that a task's GPUs may have.
+    orders: (K, L) of each order in which all are packed anew; the largest comes first.
+    level: the clock, 0 the lowest that residents bear, 1 f_max.
+    """
+
+    mean: FloatArray
+    most: FloatArray
+    orders: FloatArray
+    level: float
+
+
+@inner
+def empty_packing(case: Case) -> Packing:
+    """Nobody anywhere."""
+    gpus = len(case.gpu_kind)
+    return Packing(
+        np.full((len(case.submit), case.width.max()), -1),
+        np.zeros((len(case.demand), gpus), dtype=np.int64),
+        np.zeros(gpus),
+        np.full(gpus, np.inf),
+        np.zeros(gpus, dtype=np.int64),
+        np.zeros(len(case.server_w), dtype=np.int64),
+    )
+
+
+@inner
+def copy_packing(source: Packing, target: Packing) -> None:
+    """Copy one packing into another."""
+    target.place[:] = source.place
+    target.used[:] = source.used
+    target.load[:] = source.load
+    target.most[:] = source.most
+    target.count[:] = source.count
+    target.busy[:] = source.busy
+
+
+@inner
+def clear(p: Packing) -> None:
+    """Take everybody off."""
+    p.place[:] = -1
+    p.used[:] = 0
+    p.load[:] = 0.0
+    p.most[:] = np.inf
+    p.count[:] = 0
+    p.busy[:] = 0
+
+
+@inner
+def add(case: Case, rule: Rule, p: Packing, task: int, gpu: int) -> None:
+    """Note a task on a GPU."""
+    if p.count[gpu] == 0:
+        p.busy[case.gpu_server[gpu]] += 1
+    p.count[gpu] += 1
+    p.load[gpu] += rule.mean[task]
+    p.most[gpu] = min(p.most[gpu], rule.most[task])
+    for r in range(case.demand.shape[0]):
+        p.used[r, gpu] += case.demand[r, task]
+
+
+@inner
+def remove(case: Case, rule: Rule, p: Packing, task: int) -> None:
+    """Take a task off its GPUs; `most` of GPUs that others stay on is left to `limits_of`."""
+    for m in range(case.width[task]):
+        g = p.place[task, m]
+        p.count[g] -= 1
+        p.load[g] -= rule.mean[task]
+        for r in range(case.demand.shape[0]):
+            p.used[r, g] -= case.demand[r, task]
+        if p.count[g] == 0:
+            p.load[g], p.most[g] = 0.0, np.inf
+            p.busy[case.gpu_server[g]] -= 1
+    p.place[task, :] = -1
+
+
+@inner
+def limits_of(case: Case, rule: Rule, p: Packing, tasks: IntArray) -> None:
+    """What the tasks that are there allow each GPU."""
+    p.most[:] = np.inf
+    for task in tasks:
+        for m in range(case.width[task]):
+            g = p.place[task, m]
+            if g >= 0:
+                p.most[g] = min(p.most[g], rule.most[task])
+
+
+@inner
+def value(
+    case: Case, rule: Rule, p: Packing, awake: IntArray, task: int,
+    begin: int, end: int, values: FloatArray,
+) -> None:  # fmt: skip
+    """What putting a task on each GPU of a range counts: the share left, or what it takes to open.
+
+    ∞ where it does not fit.
+    """
+    rows = case.demand.shape[0]
+    for g in range(begin, end):
+        kind = case.gpu_kind[g]
+        values[g] = 0.0
+        if p.count[g] == 0:
+            values[g] = OPENING + case.static[kind, task] + case.slope[kind, task] * case.f_max[kind]
+            if p.busy[case.gpu_server[g]] == 0:
+                values[g] += case.server_w[case.gpu_server[g]]
+            if awake[g] == 0:
+                values[g] += 1.0
+        elif p.load[g] + rule.mean[task] > min(p.most[g], rule.most[task]):
+            values[g] = np.inf
+            continue
+        for r in range(rows):
+            rest = case.limit[kind, r] - p.used[r, g] - case.demand[r, task]
+            if rest < 0:
+                values[g] = np.inf
+                break
+            values[g] += rest / (rows * case.limit[kind, r])
+
+
+@inner
+def insert(case: Case, rule: Rule, p: Packing, awake: IntArray, task: int) -> bool:
+    """Put a task where it counts least; False where it does not fit.
+
+    Parameters
+    ----------
+    awake: (G,) positive where a GPU is awake by now: of empty ones these are taken first.
+    """
+    width, gpus = case.width[task], len(case.gpu_kind)
+    together = case.one_server and width > 1
+    values = np.empty(gpus)
+    least, first, last = np.inf, -1, -1
+    for i in range(len(case.server_w) if together else 1):
+        begin = case.server_start[i] if together else 0
+        end = case.server_start[i + 1] if together else gpus
+        if end - begin < width:
+            continue
+        value(case, rule, p, awake, task, begin, end, values)
+        if width == 1:
+            total = values[begin:end].min()
+        else:
+            total = np.sort(values[begin:end])[:width].sum()
+        if total < least:
+            least, first, last = total, begin, end
+    if first < 0:
+        return False
+    for m in range(width):
+        g = first + np.argmin(values[first:last])
+        p.place[task, m] = g
+        values[g] = np.inf
+        add(case, rule, p, task, g)
+    return True
+
+
+@inner
+def power(case: Case, p: Packing, tasks: IntArray) -> float:
+    """What the GPUs and servers of a packing draw at f_max, W."""
+    watts = np.zeros(len(case.gpu_kind))
+    for task in tasks:
+        for m in range(case.width[task]):
+            g = p.place[task, m]
+            if g >= 0:
+                kind = case.gpu_kind[g]
+                own = case.static[kind, task] + case.slope[kind, task] * case.f_max[kind]
+                watts[g] = max(watts[g], own)
+    return float(watts.sum() + case.server_w[p.busy > 0].sum())
+
+
+@inner
+def pack_anew(
+    case: Case, rule: Rule, p: Packing, trial: Packing, tasks: IntArray, missing: bool
+) -> bool:
+    """Pack all tasks in each order; keep the packing of least power if it is less than now.
+
+    Parameters
+    ----------
+    missing: some task has no GPU yet: any packing of all is better. Returns whether one was taken.
+    """
+    least = np.inf if missing else power(case, p, tasks) * (1 - 1e-9)
+    awake = p.count.copy()
+    better = False
+    for k in range(len(rule.orders)):
+        clear(trial)
+        whole = True
+        for i in np.argsort(-rule.orders[k][tasks]):
+            if not insert(case, rule, trial, awake, tasks[i]):
+                whole = False
+                break
+        if whole:
+            watts = power(case, trial, tasks)
+            if watts < least:
+                least, better = watts, True
+                copy_packing(trial, p)
+    return better

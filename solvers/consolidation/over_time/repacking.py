@@ -1,0 +1,103 @@
+"""Schedules of little energy where tasks may move: packed anew at every arrival and end.
+
+What is searched are the rules of packing: how much utilisation the tasks of a GPU may add up to,
+by task, and in which order tasks are packed. One run of a rule is one schedule.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+
+from optgap.models.consolidation import (
+    Assignment,
+    Clock,
+    ConsolidationProblem,
+    ConsolidationSolution,
+)
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.numerics import FloatArray
+from optgap.solvers.consolidation.over_time.case import case_of
+from optgap.solvers.consolidation.over_time.packing_kernels import Rule
+from optgap.solvers.consolidation.over_time.parameters import TUNING
+from optgap.solvers.consolidation.over_time.repack_kernels import Log, run_packed
+
+NOWHERE = Log(np.zeros(0), np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)))
+
+
+class Repacking:
+    """Rules of packing that have been tried.
+
+    Attributes
+    ----------
+    rule: the best one so far. joules: its energy, infinite where there is none.
+    """
+
+    def __init__(self, problem: ConsolidationProblem, limits: Limits, seed: int) -> None:
+        self.limits, self.rng = limits, np.random.default_rng(seed)
+        self.case = case = case_of(problem)
+        bounds = zip(case.offset[:-1], case.offset[1:], strict=True)
+        self.mean = np.array([case.series[a:b].mean() for a, b in bounds])
+        self.wide = case.width > 1
+        free = bool(len(problem.rows) == 0)
+        caps = TUNING.summed_percent if free else (math.inf,)
+        levels = TUNING.packed_levels
+        self.first = [
+            Rule(self.mean, np.where(self.wide, min(cap, own), cap), self._orders(), level)
+            for level, cap, own in itertools.product(levels, caps, TUNING.beside_gangs_percent)
+        ]
+        self.rule, self.joules = self.first[0], math.inf
+
+    def _orders(self) -> FloatArray:
+        """(K, L) keys: by utilisation, memory, both, the larger and duration; gangs come first."""
+        case = self.case
+        memory = (case.demand[0] / case.limit[:, 0].max()).astype(np.float64)
+        asked = self.mean / 100
+        lasting = case.duration / case.duration.max()
+        orders = [asked + memory, asked, memory, np.maximum(asked, memory), lasting]
+        return np.array([1e-3 + key for key in orders]) * np.where(self.wide, 1e3 * case.width, 1.0)
+
+    def search(self, schedules: int) -> None:
+        """Try so many rules: some by hand, then the best one changed for a few tasks or all."""
+        for tried in range(schedules):
+            if self.limits.stop is not None:
+                return
+            rule = self.first[tried] if tried < len(self.first) else self._changed()
+            joules, _, _ = run_packed(self.case, rule, NOWHERE)
+            if joules <= self.joules:
+                self.rule, self.joules = rule, joules
+            if tried % 20 == 0 and math.isfinite(self.joules):
+                self.limits.progress("packing anew", self.joules, None)
+            if tried + 1 >= len(self.first) and math.isinf(self.joules):
+                return
+
+    def _changed(self) -> Rule:
+        """The best rule with other caps, or in another order."""
+        rng, most, orders = self.rng, self.rule.most.copy(), self.rule.orders.copy()
+        few = rng.integers(0, len(most), size=int(rng.integers(1, 4)))
+        kind = rng.random()
+        if kind < 0.4:
+            most[few] = rng.choice(TUNING.summed_percent)
+        elif kind < 0.8:
+            orders[:, few] *= np.exp(rng.normal(0, 0.5, len(few)))
+        else:
+            orders *= np.exp(rng.normal(0, 0.05, orders.shape[1]))
+        return self.rule._replace(most=most, orders=orders)
+
+    def solution(self) -> ConsolidationSolution:
+        """The schedule of the best rule."""
+        _, stays, clocks = run_packed(self.case, self.rule, NOWHERE)
+        widest = int(self.case.width.max())
+        log = Log(
+            np.zeros(stays), np.zeros((stays, 1 + widest), dtype=np.int64), np.zeros((clocks, 3))
+        )
+        run_packed(self.case, self.rule, log)
+        assignments = [
+            Assignment(task, tuple(sorted(g for g in gpus if g >= 0)), time)
+            for time, (task, *gpus) in zip(log.times.tolist(), log.stays.tolist(), strict=True)
+        ]
+        return ConsolidationSolution.of(
+            assignments, [Clock(int(g), mhz, time) for time, g, mhz in log.clocks.tolist()]
+        )
