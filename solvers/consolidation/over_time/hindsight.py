@@ -35,6 +35,8 @@ from optgap.solvers.consolidation.over_time.search_kernels import (
 
 DRAWS = 8
 """Random numbers per move."""
+ANEW = "packed anew at every arrival and end; moves at other times were not tried"
+STAYS = "moves no task"
 
 
 class Search:
@@ -185,14 +187,15 @@ def searched(
     params: HindsightParams,
     place: IntArray | None = None,
     enough: float = math.inf,
+    insertion: bool = True,
 ) -> Search | None:
-    """A search that has been run; None where insertion finds no room for all tasks.
+    """A search that has been run; None where it finds no room for all tasks to begin with.
 
-    It begins with the better of insertion and an assignment, if there is one that keeps the rules,
-    and ends there with many tasks if more than `enough` J are needed.
+    It begins with the better of insertion, if wanted, and an assignment, if there is one that keeps
+    the rules, and ends there with many tasks if more than `enough` J are needed.
     """
     search = Search(problem, limits, seed)
-    found = search.construct()
+    found = insertion and search.construct()
     if place is not None:
         found = search.take(place) or found
     if not found:
@@ -209,8 +212,9 @@ def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **giv
     """A schedule, and the bound of ``bound-over-time`` beside it.
 
     Tasks start as soon as their GPUs have room. Where they may move it is the better of one that
-    packs all anew at every event and, up to `TUNING.inserted` tasks, one that moves none. `given`
-    as in `HindsightParams`.
+    packs all anew at every event and, up to `TUNING.inserted` tasks, one that moves none, which
+    begins with insertion, with more tasks with the best of many packings. `given` as in
+    `HindsightParams`.
 
     Raises
     ------
@@ -221,18 +225,22 @@ def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **giv
     known = best_bound(problem, within, BoundParams())
     bound = known.bound
     joules, solution, said = math.inf, None, ""
-    if problem.rules.migration:
+    place, many = known.place, len(problem) > TUNING.inserted
+    if problem.rules.migration or many:
         packed = Repacking(problem, limits, seed)
         packed.search(params.schedules or min(1000, 60_000 // len(problem)))
         if math.isfinite(packed.joules):
-            joules, solution = packed.joules, packed.solution()
-            said = "packed anew at every arrival and end; moves at other times were not tried"
-    if solution is None or len(problem) <= TUNING.inserted:
-        search = searched(problem, limits, seed, params, known.place, joules)
+            joules, solution, said = packed.joules, packed.solution(), ANEW
+            if not problem.rules.migration:
+                place, said = packed.place(), STAYS
+    if solution is None or not (problem.rules.migration and many):
+        search = searched(
+            problem, limits, seed, params, place, joules, solution is None or not many
+        )
         if search is not None and search.joules < joules:
-            joules, solution, said = search.joules, search.solution(), "moves no task"
-            if bound.by != BY_LIVES:
-                said += "; the bound beside it lets tasks move for nothing"
+            joules, solution, said = search.joules, search.solution(), STAYS
+    if said == STAYS and bound.by != BY_LIVES:
+        said += "; the bound beside it lets tasks move for nothing"
     if solution is None:
         return replace(bound_only(bound, limits), message="insertion finds no room for a task")
     return Outcome(

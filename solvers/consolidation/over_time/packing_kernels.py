@@ -14,6 +14,10 @@ OPENING = 10.0
 """What opening a GPU counts beside its watts: more than any room that is left on another."""
 
 
+TOO_SHORT = 0.1
+"""What a second counts by which a task ends before its GPU does, of one by which it ends later."""
+
+
 class Packing(NamedTuple):
     """Who is on which GPU.
 
@@ -21,14 +25,16 @@ class Packing(NamedTuple):
     ----------
     place: (L, widest) GPUs of each task, −1 where it has none.
     used: (R, G) of each limit. load, most: (G,) summed mean utilisation, %, and the least of what
-        its tasks allow there. count: (G,) tasks. busy: (N,) GPUs with tasks in each server.
+        its tasks allow there. rest: (G,) s until its last task ends, about. many: (G,) tasks.
+    busy: (N,) GPUs with tasks in each server.
     """
 
     place: IntArray
     used: IntArray
     load: FloatArray
     most: FloatArray
-    count: IntArray
+    rest: FloatArray
+    many: IntArray
     busy: IntArray
 
 
@@ -40,12 +46,14 @@ class Rule(NamedTuple):
     mean: (L,) utilisation, %. most: (L,) summed mean utilisation that a task's GPUs may have.
     orders: (K, L) of each order in which all are packed anew; the largest comes first.
     level: the clock, 0 the lowest that residents bear, 1 f_max.
+    longer: what a second counts by which a GPU is kept awake longer, in shares of a GPU left free.
     """
 
     mean: FloatArray
     most: FloatArray
     orders: FloatArray
     level: float
+    longer: float
 
 
 @inner
@@ -57,6 +65,7 @@ def empty_packing(case: Case) -> Packing:
         np.zeros((len(case.demand), gpus), dtype=np.int64),
         np.zeros(gpus),
         np.full(gpus, np.inf),
+        np.zeros(gpus),
         np.zeros(gpus, dtype=np.int64),
         np.zeros(len(case.server_w), dtype=np.int64),
     )
@@ -69,7 +78,8 @@ def copy_packing(source: Packing, target: Packing) -> None:
     target.used[:] = source.used
     target.load[:] = source.load
     target.most[:] = source.most
-    target.count[:] = source.count
+    target.rest[:] = source.rest
+    target.many[:] = source.many
     target.busy[:] = source.busy
 
 
@@ -80,51 +90,55 @@ def clear(p: Packing) -> None:
     p.used[:] = 0
     p.load[:] = 0.0
     p.most[:] = np.inf
-    p.count[:] = 0
+    p.rest[:] = 0.0
+    p.many[:] = 0
     p.busy[:] = 0
 
 
 @inner
-def add(case: Case, rule: Rule, p: Packing, task: int, gpu: int) -> None:
+def add(case: Case, rule: Rule, p: Packing, rest: FloatArray, task: int, gpu: int) -> None:
     """Note a task on a GPU."""
-    if p.count[gpu] == 0:
+    if p.many[gpu] == 0:
         p.busy[case.gpu_server[gpu]] += 1
-    p.count[gpu] += 1
+    p.many[gpu] += 1
     p.load[gpu] += rule.mean[task]
     p.most[gpu] = min(p.most[gpu], rule.most[task])
+    p.rest[gpu] = max(p.rest[gpu], rest[task])
     for r in range(case.demand.shape[0]):
         p.used[r, gpu] += case.demand[r, task]
 
 
 @inner
 def remove(case: Case, rule: Rule, p: Packing, task: int) -> None:
-    """Take a task off its GPUs; `most` of GPUs that others stay on is left to `limits_of`."""
+    """Take a task off its GPUs; `limits_of` sees to what others allow."""
     for m in range(case.width[task]):
         g = p.place[task, m]
-        p.count[g] -= 1
+        p.many[g] -= 1
         p.load[g] -= rule.mean[task]
         for r in range(case.demand.shape[0]):
             p.used[r, g] -= case.demand[r, task]
-        if p.count[g] == 0:
+        if p.many[g] == 0:
             p.load[g], p.most[g] = 0.0, np.inf
             p.busy[case.gpu_server[g]] -= 1
     p.place[task, :] = -1
 
 
 @inner
-def limits_of(case: Case, rule: Rule, p: Packing, tasks: IntArray) -> None:
-    """What the tasks that are there allow each GPU."""
+def limits_of(case: Case, rule: Rule, p: Packing, rest: FloatArray, tasks: IntArray) -> None:
+    """What the tasks that are there allow each GPU, and for how long it is awake."""
     p.most[:] = np.inf
+    p.rest[:] = 0.0
     for task in tasks:
         for m in range(case.width[task]):
             g = p.place[task, m]
             if g >= 0:
                 p.most[g] = min(p.most[g], rule.most[task])
+                p.rest[g] = max(p.rest[g], rest[task])
 
 
 @inner
 def value(
-    case: Case, rule: Rule, p: Packing, awake: IntArray, task: int,
+    case: Case, rule: Rule, p: Packing, awake: IntArray, rest: FloatArray, task: int,
     begin: int, end: int, values: FloatArray,
 ) -> None:  # fmt: skip
     """What putting a task on each GPU of a range counts: the share left, or what it takes to open.
@@ -135,8 +149,9 @@ def value(
     for g in range(begin, end):
         kind = case.gpu_kind[g]
         values[g] = 0.0
-        if p.count[g] == 0:
-            values[g] = OPENING + case.static[kind, task] + case.slope[kind, task] * case.f_max[kind]
+        if p.many[g] == 0:
+            values[g] = OPENING + case.static[kind, task]
+            values[g] += case.slope[kind, task] * case.f_max[kind]
             if p.busy[case.gpu_server[g]] == 0:
                 values[g] += case.server_w[case.gpu_server[g]]
             if awake[g] == 0:
@@ -144,21 +159,27 @@ def value(
         elif p.load[g] + rule.mean[task] > min(p.most[g], rule.most[task]):
             values[g] = np.inf
             continue
+        elif rule.longer > 0.0:
+            more = rest[task] * max(1.0, (p.load[g] + rule.mean[task]) / 100.0) - p.rest[g]
+            values[g] += rule.longer * max(more, -TOO_SHORT * more)
         for r in range(rows):
-            rest = case.limit[kind, r] - p.used[r, g] - case.demand[r, task]
-            if rest < 0:
+            room = case.limit[kind, r] - p.used[r, g] - case.demand[r, task]
+            if room < 0:
                 values[g] = np.inf
                 break
-            values[g] += rest / (rows * case.limit[kind, r])
+            values[g] += room / (rows * case.limit[kind, r])
 
 
 @inner
-def insert(case: Case, rule: Rule, p: Packing, awake: IntArray, task: int) -> bool:
+def insert(
+    case: Case, rule: Rule, p: Packing, awake: IntArray, rest: FloatArray, task: int
+) -> bool:
     """Put a task where it counts least; False where it does not fit.
 
     Parameters
     ----------
     awake: (G,) positive where a GPU is awake by now: of empty ones these are taken first.
+    rest: (L,) s until each task ends, about.
     """
     width, gpus = case.width[task], len(case.gpu_kind)
     together = case.one_server and width > 1
@@ -169,20 +190,17 @@ def insert(case: Case, rule: Rule, p: Packing, awake: IntArray, task: int) -> bo
         end = case.server_start[i + 1] if together else gpus
         if end - begin < width:
             continue
-        value(case, rule, p, awake, task, begin, end, values)
-        if width == 1:
-            total = values[begin:end].min()
-        else:
-            total = np.sort(values[begin:end])[:width].sum()
+        value(case, rule, p, awake, rest, task, begin, end, values)
+        total = values[begin:end].min() if width == 1 else np.sort(values[begin:end])[:width].sum()
         if total < least:
             least, first, last = total, begin, end
     if first < 0:
         return False
     for m in range(width):
-        g = first + np.argmin(values[first:last])
+        g = first + int(np.argmin(values[first:last]))
         p.place[task, m] = g
         values[g] = np.inf
-        add(case, rule, p, task, g)
+        add(case, rule, p, rest, task, g)
     return True
 
 
@@ -202,8 +220,9 @@ def power(case: Case, p: Packing, tasks: IntArray) -> float:
 
 @inner
 def pack_anew(
-    case: Case, rule: Rule, p: Packing, trial: Packing, tasks: IntArray, missing: bool
-) -> bool:
+    case: Case, rule: Rule, p: Packing, trial: Packing, rest: FloatArray, tasks: IntArray,
+    missing: bool,
+) -> bool:  # fmt: skip
     """Pack all tasks in each order; keep the packing of least power if it is less than now.
 
     Parameters
@@ -211,13 +230,13 @@ def pack_anew(
     missing: some task has no GPU yet: any packing of all is better. Returns whether one was taken.
     """
     least = np.inf if missing else power(case, p, tasks) * (1 - 1e-9)
-    awake = p.count.copy()
+    awake = p.many.copy()
     better = False
     for k in range(len(rule.orders)):
         clear(trial)
         whole = True
         for i in np.argsort(-rule.orders[k][tasks]):
-            if not insert(case, rule, trial, awake, tasks[i]):
+            if not insert(case, rule, trial, awake, rest, tasks[i]):
                 whole = False
                 break
         if whole:

@@ -100,7 +100,7 @@ def draw(case: Case, rule: Rule, p: Packing, s: State, tasks: IntArray, now: flo
             s.util[g] += case.series[case.offset[task] + s.sample[task]]
             s.clock[g] = max(s.clock[g], case.floor[case.gpu_kind[g], task])
     for g in range(len(s.on)):
-        if p.count[g] == 0:
+        if p.many[g] == 0:
             if s.on[g]:
                 s.emptied[g] = now
             s.on[g] = 0
@@ -162,20 +162,31 @@ def ended(
 
 
 @inner
-def placed(
-    case: Case, rule: Rule, p: Packing, trial: Packing, tasks: IntArray, running: int
-) -> bool:
-    """Give a place to all `tasks` but those that run, the first so many; False if they wait."""
-    limits_of(case, rule, p, tasks[:running])
+def place_all(
+    case: Case, rule: Rule, p: Packing, trial: Packing, s: State, tasks: IntArray, running: int,
+    now: float,
+) -> None:  # fmt: skip
+    """Give those of `tasks` a place that do not run, as the first so many do, where there is room.
+
+    Then pack all anew, if the rule has orders for that.
+    """
+    rest = case.duration.copy()
+    for task in tasks[:running]:
+        if s.rate[task] > 0.0:
+            done = s.progress[task] + s.rate[task] * (now - s.since[task])
+            rest[task] = (case.duration[task] - done) / s.rate[task]
+    limits_of(case, rule, p, rest, tasks[:running])
     waits = False
     for task in tasks[running:]:
-        if not insert(case, rule, p, p.count, task):
+        if not insert(case, rule, p, p.many, rest, task):
             waits = True
-    return pack_anew(case, rule, p, trial, tasks, waits) or not waits
+    pack_anew(case, rule, p, trial, rest, tasks, waits)
 
 
 @inner
-def note(case: Case, p: Packing, s: State, tasks: IntArray, now: float, log: Log, at: IntArray) -> None:
+def note(
+    case: Case, p: Packing, s: State, tasks: IntArray, now: float, log: Log, at: IntArray
+) -> None:
     """Log the stays and clocks that are new; `at` is how many there are by now of each."""
     for task in tasks:
         moved = False
@@ -226,7 +237,7 @@ def run_packed(case: Case, rule: Rule, log: Log) -> tuple[float, int, int]:
             changed = True
         present = active[: count + waiting]
         if changed and len(present):
-            placed(case, rule, p, trial, present, count)
+            place_all(case, rule, p, trial, s, present, count, now)
             for k in range(count, len(present)):
                 if p.place[present[k], 0] >= 0:
                     task = present[k]

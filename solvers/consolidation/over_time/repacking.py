@@ -1,7 +1,8 @@
-"""Schedules of little energy where tasks may move: packed anew at every arrival and end.
+"""Schedules of little energy by packing: where tasks may move, anew at every arrival and end.
 
 What is searched are the rules of packing: how much utilisation the tasks of a GPU may add up to,
-by task, and in which order tasks are packed. One run of a rule is one schedule.
+by task, and in which order tasks are packed; where none may move, what it counts if they keep a GPU
+awake for longer. One run of a rule is one schedule.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from optgap.models.consolidation import (
     ConsolidationSolution,
 )
 from optgap.models.limits import Limits
-from optgap.solvers.consolidation.numerics import FloatArray
+from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.case import case_of
 from optgap.solvers.consolidation.over_time.packing_kernels import Rule
 from optgap.solvers.consolidation.over_time.parameters import TUNING
@@ -41,13 +42,20 @@ class Repacking:
         bounds = zip(case.offset[:-1], case.offset[1:], strict=True)
         self.mean = np.array([case.series[a:b].mean() for a, b in bounds])
         self.wide = case.width > 1
-        free = bool(len(problem.rows) == 0)
-        caps = TUNING.summed_percent if free else (math.inf,)
-        levels = TUNING.packed_levels
+        moves = problem.rules.migration
+        caps = TUNING.summed_percent if moves else TUNING.staying_percent
+        caps = caps if len(problem.rows) == 0 else (math.inf,)
+        orders = self._orders() if moves else np.zeros((0, len(self.mean)))
+        levels, longer = (TUNING.packed_levels, (0.0,)) if moves else ((1.0,), TUNING.longer)
         self.first = [
-            Rule(self.mean, np.where(self.wide, min(cap, own), cap), self._orders(), level)
-            for level, cap, own in itertools.product(levels, caps, TUNING.beside_gangs_percent)
-        ]
+            Rule(
+                self.mean, np.where(self.wide, min(cap, own), cap), orders, level,
+                each / float(case.duration.mean()),
+            )
+            for level, cap, own, each in itertools.product(
+                levels, caps, TUNING.beside_gangs_percent, longer
+            )
+        ]  # fmt: skip
         self.rule, self.joules = self.first[0], math.inf
 
     def _orders(self) -> FloatArray:
@@ -77,7 +85,7 @@ class Repacking:
         """The best rule with other caps, or in another order."""
         rng, most, orders = self.rng, self.rule.most.copy(), self.rule.orders.copy()
         few = rng.integers(0, len(most), size=int(rng.integers(1, 4)))
-        kind = rng.random()
+        kind = rng.random() if len(orders) else 0.0
         if kind < 0.4:
             most[few] = rng.choice(TUNING.summed_percent)
         elif kind < 0.8:
@@ -86,14 +94,26 @@ class Repacking:
             orders *= np.exp(rng.normal(0, 0.05, orders.shape[1]))
         return self.rule._replace(most=most, orders=orders)
 
-    def solution(self) -> ConsolidationSolution:
-        """The schedule of the best rule."""
+    def _log(self) -> Log:
+        """What the best rule does."""
         _, stays, clocks = run_packed(self.case, self.rule, NOWHERE)
         widest = int(self.case.width.max())
         log = Log(
             np.zeros(stays), np.zeros((stays, 1 + widest), dtype=np.int64), np.zeros((clocks, 3))
         )
         run_packed(self.case, self.rule, log)
+        return log
+
+    def place(self) -> IntArray:
+        """(L, widest) GPUs of each task at its first stay, −1 beyond its own."""
+        stays = self._log().stays[::-1]
+        place = np.full((len(self.mean), stays.shape[1] - 1), -1, dtype=np.int64)
+        place[stays[:, 0]] = stays[:, 1:]
+        return place
+
+    def solution(self) -> ConsolidationSolution:
+        """The schedule of the best rule."""
+        log = self._log()
         assignments = [
             Assignment(task, tuple(sorted(g for g in gpus if g >= 0)), time)
             for time, (task, *gpus) in zip(log.times.tolist(), log.stays.tolist(), strict=True)
