@@ -44,19 +44,18 @@ class Rule(NamedTuple):
     Parameters
     ----------
     mean: (L,) utilisation, %. most: (L,) summed mean utilisation that a task's GPUs may have.
-    orders: (K, L) of each order in which all are packed anew; the largest comes first.
+    orders: (K, L) all tasks, in each order in which they are packed anew.
     level: the clock, 0 the lowest that residents bear, 1 f_max.
     longer: what a second counts by which a GPU is kept awake longer, in shares of a GPU left free.
     """
 
     mean: FloatArray
     most: FloatArray
-    orders: FloatArray
+    orders: IntArray
     level: float
     longer: float
 
 
-@inner
 def empty_packing(case: Case) -> Packing:
     """Nobody anywhere."""
     gpus = len(case.gpu_kind)
@@ -72,15 +71,18 @@ def empty_packing(case: Case) -> Packing:
 
 
 @inner
-def copy_packing(source: Packing, target: Packing) -> None:
-    """Copy one packing into another."""
-    target.place[:] = source.place
-    target.used[:] = source.used
-    target.load[:] = source.load
-    target.most[:] = source.most
-    target.rest[:] = source.rest
-    target.many[:] = source.many
-    target.busy[:] = source.busy
+def copy_packing(source: Packing, target: Packing, tasks: IntArray) -> None:
+    """Copy one packing of `tasks` into another; by loops, which compile ten times faster."""
+    for task in tasks:
+        for m in range(source.place.shape[1]):
+            target.place[task, m] = source.place[task, m]
+    for g in range(len(source.many)):
+        target.load[g], target.most[g] = source.load[g], source.most[g]
+        target.rest[g], target.many[g] = source.rest[g], source.many[g]
+        for r in range(source.used.shape[0]):
+            target.used[r, g] = source.used[r, g]
+    for i in range(len(source.busy)):
+        target.busy[i] = source.busy[i]
 
 
 @inner
@@ -183,24 +185,28 @@ def insert(
     """
     width, gpus = case.width[task], len(case.gpu_kind)
     together = case.one_server and width > 1
-    values = np.empty(gpus)
-    least, first, last = np.inf, -1, -1
+    values, chosen = np.empty(gpus), np.empty(width, dtype=np.int64)
+    least = np.inf
     for i in range(len(case.server_w) if together else 1):
         begin = case.server_start[i] if together else 0
         end = case.server_start[i + 1] if together else gpus
         if end - begin < width:
             continue
         value(case, rule, p, awake, rest, task, begin, end, values)
-        total = values[begin:end].min() if width == 1 else np.sort(values[begin:end])[:width].sum()
+        total = 0.0
+        for m in range(width):
+            g = begin + int(np.argmin(values[begin:end]))
+            total += values[g]
+            values[g] = np.inf
+            chosen[m] = g
         if total < least:
-            least, first, last = total, begin, end
-    if first < 0:
+            least = total
+            for m in range(width):
+                p.place[task, m] = chosen[m]
+    if least == np.inf:
         return False
     for m in range(width):
-        g = first + int(np.argmin(values[first:last]))
-        p.place[task, m] = g
-        values[g] = np.inf
-        add(case, rule, p, rest, task, g)
+        add(case, rule, p, rest, task, p.place[task, m])
     return True
 
 
@@ -215,7 +221,17 @@ def power(case: Case, p: Packing, tasks: IntArray) -> float:
                 kind = case.gpu_kind[g]
                 own = case.static[kind, task] + case.slope[kind, task] * case.f_max[kind]
                 watts[g] = max(watts[g], own)
-    return float(watts.sum() + case.server_w[p.busy > 0].sum())
+    return float(watts.sum() + servers(case, p))
+
+
+@inner
+def servers(case: Case, p: Packing) -> float:
+    """What the servers with tasks draw besides, W."""
+    watts = 0.0
+    for i in range(len(p.busy)):
+        if p.busy[i] > 0:
+            watts += case.server_w[i]
+    return watts
 
 
 @inner
@@ -230,18 +246,20 @@ def pack_anew(
     missing: some task has no GPU yet: any packing of all is better. Returns whether one was taken.
     """
     least = np.inf if missing else power(case, p, tasks) * (1 - 1e-9)
-    awake = p.many.copy()
+    awake, there = p.many.copy(), np.zeros(len(case.submit), dtype=np.bool_)
+    for task in tasks:
+        there[task] = True
     better = False
     for k in range(len(rule.orders)):
         clear(trial)
         whole = True
-        for i in np.argsort(-rule.orders[k][tasks]):
-            if not insert(case, rule, trial, awake, rest, tasks[i]):
+        for task in rule.orders[k]:
+            if there[task] and not insert(case, rule, trial, awake, rest, task):
                 whole = False
                 break
         if whole:
             watts = power(case, trial, tasks)
             if watts < least:
                 least, better = watts, True
-                copy_packing(trial, p)
+                copy_packing(trial, p, tasks)
     return better

@@ -96,11 +96,10 @@ class Tuning:
     sample_parts: of a sample of utilisation that progress is split into. finest_level: least change
         of a clock that is tried, as a share of what it may change by.
     rounding: share of the gap to be proven that sums of bounds may miss.
-    summed_percent, beside_gangs_percent: mean utilisation that the tasks of a GPU may add up to
-        where they are packed anew, and where one of them has several GPUs; staying_percent: where
-        they may not move. packed_levels: clocks, 0
-        the lowest that residents bear, 1 f_max. longer: where none may move, what it counts that a
-        GPU is kept awake for a task's mean duration longer, in shares of a GPU left free.
+    summed_percent: mean utilisation that the tasks of a GPU may add up to where they are packed
+        anew; staying_percent: where they may not move. packed_levels: clocks, 0 the lowest that
+        residents bear, 1 f_max. longer: where none may move, what it counts that a GPU is kept
+        awake for a task's mean duration longer, in shares of a GPU left free.
     inserted: tasks, where they may move, up to which a schedule that moves none is made as well;
         few_tasks: and annealed, even if it begins worse.
     moments: of a leader's life for which the program of lives adds up the work done by then, at
@@ -124,10 +123,9 @@ class Tuning:
     finest_level: float = 1 / 32
     rounding: float = 1e-3
     summed_percent: tuple[float, ...] = (120.0, 80.0, 100.0, 135.0, 160.0, 200.0, math.inf)
-    beside_gangs_percent: tuple[float, ...] = (100.0, math.inf)
     packed_levels: tuple[float, ...] = (1.0, 0.0)
-    staying_percent: tuple[float, ...] = (200.0, math.inf, 135.0)
-    longer: tuple[float, ...] = (1.5, 0.5, 5.0)
+    staying_percent: tuple[float, ...] = (200.0, math.inf)
+    longer: float = 1.5
     inserted: int = 150
     few_tasks: int = 15
     moments: int = 40

@@ -20,6 +20,7 @@ from optgap.solvers.consolidation.over_time.packing_kernels import (
     limits_of,
     pack_anew,
     remove,
+    servers,
 )
 from optgap.solvers.consolidation.over_time.replay_kernels import SLEPT_S, clock_at
 
@@ -65,19 +66,40 @@ class State(NamedTuple):
     lit: FloatArray
 
 
-@inner
-def fresh_state(case: Case) -> State:
+class Run(NamedTuple):
+    """A schedule that has come so far.
+
+    Parameters
+    ----------
+    packed, trial: who is where now, and room for another packing. state: of tasks and GPUs.
+    active: (L,) tasks that run, then those that wait. counts: how many run, wait and have come, and
+        of stays and clocks logged. meter: now, s, power, W, and energy so far, J.
+    """
+
+    packed: Packing
+    trial: Packing
+    state: State
+    active: IntArray
+    counts: IntArray
+    meter: FloatArray
+
+
+def fresh_run(case: Case) -> Run:
     """Before anything has come."""
     tasks, gpus = len(case.submit), len(case.gpu_kind)
+    several = np.diff(case.offset) > 1
     state = State(
-        np.zeros(tasks), np.zeros(tasks), np.zeros(tasks), np.zeros(tasks), np.zeros(tasks),
+        np.zeros(tasks), np.zeros(tasks), np.zeros(tasks), np.zeros(tasks),
+        np.where(several, np.minimum(case.duration, case.period), case.duration),
         np.zeros(tasks, dtype=np.int64), np.zeros(gpus), np.full(gpus, -np.inf),
         np.zeros(gpus, dtype=np.int64), np.zeros(gpus), np.zeros(gpus), np.zeros(gpus),
         np.full((tasks, case.width.max()), -1), np.zeros(gpus),
     )  # fmt: skip
-    for task in range(tasks):
-        next_bound(case, state, task)
-    return state
+    active = np.empty(tasks, dtype=np.int64)
+    return Run(
+        empty_packing(case), empty_packing(case), state, active, np.zeros(5, dtype=np.int64),
+        np.zeros(3),
+    )  # fmt: skip
 
 
 @inner
@@ -116,7 +138,7 @@ def draw(case: Case, rule: Rule, p: Packing, s: State, tasks: IntArray, now: flo
             share = min(1.0, s.util[g] / 100.0) if case.scaled else 1.0
             own = case.static[kind, task] + case.slope[kind, task] * s.clock[g] * share
             s.watts[g] = max(s.watts[g], own)
-    return float(s.watts.sum() + case.server_w[p.busy > 0].sum())
+    return float(s.watts.sum() + servers(case, p))
 
 
 @inner
@@ -193,11 +215,13 @@ def note(
         for m in range(case.width[task]):
             moved = moved or s.shown[task, m] != p.place[task, m]
         if moved:
-            s.shown[task, :] = p.place[task, :]
             if len(log.times):
                 log.times[at[0]] = now
                 log.stays[at[0], 0] = task
-                log.stays[at[0], 1:] = p.place[task, :]
+            for m in range(p.place.shape[1]):
+                s.shown[task, m] = p.place[task, m]
+                if len(log.times):
+                    log.stays[at[0], 1 + m] = p.place[task, m]
             at[0] += 1
     for g in range(len(s.on)):
         if s.on[g] and s.clock[g] != s.lit[g]:
@@ -208,27 +232,43 @@ def note(
             at[1] += 1
 
 
+@inner
+def admitted(p: Packing, s: State, present: IntArray, count: int, now: float) -> int:
+    """Put those that have got a place before those that wait; how many run now."""
+    for k in range(count, len(present)):
+        task = present[k]
+        if p.place[task, 0] >= 0:
+            for j in range(k, count, -1):
+                present[j] = present[j - 1]
+            present[count] = task
+            s.since[task] = now
+            count += 1
+    return count
+
+
 @compiled
-def run_packed(case: Case, rule: Rule, log: Log) -> tuple[float, int, int]:
-    """Run all tasks; the energy, J, and how many stays and clocks there are to log.
+def run_packed(case: Case, rule: Rule, run: Run, log: Log, packings: int) -> float:
+    """Go on until tasks have been packed so many times; the energy, J, or −1 if more is to come.
 
     The energy is infinite where a task has no room, or may not wait for it.
     """
-    p, trial, s = empty_packing(case), empty_packing(case), fresh_state(case)
-    active = np.empty(len(case.submit), dtype=np.int64)  # those that run, then those that wait
-    at = np.zeros(2, dtype=np.int64)
-    count, waiting, upcoming, now, watts, energy = 0, 0, 0, 0.0, 0.0, 0.0
+    p, s, active, meter = run.packed, run.state, run.active, run.meter
+    count, waiting, upcoming = run.counts[0], run.counts[1], run.counts[2]
     while count or waiting or upcoming < len(case.submit):
+        if packings == 0:
+            run.counts[0], run.counts[1], run.counts[2] = count, waiting, upcoming
+            return -1.0
         then = case.submit[upcoming] if upcoming < len(case.submit) else np.inf
         for k in range(count):
             then = min(then, s.due[active[k]])
         if then == np.inf:
-            return np.inf, 0, 0  # what waits never fits
-        energy += watts * (then - now) if count else 0.0
-        now = then
+            return np.inf  # what waits never fits
+        meter[2] += meter[1] * (then - meter[0]) if count else 0.0
+        meter[0] = now = then
         left = ended(case, rule, p, s, active, count, now)
         changed = left < count
-        active[left : left + waiting] = active[count : count + waiting].copy()
+        for k in range(waiting):
+            active[left + k] = active[count + k]
         count = left
         while upcoming < len(case.submit) and case.submit[upcoming] <= now:
             active[count + waiting] = upcoming
@@ -237,20 +277,16 @@ def run_packed(case: Case, rule: Rule, log: Log) -> tuple[float, int, int]:
             changed = True
         present = active[: count + waiting]
         if changed and len(present):
-            place_all(case, rule, p, trial, s, present, count, now)
-            for k in range(count, len(present)):
-                if p.place[present[k], 0] >= 0:
-                    task = present[k]
-                    present[count + 1 : k + 1] = present[count:k].copy()
-                    present[count] = task
-                    s.since[task] = now
-                    count, waiting = count + 1, waiting - 1
+            place_all(case, rule, p, run.trial, s, present, count, now)
+            packings -= 1
+            count = admitted(p, s, present, count, now)
+            waiting = len(present) - count
             if waiting and not case.waiting:
-                return np.inf, 0, 0
+                return np.inf
         running = active[:count]
-        watts = draw(case, rule, p, s, running, now)
+        meter[1] = draw(case, rule, p, s, running, now)
         for task in running:
             repace(case, p, s, task, now)
         if changed:
-            note(case, p, s, running, now, log, at)
-    return energy, at[0], at[1]
+            note(case, p, s, running, now, log, run.counts[3:])
+    return float(meter[2])

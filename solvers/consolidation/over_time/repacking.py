@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,9 +24,19 @@ from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.case import case_of
 from optgap.solvers.consolidation.over_time.packing_kernels import Rule
 from optgap.solvers.consolidation.over_time.parameters import TUNING
-from optgap.solvers.consolidation.over_time.repack_kernels import Log, run_packed
+from optgap.solvers.consolidation.over_time.repack_kernels import Log, fresh_run, run_packed
 
 NOWHERE = Log(np.zeros(0), np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)))
+NO_ORDERS = np.zeros((0, 0), dtype=np.int64)
+AT_ONCE = 100
+"""How often tasks are packed between two looks at the limits."""
+
+
+class Tried(NamedTuple):
+    """A rule, and the (K, L) keys that its orders come of: the largest is packed first."""
+
+    rule: Rule
+    keys: FloatArray
 
 
 class Repacking:
@@ -33,7 +44,7 @@ class Repacking:
 
     Attributes
     ----------
-    rule: the best one so far. joules: its energy, infinite where there is none.
+    best: the best one so far. joules: its energy, infinite where there is none.
     """
 
     def __init__(self, problem: ConsolidationProblem, limits: Limits, seed: int) -> None:
@@ -45,21 +56,19 @@ class Repacking:
         moves = problem.rules.migration
         caps = TUNING.summed_percent if moves else TUNING.staying_percent
         caps = caps if len(problem.rows) == 0 else (math.inf,)
-        orders = self._orders() if moves else np.zeros((0, len(self.mean)))
-        levels, longer = (TUNING.packed_levels, (0.0,)) if moves else ((1.0,), TUNING.longer)
+        keys = self._keys() if moves else np.zeros((0, len(self.mean)))
+        levels, longer = (TUNING.packed_levels, 0.0) if moves else ((1.0,), TUNING.longer)
+        every, per_s = np.ones(len(self.mean)), longer / float(case.duration.mean())
         self.first = [
-            Rule(
-                self.mean, np.where(self.wide, min(cap, own), cap), orders, level,
-                each / float(case.duration.mean()),
-            )
-            for level, cap, own, each in itertools.product(
-                levels, caps, TUNING.beside_gangs_percent, longer
-            )
-        ]  # fmt: skip
-        self.rule, self.joules = self.first[0], math.inf
+            tried(Rule(self.mean, cap * every, NO_ORDERS, level, per_s), keys)
+            for level, cap in itertools.product(levels, caps)
+        ]
+        if moves:  # for a time limit within which nothing can be packed anew
+            self.first.insert(0, tried(self.first[0].rule, keys[:0]))
+        self.best, self.joules = self.first[0], math.inf
 
-    def _orders(self) -> FloatArray:
-        """(K, L) keys: by utilisation, memory, both, the larger and duration; gangs come first."""
+    def _keys(self) -> FloatArray:
+        """(K, L) by utilisation, memory, both, the larger and duration; gangs come first."""
         case = self.case
         memory = (case.demand[0] / case.limit[:, 0].max()).astype(np.float64)
         asked = self.mean / 100
@@ -69,39 +78,49 @@ class Repacking:
 
     def search(self, schedules: int) -> None:
         """Try so many rules: some by hand, then the best one changed for a few tasks or all."""
-        for tried in range(schedules):
+        for k in range(schedules):
             if self.limits.stop is not None:
                 return
-            rule = self.first[tried] if tried < len(self.first) else self._changed()
-            joules, _, _ = run_packed(self.case, rule, NOWHERE)
+            one = self.first[k] if k < len(self.first) else self._changed()
+            joules = self._run(one.rule)
             if joules <= self.joules:
-                self.rule, self.joules = rule, joules
-            if tried % 20 == 0 and math.isfinite(self.joules):
+                self.best, self.joules = one, joules
+            if k % 20 == 0 and math.isfinite(self.joules):
                 self.limits.progress("packing anew", self.joules, None)
-            if tried + 1 >= len(self.first) and math.isinf(self.joules):
+            if k + 1 >= len(self.first) and math.isinf(self.joules):
                 return
 
-    def _changed(self) -> Rule:
+    def _run(self, rule: Rule) -> float:
+        """The energy of a rule's schedule, J; infinite where there is none, or time is up."""
+        run, joules = fresh_run(self.case), -1.0
+        while joules < 0 and self.limits.stop is None:
+            joules = run_packed(self.case, rule, run, NOWHERE, AT_ONCE)
+        return joules if joules >= 0 else math.inf
+
+    def _changed(self) -> Tried:
         """The best rule with other caps, or in another order."""
-        rng, most, orders = self.rng, self.rule.most.copy(), self.rule.orders.copy()
+        rng, most, keys = self.rng, self.best.rule.most.copy(), self.best.keys.copy()
         few = rng.integers(0, len(most), size=int(rng.integers(1, 4)))
-        kind = rng.random() if len(orders) else 0.0
+        kind = rng.random() if len(keys) else 0.0
         if kind < 0.4:
             most[few] = rng.choice(TUNING.summed_percent)
         elif kind < 0.8:
-            orders[:, few] *= np.exp(rng.normal(0, 0.5, len(few)))
+            keys[:, few] *= np.exp(rng.normal(0, 0.5, len(few)))
         else:
-            orders *= np.exp(rng.normal(0, 0.05, orders.shape[1]))
-        return self.rule._replace(most=most, orders=orders)
+            keys *= np.exp(rng.normal(0, 0.05, keys.shape[1]))
+        return tried(self.best.rule._replace(most=most), keys)
 
     def _log(self) -> Log:
         """What the best rule does."""
-        _, stays, clocks = run_packed(self.case, self.rule, NOWHERE)
-        widest = int(self.case.width.max())
+        run = fresh_run(self.case)
+        run_packed(self.case, self.best.rule, run, NOWHERE, -1)
+        _, _, _, stays, clocks = run.counts.tolist()
         log = Log(
-            np.zeros(stays), np.zeros((stays, 1 + widest), dtype=np.int64), np.zeros((clocks, 3))
+            np.zeros(stays),
+            np.zeros((stays, 1 + int(self.case.width.max())), dtype=np.int64),
+            np.zeros((clocks, 3)),
         )
-        run_packed(self.case, self.rule, log)
+        run_packed(self.case, self.best.rule, fresh_run(self.case), log, -1)
         return log
 
     def place(self) -> IntArray:
@@ -121,3 +140,8 @@ class Repacking:
         return ConsolidationSolution.of(
             assignments, [Clock(int(g), mhz, time) for time, g, mhz in log.clocks.tolist()]
         )
+
+
+def tried(rule: Rule, keys: FloatArray) -> Tried:
+    """A rule whose orders are those of the keys."""
+    return Tried(rule._replace(orders=np.argsort(-keys, axis=1, kind="stable")), keys)
