@@ -35,10 +35,11 @@ def freed_s(start_s: Seconds, end_s: Seconds) -> Seconds:
     """When what runs from `start_s` to `end_s` has made room for what starts at its end.
 
     Earlier by as much as is the same time, but by no more than half of the time it runs: two that
-    run at once are seen to, however short they are.
+    run at once are seen to, however short they are, and nothing ends before it has started.
     """
-    freed: Seconds = end_s - np.minimum(slack_s(end_s), (end_s - start_s) / 2)
-    return freed
+    freed = end_s - np.minimum(slack_s(end_s), (end_s - start_s) / 2)
+    later: Seconds = np.maximum(freed, np.nextafter(start_s, end_s))
+    return later
 
 
 def shown(time_s: float) -> str:

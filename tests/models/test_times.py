@@ -32,6 +32,8 @@ def test_room_is_made_no_earlier_than_half_way() -> None:
     assert freed_s(0.0, 10.0) == 10.0 - slack_s(10.0)
     assert freed_s(0.0, 1e-6) == 0.5e-6
     assert freed_s(3.0, 3.0) == 3.0
+    for start in CLOCKS:  # half a step of the number itself is none
+        assert freed_s(start, math.nextafter(start, math.inf)) > start
 
 
 def test_a_clock_that_counts_from_1970_is_told_to_the_second() -> None:

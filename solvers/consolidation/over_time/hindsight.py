@@ -1,4 +1,7 @@
-"""A schedule of little energy for somebody who knows what is to come: insertion, then annealing."""
+"""A schedule of little energy for somebody who knows what is to come.
+
+Where tasks may move they are packed anew at every event; else insertion, then annealing.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +25,7 @@ from optgap.solvers.consolidation.outcome import bound_only
 from optgap.solvers.consolidation.over_time.bounding import BY_LIVES, best_bound
 from optgap.solvers.consolidation.over_time.case import Case, case_of
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams, HindsightParams
+from optgap.solvers.consolidation.over_time.repacking import Repacking
 from optgap.solvers.consolidation.over_time.replay_kernels import Plan, replay, scratch_of
 from optgap.solvers.consolidation.over_time.search_kernels import (
     anneal,
@@ -31,6 +35,8 @@ from optgap.solvers.consolidation.over_time.search_kernels import (
 
 DRAWS = 8
 """Random numbers per move."""
+ANEW = "packed anew at every arrival and end; moves at other times were not tried"
+STAYS = "moves no task"
 
 
 class Search:
@@ -180,17 +186,22 @@ def searched(
     seed: int,
     params: HindsightParams,
     place: IntArray | None = None,
+    enough: float = math.inf,
+    insertion: bool = True,
 ) -> Search | None:
-    """A search that has been run; None where insertion finds no room for all tasks.
+    """A search that has been run; None where it finds no room for all tasks to begin with.
 
-    It begins with the better of insertion and an assignment, if there is one that keeps the rules.
+    It begins with the better of insertion, if wanted, and an assignment, if there is one that keeps
+    the rules, and ends there with many tasks if more than `enough` J are needed.
     """
     search = Search(problem, limits, seed)
-    found = search.construct()
+    found = insertion and search.construct()
     if place is not None:
         found = search.take(place) or found
     if not found:
         return None
+    if len(problem) > TUNING.few_tasks and search.joules > enough:
+        return search
     moves = params.moves or min(500 * len(problem), 20_000, 6_000_000 // len(problem))
     mean = search.joules / len(problem)
     search.anneal(moves, params.hot * mean, params.cold * mean)
@@ -198,9 +209,12 @@ def searched(
 
 
 def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """A schedule that never moves a task, and the bound of ``bound-over-time`` beside it.
+    """A schedule, and the bound of ``bound-over-time`` beside it.
 
-    Tasks start as soon as their GPUs have room. `given` as in `HindsightParams`.
+    Tasks start as soon as their GPUs have room. Where they may move it is the better of one that
+    packs all anew at every event and, up to `TUNING.inserted` tasks, one that moves none, which
+    begins with insertion, with more tasks with the best of many packings. `given` as in
+    `HindsightParams`.
 
     Raises
     ------
@@ -210,16 +224,31 @@ def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **giv
     within = limits.within(params.proof * limits.remaining)
     known = best_bound(problem, within, BoundParams())
     bound = known.bound
-    search = searched(problem, limits, seed, params, known.place)
-    if search is None:
+    joules, solution, said = math.inf, None, ""
+    place, many = known.place, len(problem) > TUNING.inserted
+    if problem.rules.migration or many:
+        packed = Repacking(problem, limits, seed)
+        packed.search(params.schedules or min(1000, 60_000 // len(problem)))
+        if math.isfinite(packed.joules):
+            joules, solution, said = packed.joules, packed.solution(), ANEW
+            if not problem.rules.migration:
+                place, said = packed.place(), STAYS
+    if solution is None or not (problem.rules.migration and many):
+        search = searched(
+            problem, limits, seed, params, place, joules, solution is None or not many
+        )
+        if search is not None and search.joules < joules:
+            joules, solution, said = search.joules, search.solution(), STAYS
+    if said == STAYS and bound.by != BY_LIVES:
+        said += "; the bound beside it lets tasks move for nothing"
+    if solution is None:
         return replace(bound_only(bound, limits), message="insertion finds no room for a task")
-    moves = "" if bound.by == BY_LIVES else "; the bound beside it lets tasks move for nothing"
     return Outcome(
-        search.solution(),
+        solution,
         Status.FEASIBLE,
         limits.stop or Termination.COMPLETED,
-        claimed=search.joules,
+        claimed=joules,
         bound=bound.watts,
         bound_by=bound.by,
-        message="moves no task" + moves,
+        message=said,
     )

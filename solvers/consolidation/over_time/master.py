@@ -16,7 +16,7 @@ from optgap.solvers.consolidation.over_time.pricing_kernels import cheapest_cour
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation
 
 Course = tuple[int, FloatArray, FloatArray, FloatArray]
-"""A task, and its presence, progress and work over the buckets, s."""
+"""A task, and its presence, its progress beyond the base pace, and its work over the buckets, s."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,15 +46,16 @@ class Prices:
             np.maximum(0.0, x) for x in (self.presence, self.progress, self.asking, self.counted)
         )
         pace, watts = relaxed.curve.pace[:, None], relaxed.curve.watts[:, None]
-        asked = (a.sum(axis=0) + n)[None, :] + pace * (b.sum(axis=0) + c)[None, :]
+        asked = (a.sum(axis=0) + n)[None, :] + pace * c[None, :]
+        asked = asked + (pace - relaxed.base) * b.sum(axis=0)[None, :]
         scale = np.minimum(1.0, (watts / np.maximum(asked, 1e-300)).min(axis=0))
         return Prices(a * scale, b * scale, c * scale, n * scale, self.work)
 
 
 def priced(relaxed: Relaxation, prices: Prices) -> tuple[float, list[Course]]:
     """A proven bound, J, and the course of each task that it rests on; prices are feasible."""
-    presence = relaxed.shares.T @ prices.presence
     progress = relaxed.shares.T @ prices.progress
+    presence = relaxed.shares.T @ prices.presence - relaxed.base * progress
     asking = relaxed.weight[:, None] * prices.asking[None, :] - prices.work[:, None]
     rate = np.where(asking > 0, relaxed.low[:, None], relaxed.high[:, None])
     progress = progress + asking * rate
@@ -67,10 +68,13 @@ def priced(relaxed: Relaxation, prices: Prices) -> tuple[float, list[Course]]:
     cost = cost - shift * relaxed.effort + prices.work * relaxed.work
     there = pace.copy()
     if not relaxed.waits:
-        before = np.arange(relaxed.buckets)[None, :] < finish[:, None]
-        there[before] = relaxed.cover[before]
+        buckets = np.arange(relaxed.buckets)[None, :]
+        paid = (buckets == finish[:, None]) & (presence < 0)
+        whole = (buckets < finish[:, None]) | paid
+        there[whole] = relaxed.cover[whole]
     bound = float(cost.sum() + (prices.counted * relaxed.counted).sum())
-    return bound, list(zip(range(relaxed.tasks), there, pace, pace * rate, strict=True))
+    above = pace - relaxed.base * there
+    return bound, list(zip(range(relaxed.tasks), there, above, pace * rate, strict=True))
 
 
 @dataclass(eq=False)
@@ -101,12 +105,11 @@ class Master:
         for ell in range(relaxed.tasks):
             self.highs.addRow(float(asked[ell]), float(asked[ell]), 0, [], [])
         for k in range(relaxed.buckets):
-            self.highs.addRow(
-                float(relaxed.counted[k]) / relaxed.span, math.inf, levels, *self._gpus(k, False)
-            )
+            least = float(relaxed.counted[k]) / relaxed.span
+            self.highs.addRow(least, math.inf, levels, self._gpus(k), np.ones(levels))
         for k in range(relaxed.buckets):
             free = 0.0 if relaxed.asking else -math.inf
-            self.highs.addRow(free, math.inf, levels, *self._gpus(k, True))
+            self.highs.addRow(free, math.inf, levels, self._gpus(k), relaxed.curve.pace)
         self.fixed = 2 * relaxed.tasks + 2 * relaxed.buckets
         for ell in range(relaxed.tasks):  # a fine for work too much or too little
             fine = TUNING.fine * max(1e-6, float(relaxed.weight[ell]))
@@ -119,14 +122,16 @@ class Master:
                 self._row(r, k, False)
                 self._row(r, k, True)
 
-    def _gpus(self, bucket: int, progress: bool) -> tuple[IntArray, FloatArray]:
-        """The columns of awake GPUs in a bucket, and what they offer."""
+    def _gpus(self, bucket: int) -> IntArray:
+        """The columns of awake GPUs in a bucket."""
         own: IntArray = bucket * self.levels + np.arange(self.levels)
-        return own, self.relaxed.curve.pace if progress else np.ones(self.levels)
+        return own
 
     def _row(self, share: int, bucket: int, progress: bool) -> None:
         """A row of a share, with the columns there are."""
-        index, value = self._gpus(bucket, progress)
+        index, value = self._gpus(bucket), np.ones(self.levels)
+        if progress:
+            value = self.relaxed.curve.pace - self.relaxed.base[bucket]
         weights = self.relaxed.shares[share]
         more = [
             (self.first + c, -weights[ell] * float((pace if progress else there)[bucket]))
@@ -204,7 +209,8 @@ class Master:
         known = set(self.rows)
         found = []
         for progress, amount in ((False, there), (True, pace)):
-            offered = gpus @ (relaxed.curve.pace if progress else np.ones(self.levels))
+            above = relaxed.curve.pace[:, None] - relaxed.base
+            offered = (gpus * above.T).sum(axis=1) if progress else gpus.sum(axis=1)
             over = relaxed.shares @ amount - offered
             for share, bucket in np.argwhere(over > least * relaxed.span).tolist():
                 if (share, bucket, progress) not in known:

@@ -32,7 +32,7 @@ class BoundParams:
     )
     sharper: float = parameter(2e-3, "relative gain for which a share is kept", within=FROM_0)
     close: float = parameter(
-        2e-4, "relative distance to the program's value that is let be", within=FROM_0
+        1e-3, "relative distance to the program's value that is let be", within=FROM_0
     )
     most_lives: int = parameter(
         80, "tasks, where none may move, for which the program of lives is solved", within=FROM_0
@@ -64,6 +64,10 @@ class HindsightParams:
     moves: int = parameter(
         0, "that annealing tries; 0 for 20,000, fewer with few or many tasks", within=FROM_0
     )
+    schedules: int = parameter(
+        0, "that pack tasks anew, where they may move; 0 for 1,000, fewer with more than 60 tasks",
+        within=FROM_0,
+    )  # fmt: skip
     hot: float = parameter(0.2, "first temperature, in mean energies of a task", within=(1e-9, 1e3))
     cold: float = parameter(
         2e-4, "last temperature, in mean energies of a task", within=(1e-9, 1e3)
@@ -92,6 +96,12 @@ class Tuning:
     sample_parts: of a sample of utilisation that progress is split into. finest_level: least change
         of a clock that is tried, as a share of what it may change by.
     rounding: share of the gap to be proven that sums of bounds may miss.
+    summed_percent: mean utilisation that the tasks of a GPU may add up to where they are packed
+        anew; staying_percent: where they may not move. packed_levels: clocks, 0 the lowest that
+        residents bear, 1 f_max. longer: where none may move, what it counts that a GPU is kept
+        awake for a task's mean duration longer, in shares of a GPU left free.
+    inserted: tasks, where they may move, up to which a schedule that moves none is made as well;
+        few_tasks: and annealed, even if it begins worse.
     moments: of a leader's life for which the program of lives adds up the work done by then, at
         most. lives_gap: relative gap at which its branch and bound ends.
     """
@@ -112,6 +122,12 @@ class Tuning:
     sample_parts: int = 4
     finest_level: float = 1 / 32
     rounding: float = 1e-3
+    summed_percent: tuple[float, ...] = (120.0, 80.0, 100.0, 135.0, 160.0, 200.0, math.inf)
+    packed_levels: tuple[float, ...] = (1.0, 0.0)
+    staying_percent: tuple[float, ...] = (200.0, math.inf)
+    longer: float = 1.5
+    inserted: int = 150
+    few_tasks: int = 15
     moments: int = 40
     lives_gap: float = 1e-4
 

@@ -22,7 +22,8 @@ def cheapest_courses(
     """(L,) the least cost of each task over all buckets it may end in.
 
     Before that bucket it is present all the time and makes as much progress as it likes in each, up
-    to one second per second; in that bucket it is present for as long as it makes progress there.
+    to one second per second; in that bucket it is present for as long as it makes progress there,
+    all of it where presence has a negative price (it has none in the last bucket).
     Where tasks wait that is so in every bucket.
 
     Parameters
@@ -41,13 +42,16 @@ def cheapest_courses(
             price += presence[ell]
         order = np.argsort(price[begin:]) + begin
         there, room, best = 0.0, 0.0, -1
+        saved = (np.minimum(0.0, presence[ell, begin:-1]) * cover[ell, begin:-1]).sum()
         for end in range(begin, buckets):
             if waits and end < buckets - 1:
                 continue
             room += cover[ell, end]
             if room >= effort[ell]:
-                last = price[end] if waits else price[end] + presence[ell, end]
+                last = price[end] if waits else price[end] + max(0.0, presence[ell, end])
                 cost, left = there, effort[ell]
+                if not waits and end < buckets - 1:
+                    cost += min(0.0, presence[ell, end]) * cover[ell, end]
                 own[begin:] = 0.0
                 taken = False
                 for k in order:
@@ -72,7 +76,7 @@ def cheapest_courses(
                     pace[ell, begin:] = own[begin:]
             if not waits and end < buckets - 1:
                 there += presence[ell, end] * cover[ell, end]
-                if there >= costs[ell]:
+                if there + saved >= costs[ell]:
                     break
         finish[ell] = best
     return costs

@@ -66,6 +66,13 @@ class Relaxation:
         return int(self.cover.shape[1])
 
     @property
+    def base(self) -> FloatArray:
+        """(K,) what rows of progress count it above: the least pace; 0 where presence is open."""
+        base = np.full(self.buckets, 0.0 if self.waits else float(self.curve.pace.min()))
+        base[-1] = 0.0
+        return base
+
+    @property
     def certain(self) -> FloatArray:
         """(L, K) s of each bucket that each task is there for certain."""
         if self.waits:

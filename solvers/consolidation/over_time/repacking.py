@@ -1,0 +1,147 @@
+"""Schedules of little energy by packing: where tasks may move, anew at every arrival and end.
+
+What is searched are the rules of packing: how much utilisation the tasks of a GPU may add up to,
+by task, and in which order tasks are packed; where none may move, what it counts if they keep a GPU
+awake for longer. One run of a rule is one schedule.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from optgap.models.consolidation import (
+    Assignment,
+    Clock,
+    ConsolidationProblem,
+    ConsolidationSolution,
+)
+from optgap.models.limits import Limits
+from optgap.solvers.consolidation.numerics import FloatArray, IntArray
+from optgap.solvers.consolidation.over_time.case import case_of
+from optgap.solvers.consolidation.over_time.packing_kernels import Rule
+from optgap.solvers.consolidation.over_time.parameters import TUNING
+from optgap.solvers.consolidation.over_time.repack_kernels import Log, fresh_run, run_packed
+
+NOWHERE = Log(np.zeros(0), np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)))
+NO_ORDERS = np.zeros((0, 0), dtype=np.int64)
+AT_ONCE = 100
+"""How often tasks are packed between two looks at the limits."""
+
+
+class Tried(NamedTuple):
+    """A rule, and the (K, L) keys that its orders come of: the largest is packed first."""
+
+    rule: Rule
+    keys: FloatArray
+
+
+class Repacking:
+    """Rules of packing that have been tried.
+
+    Attributes
+    ----------
+    best: the best one so far. joules: its energy, infinite where there is none.
+    """
+
+    def __init__(self, problem: ConsolidationProblem, limits: Limits, seed: int) -> None:
+        self.limits, self.rng = limits, np.random.default_rng(seed)
+        self.case = case = case_of(problem)
+        bounds = zip(case.offset[:-1], case.offset[1:], strict=True)
+        self.mean = np.array([case.series[a:b].mean() for a, b in bounds])
+        self.wide = case.width > 1
+        moves = problem.rules.migration
+        caps = TUNING.summed_percent if moves else TUNING.staying_percent
+        caps = caps if len(problem.rows) == 0 else (math.inf,)
+        keys = self._keys() if moves else np.zeros((0, len(self.mean)))
+        levels, longer = (TUNING.packed_levels, 0.0) if moves else ((1.0,), TUNING.longer)
+        every, per_s = np.ones(len(self.mean)), longer / float(case.duration.mean())
+        self.first = [
+            tried(Rule(self.mean, cap * every, NO_ORDERS, level, per_s), keys)
+            for level, cap in itertools.product(levels, caps)
+        ]
+        if moves:  # for a time limit within which nothing can be packed anew
+            self.first.insert(0, tried(self.first[0].rule, keys[:0]))
+        self.best, self.joules = self.first[0], math.inf
+
+    def _keys(self) -> FloatArray:
+        """(K, L) by utilisation, memory, both, the larger and duration; gangs come first."""
+        case = self.case
+        memory = (case.demand[0] / case.limit[:, 0].max()).astype(np.float64)
+        asked = self.mean / 100
+        lasting = case.duration / case.duration.max()
+        orders = [asked + memory, asked, memory, np.maximum(asked, memory), lasting]
+        return np.array([1e-3 + key for key in orders]) * np.where(self.wide, 1e3 * case.width, 1.0)
+
+    def search(self, schedules: int) -> None:
+        """Try so many rules: some by hand, then the best one changed for a few tasks or all."""
+        for k in range(schedules):
+            if self.limits.stop is not None:
+                return
+            one = self.first[k] if k < len(self.first) else self._changed()
+            joules = self._run(one.rule)
+            if joules <= self.joules:
+                self.best, self.joules = one, joules
+            if k % 20 == 0 and math.isfinite(self.joules):
+                self.limits.progress("packing anew", self.joules, None)
+            if k + 1 >= len(self.first) and math.isinf(self.joules):
+                return
+
+    def _run(self, rule: Rule) -> float:
+        """The energy of a rule's schedule, J; infinite where there is none, or time is up."""
+        run, joules = fresh_run(self.case), -1.0
+        while joules < 0 and self.limits.stop is None:
+            joules = run_packed(self.case, rule, run, NOWHERE, AT_ONCE)
+        return joules if joules >= 0 else math.inf
+
+    def _changed(self) -> Tried:
+        """The best rule with other caps, or in another order."""
+        rng, most, keys = self.rng, self.best.rule.most.copy(), self.best.keys.copy()
+        few = rng.integers(0, len(most), size=int(rng.integers(1, 4)))
+        kind = rng.random() if len(keys) else 0.0
+        if kind < 0.4:
+            most[few] = rng.choice(TUNING.summed_percent)
+        elif kind < 0.8:
+            keys[:, few] *= np.exp(rng.normal(0, 0.5, len(few)))
+        else:
+            keys *= np.exp(rng.normal(0, 0.05, keys.shape[1]))
+        return tried(self.best.rule._replace(most=most), keys)
+
+    def _log(self) -> Log:
+        """What the best rule does."""
+        run = fresh_run(self.case)
+        run_packed(self.case, self.best.rule, run, NOWHERE, -1)
+        _, _, _, stays, clocks = run.counts.tolist()
+        log = Log(
+            np.zeros(stays),
+            np.zeros((stays, 1 + int(self.case.width.max())), dtype=np.int64),
+            np.zeros((clocks, 3)),
+        )
+        run_packed(self.case, self.best.rule, fresh_run(self.case), log, -1)
+        return log
+
+    def place(self) -> IntArray:
+        """(L, widest) GPUs of each task at its first stay, −1 beyond its own."""
+        stays = self._log().stays[::-1]
+        place = np.full((len(self.mean), stays.shape[1] - 1), -1, dtype=np.int64)
+        place[stays[:, 0]] = stays[:, 1:]
+        return place
+
+    def solution(self) -> ConsolidationSolution:
+        """The schedule of the best rule."""
+        log = self._log()
+        assignments = [
+            Assignment(task, tuple(sorted(g for g in gpus if g >= 0)), time)
+            for time, (task, *gpus) in zip(log.times.tolist(), log.stays.tolist(), strict=True)
+        ]
+        return ConsolidationSolution.of(
+            assignments, [Clock(int(g), mhz, time) for time, g, mhz in log.clocks.tolist()]
+        )
+
+
+def tried(rule: Rule, keys: FloatArray) -> Tried:
+    """A rule whose orders are those of the keys."""
+    return Tried(rule._replace(orders=np.argsort(-keys, axis=1, kind="stable")), keys)
