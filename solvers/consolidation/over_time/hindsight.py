@@ -235,8 +235,9 @@ def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **giv
                 place, said = packed.place(), STAYS
     if solution is None or not (problem.rules.migration and many):
         search = searched(
-            problem, limits, seed, params, place, joules, solution is None or not many
-        )
+            problem, limits, seed, params, place, enough=joules,
+            insertion=solution is None or not many,
+        )  # fmt: skip
         if search is not None and search.joules < joules:
             joules, solution, said = search.joules, search.solution(), STAYS
     if said == STAYS and bound.by != BY_LIVES:

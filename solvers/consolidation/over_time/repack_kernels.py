@@ -22,7 +22,7 @@ from optgap.solvers.consolidation.over_time.packing_kernels import (
     remove,
     servers,
 )
-from optgap.solvers.consolidation.over_time.replay_kernels import SLEPT_S, clock_at
+from optgap.solvers.consolidation.over_time.replay_kernels import SLEPT_S, clock_at, next_bound
 
 
 class Log(NamedTuple):
@@ -100,14 +100,6 @@ def fresh_run(case: Case) -> Run:
         empty_packing(case), empty_packing(case), state, active, np.zeros(5, dtype=np.int64),
         np.zeros(3),
     )  # fmt: skip
-
-
-@inner
-def next_bound(case: Case, s: State, task: int) -> None:
-    """Progress at which a task's present sample ends, or the task."""
-    s.bound[task] = case.duration[task]
-    if s.sample[task] < case.offset[task + 1] - case.offset[task] - 1:
-        s.bound[task] = min(case.duration[task], (s.sample[task] + 1) * case.period)
 
 
 @inner

@@ -6,7 +6,7 @@ alone. Written for the search: it shares nothing with the referee.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,6 +72,10 @@ class Scratch(NamedTuple):
     touched: IntArray
     after: IntArray
     before: IntArray
+
+
+Running = Any
+"""A `Scratch`, or the arrays of another run that have its names for samples and their ends."""
 
 
 def scratch_of(case: Case) -> Scratch:
@@ -171,7 +175,7 @@ def finish(case: Case, s: Scratch, plan: Plan, task: int, now: float, count: int
 
 
 @inner
-def next_bound(case: Case, s: Scratch, task: int) -> None:
+def next_bound(case: Case, s: Running, task: int) -> None:
     """Progress at which a task's present sample ends, or the task."""
     samples = case.offset[task + 1] - case.offset[task]
     s.bound[task] = case.duration[task]

@@ -4,7 +4,8 @@ The bound of `columns`, idle cost + Σ_c π_c d_c − K(π) with K(π) = Σ_t n_
 any demand d: the prices need not be the best for it. So every price vector bounds the cost of every
 moment by one product with the tasks that run then; the largest at each moment, integrated over
 time, bounds every schedule, migrating or not. Prices are made at some moments, first at equal
-distances and then between those where the last ones raised the bound most.
+distances and then where the program over the patterns found so far gives most beyond what is
+proven.
 
 Where tasks may wait, nobody knows what runs when. But no more nodes carry something than tasks run,
 so that what runs costs at least Σ (π_c − v) beyond idle, v the largest V_t(π) or 0: each task
