@@ -97,7 +97,8 @@ class Tuning:
         of a clock that is tried, as a share of what it may change by.
     rounding: share of the gap to be proven that sums of bounds may miss.
     summed_percent: mean utilisation that the tasks of a GPU may add up to where they are packed
-        anew; staying_percent: where they may not move. packed_levels: clocks, 0 the lowest that
+        anew; beside_gangs_percent: or, if less, where one of them has several GPUs;
+        staying_percent: where they may not move. packed_levels: clocks, 0 the lowest that
         residents bear, 1 f_max. longer: where none may move, what it counts that a GPU is kept
         awake for a task's mean duration longer, in shares of a GPU left free.
     inserted: tasks, where they may move, up to which a schedule that moves none is made as well;
@@ -123,6 +124,7 @@ class Tuning:
     finest_level: float = 1 / 32
     rounding: float = 1e-3
     summed_percent: tuple[float, ...] = (120.0, 80.0, 100.0, 135.0, 160.0, 200.0, math.inf)
+    beside_gangs_percent: float = 100.0
     packed_levels: tuple[float, ...] = (1.0, 0.0)
     staying_percent: tuple[float, ...] = (200.0, math.inf)
     longer: float = 1.5

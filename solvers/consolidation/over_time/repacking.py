@@ -58,14 +58,23 @@ class Repacking:
         caps = caps if len(problem.rows) == 0 else (math.inf,)
         keys = self._keys() if moves else np.zeros((0, len(self.mean)))
         levels, longer = (TUNING.packed_levels, 0.0) if moves else ((1.0,), TUNING.longer)
-        every, per_s = np.ones(len(self.mean)), longer / float(case.duration.mean())
+        per_s = longer / float(case.duration.mean())
         self.first = [
-            tried(Rule(self.mean, cap * every, NO_ORDERS, level, per_s), keys)
+            tried(Rule(self.mean, most, NO_ORDERS, level, per_s), keys)
             for level, cap in itertools.product(levels, caps)
+            for most in self._most(cap, moves)
         ]
         if moves:  # for a time limit within which nothing can be packed anew
             self.first.insert(0, tried(self.first[0].rule, keys[:0]))
         self.best, self.joules = self.first[0], math.inf
+
+    def _most(self, cap: float, moves: bool) -> list[FloatArray]:
+        """(L,) caps, %: lower for gangs first, as the slowest of their GPUs holds back all."""
+        same = np.full(len(self.mean), cap)
+        gangs = TUNING.beside_gangs_percent
+        if not moves or not self.wide.any() or cap <= gangs:
+            return [same]
+        return [np.where(self.wide, gangs, cap), same]
 
     def _keys(self) -> FloatArray:
         """(K, L) by utilisation, memory, both, the larger and duration; gangs come first."""
