@@ -20,6 +20,7 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.solvers.consolidation import METHODS, auto
+from optgap.solvers.consolidation.over_time import repacking
 from optgap.solvers.consolidation.over_time.energy import bound_energy
 from optgap.solvers.consolidation.over_time.hindsight import Search
 from optgap.solvers.consolidation.over_time.lives import bound_by_lives
@@ -129,6 +130,19 @@ def test_packing_anew_claims_what_the_referee_finds(
         assert problem.check(solution) == []
         assert problem.serves_all(solution)
         assert packed.joules == pytest.approx(problem.evaluate(solution).objective)
+
+
+def test_a_lower_cap_beside_gangs_saves_energy(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_hand() -> float:
+        packed = Repacking(problem, Limits(), seed=0)
+        packed.search(len(packed.first))
+        return packed.joules
+
+    problem = pai(seed=1, size=40, capacity="none")
+    both = by_hand()
+    same_for_all = replace(repacking.TUNING, beside_gangs_percent=np.inf)
+    monkeypatch.setattr(repacking, "TUNING", same_for_all)
+    assert both < 0.99 * by_hand()
 
 
 def test_packing_anew_heeds_its_limits_between_packings_and_goes_on_where_it_was() -> None:
