@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any, TypeVar, cast
 
+import numpy as np
+import numpy.typing as npt
 from numba import types
 from numba.core import config, event
 from numba.core.registry import CPUDispatcher
@@ -40,6 +42,13 @@ class Interpreted:
 
 
 UP_TO = Interpreted()
+
+
+def floats(values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """An array as kernels are compiled for. Whole numbers, or an array in another order of memory,
+    would make them compile once more.
+    """
+    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 class _Listener(event.Listener):

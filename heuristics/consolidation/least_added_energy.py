@@ -23,7 +23,7 @@ from optgap.heuristics.consolidation.opt_nomig import opt_nomig
 from optgap.heuristics.consolidation.parameters import LeastAddedEnergyParams
 from optgap.heuristics.consolidation.state import Choice, Decide, State
 from optgap.heuristics.consolidation.tables import Tables
-from optgap.models.compiled import UP_TO, compiled, interpreted
+from optgap.models.compiled import UP_TO, compiled, floats, interpreted
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray
 from optgap.models.limits import Limits
@@ -61,7 +61,7 @@ def least_added_energy(
     options = chosen(LeastAddedEnergyParams, given, "least_added_energy")
     if problem.objective.goal == "power":
         return opt_nomig(problem, limits=limits, seed=seed, strict_queue=options.strict_queue)
-    lasting = np.array([task.duration_s for task in problem.tasks])
+    lasting = floats([task.duration_s for task in problem.tasks])
     if options.duration_error:
         rng = np.random.default_rng(seed)
         lasting = lasting * rng.lognormal(0.0, options.duration_error, len(lasting))
@@ -75,10 +75,10 @@ def least_added(problem: ConsolidationProblem, lasting: FloatArray, u_max: float
     """The decision, by what each task is thought to last, (L,) s; `u_max` of 0 is no cap."""
     everyone = range(len(problem))
     lines = [[problem.line(ell, k) for ell in everyone] for k in range(len(problem.kinds))]
-    f_max = np.array([kind.f_max_mhz for kind in problem.kinds])
+    f_max = floats([kind.f_max_mhz for kind in problem.kinds])
     draws = Draws(
-        np.array([[line.static_w for line in row] for row in lines]),
-        np.array([[line.slope_w_per_mhz for line in row] for row in lines]) * f_max[:, None],
+        floats([[line.static_w for line in row] for row in lines]),
+        floats([[line.slope_w_per_mhz for line in row] for row in lines]) * f_max[:, None],
         problem.rules.util_scaled,
     )
 

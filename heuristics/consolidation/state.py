@@ -8,6 +8,7 @@ import numpy as np
 
 from optgap.heuristics.consolidation.loop import advance, refresh
 from optgap.heuristics.consolidation.tables import Tables
+from optgap.models.compiled import floats
 from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.tasks import FloatArray, IntArray
 from optgap.models.times import slack_s
@@ -50,11 +51,11 @@ class State:
         self.ready: FloatArray = np.zeros(gpus)
         self.emptied: FloatArray = np.full(gpus, -np.inf)
         series = [task.util_percent for task in problem.tasks]
-        self.series: FloatArray = np.concatenate(series)
+        self.series = floats(np.concatenate(series))
         self.length: IntArray = np.array([one.size for one in series], dtype=np.int64)
         self.offset: IntArray = np.concatenate([[0], np.cumsum(self.length)[:-1]]).astype(np.int64)
         self.at: IntArray = np.zeros(tasks, dtype=np.int64)
-        self.duration: FloatArray = np.array([task.duration_s for task in problem.tasks])
+        self.duration = floats([task.duration_s for task in problem.tasks])
         self.progress: FloatArray = np.zeros(tasks)
         self.since: FloatArray = np.zeros(tasks)
         self.rate: FloatArray = np.ones(tasks)

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from optgap.heuristics.elastic.shared_clock import Clock
+from optgap.models.compiled import floats
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Ints
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
@@ -21,7 +22,8 @@ class Elastic(ABC):
         self.least, self.following = next_count(problem)
         clock.fewer = previous_count(problem)
         top = int(clock.wanted[0])
-        self.speed = np.where(np.isfinite(problem.time_s), 1.0 / problem.time_s, 0.0)[:, :, top]
+        time_s = problem.time_s[:, :, top]
+        self.speed = floats(np.where(np.isfinite(time_s), 1.0 / time_s, 0.0))
 
     @abstractmethod
     def shares(self, state: State) -> tuple[Ints, Ints]:

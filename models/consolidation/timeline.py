@@ -9,6 +9,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from optgap.models.compiled import floats
 from optgap.models.consolidation.problem import ConsolidationProblem
 from optgap.models.consolidation.referee import clocked, crowded, label, placed
 from optgap.models.consolidation.solution import ConsolidationSolution
@@ -166,25 +167,25 @@ def _given(problem: ConsolidationProblem, stays: IntArray, who: IntArray) -> Giv
     return Given(
         stays=stays,
         who=who,
-        series=np.concatenate([task.util_percent for task in tasks]),
+        series=floats(np.concatenate([task.util_percent for task in tasks])),
         offset=np.cumsum([0, *(task.util_percent.size for task in tasks)]).astype(np.int64),
-        duration=np.array([task.duration_s for task in tasks]),
+        duration=floats([task.duration_s for task in tasks]),
         gpu_kind=problem.gpu_kind,
         gpu_server=problem.gpu_server,
-        f_max=np.array([kind.f_max_mhz for kind in kinds]),
-        beta=np.array([[k.beta if t.beta is None else t.beta for t in tasks] for k in kinds]),
-        static=np.array([[x.static_w for x in row] for row in line]),
-        slope=np.array([[x.slope_w_per_mhz for x in row] for row in line]),
-        server_w=np.array([server.static_w for server in problem.servers]),
+        f_max=floats([kind.f_max_mhz for kind in kinds]),
+        beta=floats([[k.beta if t.beta is None else t.beta for t in tasks] for k in kinds]),
+        static=floats([[x.static_w for x in row] for row in line]),
+        slope=floats([[x.slope_w_per_mhz for x in row] for row in line]),
+        server_w=floats([server.static_w for server in problem.servers]),
         memory=problem.memory.astype(np.float64),
         floors=_floors(problem),
-        period=problem.period_s,
-        exponent=problem.rules.contention,
-        last_arrival=tasks[-1].submit_s - problem.epoch_s,
+        period=float(problem.period_s),
+        exponent=float(problem.rules.contention),
+        last_arrival=float(tasks[-1].submit_s - problem.epoch_s),
         same_s=slack_s(problem.epoch_s),
         largest=float(problem.gpu_memory.max()),
-        share=min(server.static_w / len(server.gpus) for server in problem.servers),
-        wake_s=problem.rules.wake_s,
+        share=float(min(server.static_w / len(server.gpus) for server in problem.servers)),
+        wake_s=float(problem.rules.wake_s),
         scaled=problem.rules.util_scaled,
     )
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, floats
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.snapshot import undominated
@@ -56,12 +56,12 @@ class Setting:
             keep = undominated(t, t * n, t * w[c, k, f])
             rows.append(np.stack([t, n, w[c, k, f]])[:, keep])
             first.append(first[-1] + len(keep))
-        table = np.concatenate(rows, axis=1)
+        time_s, gpus, watts = map(floats, np.concatenate(rows, axis=1))
         energy = problem.cap == "energy"
         limit = problem.energy_budget_j if energy else problem.power_limit_w
         return cls(
-            problem, edges, np.array(first), table[0], table[1], table[2], float(problem.gpus),
-            limit, energy,
+            problem, edges, np.array(first), time_s, gpus, watts,
+            float(problem.gpus), limit, energy,
         )  # fmt: skip
 
     def values(self, gpu_price: Floats, power_price: Floats, per: int) -> Floats:

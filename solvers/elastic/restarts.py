@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from optgap.models.compiled import compiled
+from optgap.models.compiled import compiled, floats
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.snapshot import undominated
@@ -63,7 +63,7 @@ class Restarts:
                 keep = undominated(t, t, t * w)
                 rows.append(np.stack([t, w])[:, keep])
                 first.append(first[-1] + len(keep))
-        time_s, watts = np.concatenate(rows, axis=1)
+        time_s, watts = map(floats, np.concatenate(rows, axis=1))
         counts = problem.counts.astype(float)
         overhead = _overheads(problem, float(setting.edges[-1]))
         many = len(counts)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from optgap.models.compiled import floats
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 
@@ -65,22 +66,22 @@ def case_of(problem: ConsolidationProblem) -> Case:
         clocks[k, : len(kind.frequencies_mhz)] = kind.frequencies_mhz
     servers = np.arange(len(problem.servers) + 1)
     return Case(
-        submit=np.array([t.submit_s for t in tasks]),
-        duration=np.array([t.duration_s for t in tasks]),
+        submit=floats([t.submit_s for t in tasks]),
+        duration=floats([t.duration_s for t in tasks]),
         width=problem.width,
-        series=np.concatenate([t.util_percent for t in tasks]),
+        series=floats(np.concatenate([t.util_percent for t in tasks])),
         offset=np.cumsum([0, *(t.util_percent.size for t in tasks)]).astype(np.int64),
         demand=np.concatenate([problem.memory[None, :], problem.rows]),
         limit=np.ascontiguousarray(np.stack(limits, axis=1)),
         gpu_kind=problem.gpu_kind,
         gpu_server=problem.gpu_server,
         server_start=np.searchsorted(problem.gpu_server, servers).astype(np.int64),
-        server_w=np.array([server.static_w for server in problem.servers]),
-        f_max=np.array([kind.f_max_mhz for kind in kinds]),
-        beta=np.array([[k.beta if t.beta is None else t.beta for t in tasks] for k in kinds]),
-        static=np.array([[line.static_w for line in row] for row in lines]),
-        slope=np.array([[line.slope_w_per_mhz for line in row] for row in lines]),
-        floor=np.array(problem.floors_mhz),
+        server_w=floats([server.static_w for server in problem.servers]),
+        f_max=floats([kind.f_max_mhz for kind in kinds]),
+        beta=floats([[k.beta if t.beta is None else t.beta for t in tasks] for k in kinds]),
+        static=floats([[line.static_w for line in row] for row in lines]),
+        slope=floats([[line.slope_w_per_mhz for line in row] for row in lines]),
+        floor=floats(problem.floors_mhz),
         clocks=clocks,
         clock_count=np.array([len(kind.frequencies_mhz) for kind in kinds], dtype=np.int64),
         period=float(problem.period_s),

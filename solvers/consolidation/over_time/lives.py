@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from optgap.models.compiled import floats
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.solvers.backends import solve
@@ -91,8 +92,8 @@ class Builder:
         self.price = float((curve.watts / curve.pace).min())
         self.floor = float(curve.watts.min()) / self.price if self.price > 0 else 0.0
         self.problem, self.weight, self.width = problem, curve.factor, problem.width
-        self.submit = np.array([t.submit_s for t in problem.tasks])
-        self.effort = np.array([t.duration_s for t in problem.tasks])
+        self.submit = floats([t.submit_s for t in problem.tasks])
+        self.effort = floats([t.duration_s for t in problem.tasks])
         self.last = self.submit + self.effort
         self.span = float(max(self.effort.mean(), 1e-6))
         _, _, self.work = utilisations(problem)

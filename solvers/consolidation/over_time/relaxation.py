@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from optgap.models.compiled import floats
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
@@ -109,8 +110,8 @@ class Relaxation:
 def relaxation(problem: ConsolidationProblem, buckets: int, tangents: int) -> Relaxation:
     """The relaxation of a problem with so many buckets."""
     tasks = problem.tasks
-    submit = np.array([t.submit_s for t in tasks])
-    effort = np.array([t.duration_s for t in tasks])
+    submit = floats([t.submit_s for t in tasks])
+    effort = floats([t.duration_s for t in tasks])
     edges = _edges(submit, effort, buckets)
     begin, end = edges, np.append(edges[1:], np.inf)
     cover = np.maximum(0.0, end[None, :] - np.maximum(begin[None, :], submit[:, None]))

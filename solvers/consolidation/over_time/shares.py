@@ -50,7 +50,7 @@ def best_share(
     """
     import highspy
 
-    n = len(weight)
+    n, demand = len(weight), np.ascontiguousarray(demand)
     highs = quiet_highs()
     highs.changeObjectiveSense(highspy.ObjSense.kMaximize)
     for value in weight.tolist():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from dataclasses import replace
 
@@ -13,6 +14,7 @@ from strategies_consolidation import consolidation_problems
 
 import optgap
 from optgap.heuristics.consolidation import POLICIES
+from optgap.models.compiled import Kernel
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, PowerLine, Server, Task
 from optgap.models.consolidation.presets import pai
 from optgap.models.consolidation.problem import Rules
@@ -155,12 +157,33 @@ def test_packing_anew_heeds_its_limits_between_packings_and_goes_on_where_it_was
 
 
 def test_where_tasks_may_move_packing_them_anew_saves_energy() -> None:
-    problem = pai(seed=2, size=30, present=40)
+    problem = pai(seed=2, size=20, present=25)
     held = replace(problem, rules=replace(problem.rules, migration=False))
     moving = optgap.solve(problem, "hindsight", schedules=40)
     staying = optgap.solve(held, "hindsight", moves=2000)
     assert "packed anew" in moving.message
     assert moving.objective < staying.objective  # type: ignore[operator]
+
+
+def test_a_problem_in_whole_numbers_compiles_nothing_once_more() -> None:
+    def tasks(number: type) -> list[Task]:
+        return [
+            Task(f"{k}", number(16), kappa=number(1), duration_s=number(600 + 60 * k),
+                 submit_s=number(100 * k), util_percent=np.array([45], dtype=number))
+            for k in range(4)
+        ]  # fmt: skip
+
+    def kernels() -> int:
+        return sum(len(k.overloads) for k in gc.get_objects() if isinstance(k, Kernel))
+
+    kinds, servers = [GpuKind(power=PowerLine(40.0, 0.1))], [Server((0,))] * 4
+    results, counts = [], []
+    for number in (float, int):
+        problem = ConsolidationProblem.of(kinds, servers, tasks(number), goal="energy")
+        results.append(solved(problem, "hindsight").objective)
+        counts.append(kernels())
+    assert counts[0] == counts[1] > 0
+    assert results[0] == results[1]
 
 
 def test_a_small_problem_is_proven_with_free_clocks_and_says_what_moves_leave_open() -> None:
