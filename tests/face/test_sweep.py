@@ -63,13 +63,14 @@ SMALL = {"family": "placement", "presets": ["small"], "instance": {"size": 5}}
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.chdir(tmp_path)
     Path("own.py").write_text(OWN)
     # the sources may be under work while these tests run
     monkeypatch.setenv(fingerprint.PIN, "tests")
     fingerprint.code.cache_clear()
-    return tmp_path
+    yield tmp_path
+    fingerprint.code.cache_clear()
 
 
 def grid(*policies: str, seeds: int = 3, **other: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,13 @@ size = [5, 12]
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(fingerprint.PIN, "tests")
     fingerprint.code.cache_clear()
     Path("s.toml").write_text(SPEC)
+    yield
+    fingerprint.code.cache_clear()
 
 
 def sweep(cli: Cli, name: str, *more: str) -> Any:
