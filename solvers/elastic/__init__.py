@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.models.spec import Entry, entries
-from optgap.solvers.elastic.parameters import OfflineParams
+from optgap.solvers.elastic.parameters import ExhaustiveParams, OfflineParams
 
 if TYPE_CHECKING:
     from optgap.models.elastic import ElasticProblem
@@ -27,6 +27,7 @@ METHODS = entries(
         f"{HERE}.exhaustive:exhaustive",
         "orders of events, best first; exact with free restarts, else a bound; 12 jobs at most",
         kind="exact",
+        options=ExhaustiveParams,
     ),
     Entry(
         "offline",

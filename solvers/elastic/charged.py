@@ -28,18 +28,28 @@ from optgap.solvers.elastic.prices import Bounded, ByCompletion, bounded, one_ma
 from optgap.solvers.elastic.restarts import starts_s
 from optgap.solvers.elastic.uses import ANY, Charged, Relaxed, Use, Uses, fewest, starts_of
 
-MOST_PROGRAMS = 1200
-"""Linear programs that are solved for one problem at most: some ten to thirty seconds."""
-MOST_SEARCHED = 8
-"""Jobs of a group; more are bounded by prices only, as a program of twelve takes a second."""
-PRICES_SHARE = 0.2
-"""Of a time limit, for the bound by prices."""
-LEAST_START_S = 1e-3
-"""Where a start takes less, it is not charged."""
-SHORT = 1e-6
-"""Units of time: less is not worth a decision."""
-UNPAID = 1e-3
-"""Starts, and units of time for them: less is not worth a decision."""
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What was found to work well, beside what can be set (`ExhaustiveParams`).
+
+    Parameters
+    ----------
+    jobs: of a group; more are bounded by prices only, as a program of twelve takes a second.
+    prices_share: of a time limit, for the bound by prices.
+    least_start_s: where a start takes less, it is not charged.
+    short: units of time; less is not worth a decision.
+    unpaid: starts, and units of time for them; less is not worth a decision.
+    """
+
+    jobs: int = 8
+    prices_share: float = 0.2
+    least_start_s: float = 1e-3
+    short: float = 1e-6
+    unpaid: float = 1e-3
+
+
+TUNING = Tuning()
 
 Node = tuple[float, int, Events, Uses, Use | None, bool]
 """What is proven of it, which breaks ties, a prefix or an order, what to divide it by, and whether
@@ -58,6 +68,7 @@ class Search:
     Attributes
     ----------
     stopped: why it ended before its end, or None.
+    spent: it ended because `most` programs were solved.
     """
 
     def __init__(
@@ -82,6 +93,7 @@ class Search:
         self.counter = itertools.count(1)
         self.left_out = math.inf
         self.stopped: Termination | None = None
+        self.spent = False
 
     @property
     def proven(self) -> float:
@@ -94,6 +106,7 @@ class Search:
         while self.stopped is None and self.heap and self.heap[0][0] < self.found:
             self.stopped = self.limits.stop
             if self.programs.programs >= self.most:
+                self.spent = True
                 return
             if self.stopped is None:
                 self._look()
@@ -179,21 +192,21 @@ class Search:
     def _next(self, known: Relaxed, uses: dict[Use, bool]) -> Use | None:
         """By what to divide: the count whose start is paid for least, or else an interval's."""
         unpaid = self.programs.start_s * (1 - known.started)
-        unpaid[known.held.sum(axis=0) <= SHORT] = 0.0
+        unpaid[known.held.sum(axis=0) <= TUNING.short] = 0.0
         for j, n, at in uses:
             if at == ANY:
                 unpaid[j, n] = 0.0
         j, n = divmod(int(unpaid.argmax()), unpaid.shape[1])
-        if unpaid[j, n] > UNPAID * self.programs.unit:
+        if unpaid[j, n] > TUNING.unpaid * self.programs.unit:
             return j, n, ANY
         return self._interval(known, uses)
 
     def _interval(self, known: Relaxed, uses: dict[Use, bool]) -> Use | None:
         """Of the jobs that start more often than is paid for, what raises that, or is used most."""
-        many, best, use = len(known.held), (False, SHORT), None
+        many, best, use = len(known.held), (False, TUNING.short), None
         for j in range(self.tables.size):
-            visits = [set(np.flatnonzero(held[j] > SHORT).tolist()) for held in known.held]
-            if fewest(visits) <= known.started[j].sum() + UNPAID:
+            visits = [set(np.flatnonzero(held[j] > TUNING.short).tolist()) for held in known.held]
+            if fewest(visits) <= known.started[j].sum() + TUNING.unpaid:
                 continue
             now = starts_of(j, uses, many)
             for i, counts in enumerate(visits):
@@ -208,12 +221,18 @@ class Search:
 
 @dataclass(frozen=True, eq=False)
 class Proven:
-    """A bound on the mean completion − submission, s, and how it was found."""
+    """A bound on the mean completion − submission, s, and how it was found.
+
+    Parameters
+    ----------
+    stopped: why it ended before its end, unless because it had solved as many programs as it may.
+    message: that it had, and what went wrong with one.
+    """
 
     bound: float
     programs: int
     stopped: Termination | None
-    trouble: str
+    message: str
     bound_by: str = "orders of events and starts, LP"
 
 
@@ -230,8 +249,9 @@ def searched(
     groups: Sequence[Sequence[int]],
     ends_s: Floats,
     prices: Bounded,
+    most: int,
 ) -> Proven:
-    """What is proven by as many programs as `MOST_PROGRAMS`, or until the limits say stop.
+    """What is proven by so many programs at `most`, or until the limits say stop.
 
     Parameters
     ----------
@@ -241,29 +261,30 @@ def searched(
     """
     waited = ends_s - problem.jobs.submit_s
     proven, programs = [], 0
-    stopped, trouble = None, ""
+    stopped, spent, trouble = None, False, ""
     for k, jobs in enumerate(sorted(groups, key=len)):
         limited = limits.within(limits.remaining / (len(groups) - k))
         part = problem.subset(jobs)
         if len(groups) > 1:
-            share = limits.within(PRICES_SHARE * limited.remaining)
+            share = limits.within(TUNING.prices_share * limited.remaining)
             prices = bounded(part, share, order=one_machine(part, share))
-        found, most = math.fsum(waited[jobs].tolist()), MOST_PROGRAMS - programs
+        found = math.fsum(waited[jobs].tolist())
         proven.append(min(found, prices.bound * len(jobs)))
-        if len(jobs) > MOST_SEARCHED:
+        if len(jobs) > TUNING.jobs:
             continue
-        search = Search(part, limited, found, most, prices.by_completion)
+        search = Search(part, limited, found, most - programs, prices.by_completion)
         search.run()
         proven[-1] = max(proven[-1], search.proven)
-        programs += search.programs.programs
+        programs, spent = programs + search.programs.programs, spent or search.spent
         stopped, trouble = stopped or search.stopped, trouble or search.programs.trouble
     bound = outwards(proven) / len(problem) * (1 - ROUNDING)
-    return Proven(bound, programs, stopped, trouble)
+    ended = f"the bound's search ended at programs={most}; more may prove more" if spent else ""
+    return Proven(bound, programs, stopped, "; ".join(filter(None, (trouble, ended))))
 
 
 def chargeable(problem: ElasticProblem) -> bool:
     """Whether starts take long enough to be charged."""
-    return bool(starts_s(problem).min() >= LEAST_START_S)
+    return bool(starts_s(problem).min() >= TUNING.least_start_s)
 
 
 def twins(problem: ElasticProblem) -> list[set[int]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -21,11 +22,14 @@ from optgap.models.elastic.snapshot import Choices
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.spec import chosen
 from optgap.solvers.backends.safe import outwards
 from optgap.solvers.elastic.area import bound_area
-from optgap.solvers.elastic.charged import PRICES_SHARE, chargeable, completions, searched
+from optgap.solvers.elastic.charged import TUNING as CHARGED
+from optgap.solvers.elastic.charged import chargeable, completions, searched
 from optgap.solvers.elastic.joint import Step, Tables, by_worth, ends, listed, order_of, waited
 from optgap.solvers.elastic.orders import Orders
+from optgap.solvers.elastic.parameters import ExhaustiveParams
 from optgap.solvers.elastic.prefixes import ROUNDING, Events, Prefixes, following, one_by_one
 from optgap.solvers.elastic.prices import bounded, one_machine
 from optgap.solvers.elastic.snapshot import solve
@@ -171,27 +175,28 @@ def dominated(problem: ElasticProblem) -> list[set[int]]:
     return first
 
 
-def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The optimum, with proof; where restarts cost time, a bound.
+def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
+    """The optimum, with proof; where restarts cost time, a bound; `given` as in `ExhaustiveParams`.
 
     Stopped early, the best schedule so far and what is proven by then.
 
     Raises
     ------
-    InputError: for more than `MOST_JOBS` jobs, or an energy budget.
+    InputError: for more than `MOST_JOBS` jobs, an energy budget, and a parameter out of range.
     """
+    options = chosen(ExhaustiveParams, given, "exhaustive")
     if not bounds(problem):
         found = NoQuote(f"{len(problem)} jobs, cap {problem.cap}")
         expected = f"at most {MOST_JOBS} jobs, no energy budget"
         raise InputError("exhaustive", "", found, expected)
     groups = apart(problem)
     if chargeable(problem):
-        return _charged(problem, groups, limits)
+        return _charged(problem, groups, limits, options.programs)
     few = max(map(len, groups)) <= FEW
     area = bound_area(problem, limits=limits, seed=seed)
     floor, by = area.bound or 0.0, area.bound_by or ""
     if not few:
-        prices = bounded(problem, limits.within(PRICES_SHARE * limits.remaining))
+        prices = bounded(problem, limits.within(CHARGED.prices_share * limits.remaining))
         floor, by = prices.bound, prices.by
     searches = [Search(problem.subset(jobs), limits) for jobs in groups]
     for part in searches:
@@ -199,9 +204,11 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int) -> Outcome
     return _outcome(problem, searches, groups, (floor, by))
 
 
-def _charged(problem: ElasticProblem, groups: list[list[int]], limits: Limits) -> Outcome:
+def _charged(
+    problem: ElasticProblem, groups: list[list[int]], limits: Limits, most: int
+) -> Outcome:
     """A bound: by prices, and by a search of what is better than a schedule of `work-value`."""
-    share = limits.within(PRICES_SHARE * limits.remaining)
+    share = limits.within(CHARGED.prices_share * limits.remaining)
     prices = bounded(problem, share, order=one_machine(problem, share))
     choices = Choices.of(problem)
     policy = MostWorth(
@@ -209,17 +216,17 @@ def _charged(problem: ElasticProblem, groups: list[list[int]], limits: Limits) -
     )
     made = simulate(problem, policy, limits)
     bound, by = prices.bound, prices.by
-    termination, trouble, programs = limits.stop or Termination.COMPLETED, "", 0
+    termination, message, programs = limits.stop or Termination.COMPLETED, "", 0
     if made.termination is Termination.COMPLETED and made.solution is not None:
         ends_s = completions(problem, made.solution)
-        known = searched(problem, limits, groups, ends_s, prices)
+        known = searched(problem, limits, groups, ends_s, prices, most)
         if known.bound > bound:
             bound, by = known.bound, known.bound_by
-        termination, trouble = known.stopped or termination, known.trouble
+        termination, message = known.stopped or termination, known.message
         programs = known.programs
     return Outcome(
         None, Status.BOUND_ONLY, termination, bound=bound, bound_by=by,
-        info={"programs": programs, "groups": len(groups)}, message=trouble,
+        info={"programs": programs, "groups": len(groups)}, message=message,
     )  # fmt: skip
 
 

@@ -33,13 +33,8 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
-from optgap.solvers.elastic.charged import (
-    MOST_SEARCHED,
-    Proven,
-    chargeable,
-    completions,
-    searched,
-)
+from optgap.solvers.elastic.charged import TUNING as CHARGED
+from optgap.solvers.elastic.charged import Proven, chargeable, completions, searched
 from optgap.solvers.elastic.exhaustive import FEW, GAP, MOST_JOBS, apart, bounds, exhaustive
 from optgap.solvers.elastic.joint import Tables, order_of
 from optgap.solvers.elastic.parameters import OfflineParams
@@ -209,8 +204,11 @@ class Search:
                 pins[key] = int(rng.integers(KEPT, len(self.problem.counts)))
         return pins
 
-    def outcome(self, proof: Bounded) -> Outcome:
-        """The best schedule and the bound; without one where the limits left no time for it."""
+    def outcome(self, proof: Bounded, ended: str) -> Outcome:
+        """The best schedule and the bound; without one where the limits left no time for it.
+
+        `ended` is how the search for the bound did before its end.
+        """
         termination = self.limits.stop or Termination.COMPLETED
         info = {"runs": self.runs}
         if self.best is None:
@@ -219,10 +217,11 @@ class Search:
                 info=info,
             )  # fmt: skip
         proven = proof.bound >= self.best.value * (1 - GAP)
+        why = f"not proven optimal: {unproven(self.problem)}"
         return Outcome(
             self.best.solution, Status.OPTIMAL if proven else Status.FEASIBLE, termination,
             bound=proof.bound, bound_by=proof.by, claimed=self.best.value, info=info,
-            message="" if proven else f"not proven optimal: {unproven(self.problem)}",
+            message="" if proven else "; ".join(filter(None, (why, ended))),
         )  # fmt: skip
 
 
@@ -257,19 +256,19 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     if order is None:
         search.by_prices(proof.worth)
     groups = apart(problem) if bounds(problem) and chargeable(problem) else []
-    charged = any(len(jobs) <= MOST_SEARCHED for jobs in groups)
+    charged = any(len(jobs) <= CHARGED.jobs for jobs in groups)
     if charged:
         search.limits = limits.within(TUNING.vary_share * limits.remaining)
     elif len(problem) <= FEW:  # with restarts taken as free the optimum is soon known
         share = limits.within(TUNING.bound_share * limits.remaining)
         proof = best_of(proof, exhaustive(problem, limits=share, seed=seed))
     search.vary(np.random.default_rng(seed), proof.bound)
-    search.limits = limits
+    search.limits, ended = limits, ""
     if charged and search.best is not None:
         ends_s = completions(problem, search.best.solution)
-        known = searched(problem, limits, groups, ends_s, proof)
-        proof = best_of(proof, known)
-    return search.outcome(proof)
+        known = searched(problem, limits, groups, ends_s, proof, options.programs)
+        proof, ended = best_of(proof, known), known.message
+    return search.outcome(proof, ended)
 
 
 def best_of(proof: Bounded, known: Outcome | Proven) -> Bounded:

@@ -18,7 +18,18 @@ PARAMETERS = {
 
 
 @dataclass(frozen=True)
-class OfflineParams:
+class ExhaustiveParams:
+    """The search of orders, where starts take time: unless it ends, more programs prove more."""
+
+    programs: int = parameter(
+        1200,
+        "linear programs solved at most where starts take time: 10 to 30 s",
+        within=(0, 100_000_000),
+    )
+
+
+@dataclass(frozen=True)
+class OfflineParams(ExhaustiveParams):
     """The search with hindsight."""
 
     runs: int = parameter(

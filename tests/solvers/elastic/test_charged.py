@@ -228,3 +228,13 @@ def test_four_jobs_of_fitted_models_are_certified() -> None:
     assert found.bound is not None
     assert "starts" in found.bound_by
     assert found.claimed <= found.bound * 1.02
+
+
+def test_more_programs_prove_more_and_too_few_are_named() -> None:
+    problem = small(seed=9, size=4, gpus=16, hours=0.2)
+    few, all_ = (exhaustive(problem, limits=Limits(60), seed=0, programs=n) for n in (1, 1200))
+    assert few.message == "the bound's search ended at programs=1; more may prove more"
+    assert all_.message == ""
+    assert few.bound is not None
+    assert all_.bound is not None
+    assert few.bound < all_.bound
