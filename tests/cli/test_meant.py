@@ -76,3 +76,12 @@ def test_nothing_is_guessed_where_nothing_is_like_it() -> None:
     assert "did you mean" not in str(InputError("--policy", "", "xyz", one_of(names)))
     long = [f"policy-{k:03}" for k in range(500)]
     assert str(InputError("x", "", "policy-4999", one_of(long))).endswith("mean 'policy-499'?")
+
+
+@pytest.mark.parametrize("command", ["solve", "run", "bound", "compare", "explain"])
+def test_a_family_before_a_file_is_told_that_the_file_says_it(command: str, cli: Cli) -> None:
+    policy = ("--policy", "fgd") if command == "run" else ()
+    answer = cli(command, "placement", "problem.json", *policy)
+    assert answer.code == 2
+    assert f"optgap: {command}: found problem.json besides, expected " in answer.err
+    assert answer.err.endswith("PROBLEM.json alone (a problem's file says its family)\n")

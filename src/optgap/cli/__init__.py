@@ -232,5 +232,17 @@ def shorten_usage(error: Any) -> str:
     """A usage error in one line."""
     context = getattr(error, "ctx", None)
     path = context.command_path.removeprefix("optgap").strip() if context else ""
-    text = shorten(NoQuote(error.format_message()), 300)
+    text = error.format_message()
+    if text.startswith("Got unexpected extra argument") and context:
+        text = too_many(context, text)
+    text = shorten(NoQuote(text), 300)
     return f"{path}: {text}" if path else text
+
+
+def too_many(context: Any, text: str) -> str:
+    """What was expected instead of more arguments than a command takes; click's text has them."""
+    extra = text.partition(" (")[2].removesuffix(")")
+    takes = [p.metavar or p.name for p in context.command.params if p.param_type_name == "argument"]
+    expected = f"{' '.join(takes)} alone" if takes else "options alone"
+    family = " (a problem's file says its family)" if any("PROBLEM" in one for one in takes) else ""
+    return f"found {extra} besides, expected {expected}{family}"
