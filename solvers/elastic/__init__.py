@@ -72,9 +72,9 @@ FORMULATIONS = entries(
 
 def auto(problem: ElasticProblem) -> str:
     """The method for a problem of this size."""
-    from optgap.solvers.elastic.exhaustive import FEW, fits
+    from optgap.solvers.elastic.exhaustive import TUNING, fits
 
-    if fits(problem) and len(problem) <= FEW:
+    if fits(problem) and len(problem) <= TUNING.few:
         return "exhaustive"
     return "bound-prices" if problem.cap == "energy" or len(problem) > MANY else "offline"
 
@@ -82,7 +82,7 @@ def auto(problem: ElasticProblem) -> str:
 def auto_bound(problem: ElasticProblem) -> str:
     """The method with the best bound for a problem of this size."""
     from optgap.solvers.elastic.charged import chargeable
-    from optgap.solvers.elastic.exhaustive import FEW, bounds
+    from optgap.solvers.elastic.exhaustive import TUNING, bounds
 
-    few = len(problem) <= FEW or chargeable(problem)
+    few = len(problem) <= TUNING.few or chargeable(problem)
     return "exhaustive" if bounds(problem) and few else "bound-prices"

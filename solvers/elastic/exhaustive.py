@@ -2,8 +2,8 @@
 
 Prefixes of orders are extended best first (``orders.py`` has the programs). Jobs that come when all
 before them are done for sure are searched by themselves. The bound never rests on a solver's
-tolerances, and *optimal* means: proven to within `GAP` of the mean completion time. Where starts
-take time, ``charged.py`` searches for a bound.
+tolerances, and *optimal* means: proven to within `Tuning.gap` of the mean completion time. Where
+starts take time, ``charged.py`` searches for a bound.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,20 +35,35 @@ from optgap.solvers.elastic.prefixes import ROUNDING, Events, Prefixes, followin
 from optgap.solvers.elastic.prices import bounded, one_machine
 from optgap.solvers.elastic.snapshot import solve
 
-FEW = 6
-"""Jobs up to which that takes seconds; with more the bound by prices comes first, in a share of a
-time limit."""
-MOST_JOBS = 12
-"""More orders than these have are not gone through in any time."""
-GAP = 5e-7
-"""Relative to the mean completion time: a schedule proven to so much is called optimal."""
-POWER, SPREAD_S, STATES = 0.75, 300.0, 3000
-"""Of the schedule of `work-value` that a bound with starts charged begins with."""
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What was found to work well, beside what can be set (`ExhaustiveParams`).
+
+    Parameters
+    ----------
+    few: jobs up to which the search takes seconds; with more the bound by prices comes first, in a
+        share of a time limit.
+    most_jobs: more orders than these have are not gone through in any time.
+    gap: a schedule proven to so much of the mean completion time is called optimal.
+    power, spread_s, states: of the schedule of `work-value` that a bound with starts charged begins
+        with.
+    """
+
+    few: int = 6
+    most_jobs: int = 12
+    gap: float = 5e-7
+    power: float = 0.75
+    spread_s: float = 300.0
+    states: int = 3000
+
+
+TUNING = Tuning()
 
 
 def bounds(problem: ElasticProblem) -> bool:
     """Whether the relaxation with free restarts can be searched."""
-    return len(problem) <= MOST_JOBS and problem.cap != "energy"
+    return len(problem) <= TUNING.most_jobs and problem.cap != "energy"
 
 
 def fits(problem: ElasticProblem) -> bool:
@@ -82,7 +98,7 @@ class Search:
     @property
     def cut(self) -> float:
         """Σ (completion − submission) from which on an order is not worth pursuing, s."""
-        return self.found * (1 - GAP)
+        return self.found * (1 - TUNING.gap)
 
     @property
     def proven(self) -> float:
@@ -182,17 +198,18 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
 
     Raises
     ------
-    InputError: for more than `MOST_JOBS` jobs, an energy budget, and a parameter out of range.
+    InputError: for more than `Tuning.most_jobs` jobs, an energy budget, and a parameter out of
+        range.
     """
     options = chosen(ExhaustiveParams, given, "exhaustive")
     if not bounds(problem):
         found = NoQuote(f"{len(problem)} jobs, cap {problem.cap}")
-        expected = f"at most {MOST_JOBS} jobs, no energy budget"
+        expected = f"at most {TUNING.most_jobs} jobs, no energy budget"
         raise InputError("exhaustive", "", found, expected)
     groups = apart(problem)
     if chargeable(problem):
         return _charged(problem, groups, limits, options.programs)
-    few = max(map(len, groups)) <= FEW
+    few = max(map(len, groups)) <= TUNING.few
     area = bound_area(problem, limits=limits, seed=seed)
     floor, by = area.bound or 0.0, area.bound_by or ""
     if not few:
@@ -211,9 +228,9 @@ def _charged(
     share = limits.within(CHARGED.prices_share * limits.remaining)
     prices = bounded(problem, share, order=one_machine(problem, share))
     choices = Choices.of(problem)
-    policy = MostWorth(
-        problem, choices, EstimatedWorth(problem, choices, POWER), solve, SPREAD_S, GAP, STATES
-    )
+    worth = EstimatedWorth(problem, choices, TUNING.power)
+    spread_s, gap, states = TUNING.spread_s, TUNING.gap, TUNING.states
+    policy = MostWorth(problem, choices, worth, solve, spread_s, gap, states)
     made = simulate(problem, policy, limits)
     bound, by = prices.bound, prices.by
     termination, message, programs = limits.stop or Termination.COMPLETED, "", 0

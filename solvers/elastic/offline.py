@@ -35,7 +35,8 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
 from optgap.solvers.elastic.charged import TUNING as CHARGED
 from optgap.solvers.elastic.charged import Proven, chargeable, completions, searched
-from optgap.solvers.elastic.exhaustive import FEW, GAP, MOST_JOBS, apart, bounds, exhaustive
+from optgap.solvers.elastic.exhaustive import TUNING as EXHAUSTIVE
+from optgap.solvers.elastic.exhaustive import apart, bounds, exhaustive
 from optgap.solvers.elastic.joint import Tables, order_of
 from optgap.solvers.elastic.parameters import OfflineParams
 from optgap.solvers.elastic.prefixes import Events, Prefixes, Priced
@@ -216,7 +217,7 @@ class Search:
                 None, Status.BOUND_ONLY, termination, bound=proof.bound, bound_by=proof.by,
                 info=info,
             )  # fmt: skip
-        proven = proof.bound >= self.best.value * (1 - GAP)
+        proven = proof.bound >= self.best.value * (1 - EXHAUSTIVE.gap)
         why = f"not proven optimal: {unproven(self.problem)}"
         return Outcome(
             self.best.solution, Status.OPTIMAL if proven else Status.FEASIBLE, termination,
@@ -229,9 +230,11 @@ def unproven(problem: ElasticProblem) -> str:
     """Why no method proves more."""
     if not problem.overhead.free:
         return "restarts cost time, and when a job changes its GPUs is bounded, not searched"
-    if len(problem) > MOST_JOBS:
-        return f"{len(problem)} jobs are too many for exhaustive, which takes {MOST_JOBS}"
-    return f"exhaustive takes seconds for up to {FEW} jobs, it may take minutes for more"
+    if len(problem) > EXHAUSTIVE.most_jobs:
+        return (
+            f"{len(problem)} jobs are too many for exhaustive, which takes {EXHAUSTIVE.most_jobs}"
+        )
+    return f"exhaustive takes seconds for up to {EXHAUSTIVE.few} jobs, it may take minutes for more"
 
 
 def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
@@ -259,7 +262,7 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     charged = any(len(jobs) <= CHARGED.jobs for jobs in groups)
     if charged:
         search.limits = limits.within(TUNING.vary_share * limits.remaining)
-    elif len(problem) <= FEW:  # with restarts taken as free the optimum is soon known
+    elif len(problem) <= EXHAUSTIVE.few:  # with restarts taken as free the optimum is soon known
         share = limits.within(TUNING.bound_share * limits.remaining)
         proof = best_of(proof, exhaustive(problem, limits=share, seed=seed))
     search.vary(np.random.default_rng(seed), proof.bound)

@@ -9,6 +9,7 @@ of the others proves the optimum (`knapsack`). No solver is needed.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,18 +18,31 @@ from optgap.models.elastic.arrays import Floats
 from optgap.models.elastic.snapshot import Snapshot, Solved
 from optgap.solvers.elastic import knapsack
 
-MOST_STATES = 400_000
-FEW_STATES = 150
-"""Kept at a time while no good choice is known: the most promising."""
-FIRST_ROOM = 1e-7
-"""The least room of a first round, relative to the bound."""
-GROWTH = 2.0
-"""Of the room from one round to the next."""
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What was found to work well, beside what can be given.
+
+    Parameters
+    ----------
+    most_states: of one search, unless it is said how many. few_states: kept at a time while no good
+        choice is known, the most promising.
+    first_room: the least room of a first round, relative to the bound.
+    growth: of the room from one round to the next.
+    """
+
+    most_states: int = 400_000
+    few_states: int = 150
+    first_room: float = 1e-7
+    growth: float = 2.0
+
+
+TUNING = Tuning()
 
 
 @interpreted(False)
 def solve(
-    snapshot: Snapshot, gap: float = 1e-9, most_states: int = MOST_STATES, proof: bool = True
+    snapshot: Snapshot, gap: float = 1e-9, most_states: int = TUNING.most_states, proof: bool = True
 ) -> Solved:
     """The optimum with proof, up to a relative gap; without one soon a good choice and a bound."""
     return _Search(snapshot, gap, most_states, proof).run()
@@ -62,7 +76,7 @@ class _Search:
         size = max(abs(self.start), 1e-9)
         room = 1e-4 * size
         if math.isfinite(self.value):
-            room = max((self.value - self.start) / 1024, FIRST_ROOM * size)
+            room = max((self.value - self.start) / 1024, TUNING.first_room * size)
         narrow = True
         while True:
             found, complete = self.round(all_prices, least, room, narrow)
@@ -70,7 +84,7 @@ class _Search:
                 return self.solved(True)
             if not narrow:  # all states do not fit, or there is no choice at all
                 return self.solved(complete)
-            room *= GROWTH
+            room *= TUNING.growth
             known = self.value * (1 - self.gap / 4) - self.start
             if found or room >= known:
                 if not self.proof:
@@ -85,7 +99,7 @@ class _Search:
         slack = self.gap * abs(self.start) / (4 * size)
         chosen, found, complete, wide = knapsack.core(
             *self.jobs, prices, least, self.start, room, slack, *self.there,
-            FEW_STATES if narrow else self.most_states, narrow,
+            TUNING.few_states if narrow else self.most_states, narrow,
         )  # fmt: skip
         self.states = max(self.states, wide)
         if found:

@@ -23,15 +23,27 @@ from optgap.solvers.backends.linear import LinearModel, Solved
 from optgap.solvers.backends.safe import outwards, safe_bound, solver_slack
 from optgap.solvers.elastic.area import SAFE, alone, shortest_first
 
-MOST_VARIABLES = 2_000_000
-FEW_VARIABLES = 20_000
-"""Of the first, coarsest grid."""
-GROWTH = 1.4
-"""Power of the number of variables that the time of a program is expected to grow with."""
-TOLERANCE = 1e-9
-"""The integer program's own, where HiGHS solves it."""
-OTHERS_TOLERANCE = 1e-7
-"""That of other back ends, and of linear programs without prices."""
+
+@dataclass(frozen=True, slots=True)
+class Tuning:
+    """What was found to work well; any of it gives a bound.
+
+    Parameters
+    ----------
+    most_variables: of a grid of slots. few_variables: of the first, coarsest one.
+    growth: power of the number of variables that the time of a program is expected to grow with.
+    tolerance: the integer program's own, where HiGHS solves it.
+    others_tolerance: that of other back ends, and of linear programs without prices.
+    """
+
+    most_variables: int = 2_000_000
+    few_variables: int = 20_000
+    growth: float = 1.4
+    tolerance: float = 1e-9
+    others_tolerance: float = 1e-7
+
+
+TUNING = Tuning()
 
 
 class Slots:
@@ -69,9 +81,9 @@ class Slots:
         self.first = (problem.jobs.submit_s // slot_s).astype(int)
         many = np.array([len(c[0]) for c in self.configurations])[problem.jobs.of_class]
         self.size = int(((self.slots - self.first) * (many + 1)).sum())
-        if self.size > MOST_VARIABLES:
+        if self.size > TUNING.most_variables:
             found = NoQuote(f"{self.size} variables")
-            expected = f"at most {MOST_VARIABLES}; longer slots, or bound-prices"
+            expected = f"at most {TUNING.most_variables}; longer slots, or bound-prices"
             raise InputError("slot_s", "", found, expected)
 
     def fill(self) -> None:
@@ -311,14 +323,14 @@ def _refined(
     end, most = horizon(problem), one_by_one(problem)
     finest = Slots(problem, slot_s or end / many, end)
     grids = [finest]
-    while grids[-1].size > FEW_VARIABLES and grids[-1].slots > 1:
+    while grids[-1].size > TUNING.few_variables and grids[-1].slots > 1:
         grids.append(Slots(problem, 2 * grids[-1].slot_s, end, finest.configurations))
     single = alone(problem) * (1 - SAFE)
     best, name = single, "every job alone"
     info: dict[str, float | int] = {"slot_s": finest.slot_s, "slots": finest.slots}
     termination, message, used, took = Termination.COMPLETED, "", finest, 0.0
     for slots in reversed(grids):
-        expected = took * (slots.size / used.size) ** GROWTH
+        expected = took * (slots.size / used.size) ** TUNING.growth
         stop = limits.stop or (Termination.TIME_LIMIT if expected > limits.remaining else None)
         if stop is not None:
             termination = stop
@@ -352,7 +364,7 @@ def _solved(
     """What a back end says of one grid, and what that proves; −∞ for nothing."""
     slots.fill()
     model = program(slots)
-    tolerance = TOLERANCE if backend == "highs" and model.integer.any() else 0.0
+    tolerance = TUNING.tolerance if backend == "highs" and model.integer.any() else 0.0
     solved = solve(model, backend=backend, limits=limits, seed=seed, tolerance=tolerance)
     # within the horizon something always fits: no verdict of a solver's is taken for more
     if solved.duals is not None:
@@ -362,4 +374,4 @@ def _solved(
         value = solved.objective
     if value is None or solved.status in (Status.INFEASIBLE, Status.ERROR):
         return solved, -math.inf
-    return solved, value - solver_slack(model, tolerance or OTHERS_TOLERANCE)
+    return solved, value - solver_slack(model, tolerance or TUNING.others_tolerance)

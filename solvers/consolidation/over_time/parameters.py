@@ -87,8 +87,8 @@ class Tuning:
     new_rows, least_broken: of the program, that are added at a time, for each bucket; and by how
         much of the tasks' mean duration one is broken at least.
     kept_courses: for each task, that another program begins with.
-    moves_at_once, sets_at_once: of annealing, and of the table of all sets, between two looks at
-        the limits.
+    moves_at_once, packings_at_once, sets_at_once: of annealing, of packing anew, and of the table
+        of all sets, between two looks at the limits.
     clocks_hot, clocks_cold: first and last temperature of `exact-over-time`, in mean energies of a
         task.
     first_splits, least_sets: nodes of the first search for a set's clocks, half of them, and how
@@ -115,6 +115,7 @@ class Tuning:
     least_broken: float = 1e-3
     kept_courses: int = 20
     moves_at_once: int = 500
+    packings_at_once: int = 100
     sets_at_once: int = 1024
     clocks_hot: float = 0.02
     clocks_cold: float = 1e-5

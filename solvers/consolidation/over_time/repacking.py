@@ -28,8 +28,6 @@ from optgap.solvers.consolidation.over_time.repack_kernels import Log, fresh_run
 
 NOWHERE = Log(np.zeros(0), np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0)))
 NO_ORDERS = np.zeros((0, 0), dtype=np.int64)
-AT_ONCE = 100
-"""How often tasks are packed between two looks at the limits."""
 
 
 class Tried(NamedTuple):
@@ -103,7 +101,7 @@ class Repacking:
         """The energy of a rule's schedule, J; infinite where there is none, or time is up."""
         run, joules = fresh_run(self.case), -1.0
         while joules < 0 and self.limits.stop is None:
-            joules = run_packed(self.case, rule, run, NOWHERE, AT_ONCE)
+            joules = run_packed(self.case, rule, run, NOWHERE, TUNING.packings_at_once)
         return joules if joules >= 0 else math.inf
 
     def _changed(self) -> Tried:

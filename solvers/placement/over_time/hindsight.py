@@ -32,44 +32,8 @@ from optgap.solvers.placement.over_time.book_kernels import (
     place_all,
 )
 from optgap.solvers.placement.over_time.bounding import bound_over_time
-from optgap.solvers.placement.over_time.parameters import HindsightParams
+from optgap.solvers.placement.over_time.parameters import TUNING, HindsightParams
 from optgap.solvers.placement.over_time.search_kernels import Moves, anneal
-
-AT_ONCE = 500
-"""Moves between two looks at the limits, at most."""
-FIRST = 20
-"""Moves before the first look, where there is a limit."""
-CHUNKS = 40
-"""The least number of looks, where there are so many moves."""
-EASED = 0.8
-"""Share of the moves after which energy is all that counts."""
-PLACED_AT_ONCE = 100
-"""Tasks between two."""
-HURRIED = 0.1
-"""What a task costs that goes to the first node with room, of one that goes to the best: less."""
-KEPT_S = 2e-5
-"""Seconds per task for judging a schedule and handing it over, about."""
-EASE, EASED_NODES = 0.3, 100
-"""λ of `eased` unless given, and the most nodes with which it is not 0: construction then is 0.1 to
-0.4 % better without."""
-FEW = 1000
-"""Moves, and the least; with few tasks Python makes them sooner than the compiler is through."""
-FEW_CELLS = 200
-"""Nodes times tasks up to which it does."""
-PER_TASK = 1
-"""A move for each task, where nothing else is said."""
-MOST = 20_000
-"""And the most."""
-
-
-LONG_FROM = 1000
-"""Tasks from which the long ones are annealed alone first."""
-LONG_SHARE = 0.8
-"""Of what all tasks run: what the long ones run. They are few, and decide most of the energy."""
-LONG_MOVES = 5
-"""Times the moves, for the long ones alone."""
-WARM = 0.1
-"""Of the first temperature, that the others begin at then."""
 
 
 class Search:
@@ -106,14 +70,14 @@ class Search:
         ease_all(self.case, self.book, self.ease)
         began_s = self.limits.elapsed
         while done < len(order):
-            end = min(len(order), done + PLACED_AT_ONCE)
+            end = min(len(order), done + TUNING.placed_at_once)
             at = place_all(self.case, self.book, order, done, end, self.like, waits, late)
             if at < end:
                 self.book = roomier(self.book)
             done = at
             self.limits.progress(f"task {done} of {len(order)}", None, None)
             each_s = (self.limits.elapsed - began_s) / max(done, 1)
-            left_s = HURRIED * each_s * (len(order) - done) + KEPT_S * len(order)
+            left_s = TUNING.hurried * each_s * (len(order) - done) + TUNING.kept_s * len(order)
             late = late or self.limits.stop is not None or self.limits.remaining < left_s
         self.hurried = self.hurried or late
         self.keep()
@@ -133,14 +97,15 @@ class Search:
         in use counts in full (`eased`) for the last fifth.
         """
         done, now, time_s = 0, 0.0, self.limits.remaining
-        kept_s = KEPT_S * len(self.node)
+        kept_s = TUNING.kept_s * len(self.node)
         while done < moves and self.limits.stop is None and self.limits.remaining > kept_s:
-            step = min(AT_ONCE, max(1, moves // CHUNKS), moves - done)
+            step = min(TUNING.moves_at_once, max(1, moves // TUNING.chunks), moves - done)
             if math.isfinite(time_s):  # first few, then as many as there is time for
                 spent_s = max(time_s - self.limits.remaining, 1e-9)
-                fit = done * (self.limits.remaining - kept_s) / spent_s if done else FIRST
+                fit = done * (self.limits.remaining - kept_s) / spent_s
+                fit = fit if done else TUNING.first_moves
                 step = min(step, max(1, int(fit)))
-            ease_all(self.case, self.book, self.ease * max(0.0, 1.0 - now / EASED))
+            ease_all(self.case, self.book, self.ease * max(0.0, 1.0 - now / TUNING.eased_share))
             hot = hot_j * (cold_j / hot_j) ** now
             now = (done + step) / moves
             if math.isfinite(time_s):
@@ -274,17 +239,17 @@ def constructed(problem: PlacementProblem, limits: Limits, seed: int, ease: floa
 
 
 def long_rows(problem: PlacementProblem) -> IntArray:
-    """The rows of the longest tasks, which run `LONG_SHARE` of all; none where that is no help.
+    """The rows of the longest tasks, which run `Tuning.long_share`; none where that is no help.
 
     That is where there are few tasks, or many nodes, and where tasks may wait: starts of some
     depend on the others then.
     """
     assert problem.over_time is not None
     lasts = np.sort(problem.lasting_s)[::-1]
-    few = len(lasts) < LONG_FROM or len(problem.cluster) > EASED_NODES
+    few = len(lasts) < TUNING.long_from or len(problem.cluster) > TUNING.most_eased
     if few or problem.over_time.waits:
         return np.zeros(0, dtype=np.int64)
-    least = lasts[np.searchsorted(np.cumsum(lasts), LONG_SHARE * lasts.sum())]
+    least = lasts[np.searchsorted(np.cumsum(lasts), TUNING.long_share * lasts.sum())]
     found = np.flatnonzero(problem.lasting_s >= least)
     return found if 4 * len(found) <= len(lasts) else found[:0]
 
@@ -305,7 +270,7 @@ def long_first(
         return None
     mean = max(alone.best_j, 1.0) / len(rows)
     choice = moves_for(alone.problem, alone.case, params)
-    alone.anneal(LONG_MOVES * moves, params.hot * mean, params.cold * mean, choice)
+    alone.anneal(TUNING.long_moves * moves, params.hot * mean, params.cold * mean, choice)
     search = Search(problem, limits, seed)
     needed = 2 * np.bincount(alone.node, minlength=len(problem.cluster)) + 3
     if (needed > np.diff(search.book.first)).any():
@@ -359,14 +324,15 @@ def hindsight(
     if bound.status is Status.INFEASIBLE:
         return bound
     count = len(problem.tasks)
-    moves = params.moves or max(FEW, min(MOST, PER_TASK * count))
-    with interpreted(moves <= FEW and count * len(problem.cluster) <= FEW_CELLS):
-        few = len(problem.cluster) <= EASED_NODES
-        ease = params.ease if params.ease >= 0 else EASE * few
+    moves = params.moves or max(TUNING.least_moves, min(TUNING.most_moves, count))
+    cells = count * len(problem.cluster)
+    with interpreted(moves <= TUNING.least_moves and cells <= TUNING.few_cells):
+        few = len(problem.cluster) <= TUNING.most_eased
+        ease = params.ease if params.ease >= 0 else TUNING.ease * few
         rows = long_rows(problem)
         staged = long_first(problem, rows, limits, seed, params, moves, ease) if rows.size else None
         search = staged or constructed(problem, limits, seed, ease)
-        first, warm = search.objective, WARM if staged else 1.0
+        first, warm = search.objective, TUNING.warm if staged else 1.0
         mean = max(search.best_j, 1.0) / count
         choice = moves_for(problem, search.case, params)
         done = search.anneal(moves, warm * params.hot * mean, warm * params.cold * mean, choice)

@@ -24,6 +24,7 @@ from optgap.models.placement.pieces import movable
 from optgap.models.placement.presets_over_time import alibaba_time, small_time
 from optgap.models.result import Status, Termination
 from optgap.solvers.placement import auto
+from optgap.solvers.placement.over_time import hindsight as method
 from optgap.solvers.placement.over_time.book_kernels import ease_all
 from optgap.solvers.placement.over_time.hindsight import (
     Search,
@@ -32,7 +33,7 @@ from optgap.solvers.placement.over_time.hindsight import (
     long_rows,
     moves_for,
 )
-from optgap.solvers.placement.over_time.parameters import HindsightParams
+from optgap.solvers.placement.over_time.parameters import TUNING, HindsightParams
 from optgap.solvers.placement.over_time.search_kernels import anneal
 
 
@@ -70,7 +71,7 @@ def test_it_beats_every_policy_and_a_seed_gives_one_schedule(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     problem = alibaba_time(seed=2, size=150, days=1)
-    monkeypatch.setattr("optgap.solvers.placement.over_time.hindsight.LONG_FROM", 100)
+    monkeypatch.setattr(method, "TUNING", replace(TUNING, long_from=100))
     assert 0 < len(long_rows(problem)) < 50
     found = optgap.solve(problem, "hindsight", moves=300)
     best = min(optgap.run(problem, name).objective for name in ("pwr", "pwr+fgd"))
