@@ -195,3 +195,33 @@ def test_no_clocks_of_a_grid_reach_below_what_is_proven_of_all_clocks(part: int)
             assert found.objective <= truth * (1 + 1.01e-3), seed
             near += 1
     assert near > 0
+
+
+def following(seed: int) -> ConsolidationProblem:
+    """Two or three tasks of one GPU, each of which arrives around the end of the one before."""
+    rng = np.random.default_rng(seed)
+    tasks, at = [], 0.0
+    for k in range(2 + seed % 2):
+        length = float(rng.uniform(20.0, 60.0))
+        series = rng.choice([20.0, 45.0, 60.0, 80.0, 95.0], int(rng.integers(1, 4)))
+        tasks.append(Task(f"t{k}", 1.0, 1, 1.2, at, length, series))
+        at += length * float(rng.uniform(0.9, 1.25))
+    return ConsolidationProblem.of(
+        [GpuKind(power=PowerLine(40.0, 0.1))], [Server((0,), float(rng.choice([0.0, 30.0])))],
+        tasks, goal="energy", rules=Rules("none", contention=1.0, waiting=False, migration=False),
+        period_s=20.0, name=f"seed {seed}",
+    )  # fmt: skip
+
+
+def test_tasks_that_follow_each_other_are_proven_and_no_clocks_reach_below() -> None:
+    for seed in range(200 if FUZZ else 20):
+        problem = following(seed)
+        low, most = max(problem.floors_mhz[0]), problem.kinds[0].f_max_mhz
+        many = len(problem)
+        grid = np.linspace(low, most, 60 if many == 2 else 9)
+        truth = min(joules(problem, 0, list(range(many)), m) for m in product(grid, repeat=many))
+        found = optgap.solve(problem, "exact-over-time", moves=100, nodes=300)
+        assert found.bound is not None
+        assert found.objective is not None
+        assert found.bound <= truth * (1 + 1e-9), seed
+        assert found.objective <= found.bound * (1 + 1.01e-3), seed

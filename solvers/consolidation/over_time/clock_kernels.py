@@ -21,6 +21,21 @@ from optgap.solvers.consolidation.over_time.sharing_kernels import (
 )
 
 
+class Grid(NamedTuple):
+    """How finely a set's progress is looked at.
+
+    Parameters
+    ----------
+    parts: of a sample of utilisation, a power of 2: no cell of progress is shorter. coarse: widest
+        sides of a box that a cell may be long, where it is longer than that. halvings: of an
+        interval, in the search for the most progress that residents leave time for.
+    """
+
+    parts: int
+    coarse: float
+    halvings: int
+
+
 class Life(NamedTuple):
     """Tasks that share a GPU. n tasks in order of submission, Q vertices of the power curve.
 
@@ -29,7 +44,7 @@ class Life(NamedTuple):
     own: (n,) their numbers. gap: (n−1,) s between arrivals in which progress may be made.
     awake: (n,) s of each interval that the GPU is awake for certain, the last without an end.
     waking: s that the first of them waits for the GPU.
-    pace, watts: (Q,) the curve. cell: s, the grid on which progress is split.
+    pace, watts: (Q,) the curve. grid: see `Grid`.
     """
 
     own: IntArray
@@ -38,11 +53,11 @@ class Life(NamedTuple):
     waking: float
     pace: FloatArray
     watts: FloatArray
-    cell: float
+    grid: Grid
 
 
 @inner
-def life_of(case: Case, own: IntArray, pace: FloatArray, watts: FloatArray, parts: int) -> Life:
+def life_of(case: Case, own: IntArray, pace: FloatArray, watts: FloatArray, grid: Grid) -> Life:
     """What is certain of a set at any clocks."""
     count = len(own)
     gap, awake = np.zeros(count - 1), np.zeros(count)
@@ -55,7 +70,7 @@ def life_of(case: Case, own: IntArray, pace: FloatArray, watts: FloatArray, part
         if k + 1 < count:
             gap[k] = end - begin
         awake[k] = max(0.0, min(until, end) - begin)
-    return Life(own, gap, awake, case.wake_s, pace, watts, case.period / parts)
+    return Life(own, gap, awake, case.wake_s, pace, watts, grid)
 
 
 @inner
@@ -142,6 +157,9 @@ def least_pace(
     runs: (m, 2) room for the parts outside of A.
     """
     count = last
+    cell, grid = case.period, life.grid
+    while cell > max(grid.coarse * (high - low).max(), case.period / grid.parts):
+        cell *= 0.5
     begun, latest = np.zeros(count), np.zeros(count)
     for i in range(first - 1, -1, -1):
         begun[i] = begun[i + 1] - high[i] if i + 1 < count else -high[i]
@@ -157,7 +175,7 @@ def least_pace(
     if case.exponent < 1.0:
         return alive
     # all of it by length, or all by work, or each cell by what is more at the middle
-    cells = min(int(np.ceil(over / life.cell)), len(runs) - 2)
+    cells = min(int(np.ceil(over / cell)), len(runs) - 2)
     best = alive
     for attempt in range(2):
         many, length, open_run = 0, 0.0, False
@@ -166,7 +184,7 @@ def least_pace(
             many = 1
         else:
             for m in range(cells):
-                x0, x1 = m * life.cell, (m + 1) * life.cell
+                x0, x1 = m * cell, (m + 1) * cell
                 short = x0 < alive
                 if short:
                     x1 = min(x1, alive)
@@ -196,7 +214,7 @@ def least_pace(
         total, edge = length, until if attempt == 0 and until < np.inf else alive
         for i in range(count):
             total += least_work(
-                case, before, life.own[i], life.cell, begun[i], latest[i], runs, many, edge
+                case, before, life.own[i], cell, begun[i], latest[i], runs, many, edge
             )
         best = max(best, total)
     return best
@@ -281,14 +299,74 @@ def make_room(
 
 
 @inner
+def slow_down(
+    case: Case, before: FloatArray, life: Life, low: FloatArray, high: FloatArray, runs: FloatArray
+) -> None:
+    """Lower the most progress between arrivals to what residents leave time for at f_max."""
+    for k in range(len(life.gap)):
+        enough = life.gap[k] + 1e-6
+        fits, most = low[k], high[k]
+        if least_pace(case, before, life, low, high, k, k + 1, most, runs) <= enough:
+            continue
+        for _ in range(life.grid.halvings):
+            middle = 0.5 * (fits + most)
+            if least_pace(case, before, life, low, high, k, k + 1, middle, runs) <= enough:
+                fits = middle
+            else:
+                most = middle
+        high[k] = most
+
+
+@inner
+def longest_left(case: Case, own: IntArray, low: FloatArray, k: int) -> float:
+    """What is left to do for a task that came by arrival k, s: the most within a box."""
+    left, made = case.duration[own[k]], 0.0
+    for i in range(k - 1, -1, -1):
+        made += low[i]
+        left = max(left, case.duration[own[i]] - made)
+    return float(left)
+
+
+@inner
+def known_apart(case: Case, own: IntArray, apart: FloatArray, low: FloatArray) -> float:
+    """The most of `apart` at arrivals by which all before are done."""
+    best = 0.0
+    for k in range(len(apart)):
+        if low[k] >= longest_left(case, own, low, k):
+            best = max(best, apart[k])
+    return best
+
+
+@inner
 def bound_within(
-    case: Case, before: FloatArray, life: Life, limit: IntArray, box: FloatArray, runs: FloatArray
+    case: Case,
+    before: FloatArray,
+    life: Life,
+    limit: IntArray,
+    apart: FloatArray,
+    box: FloatArray,
+    runs: FloatArray,
 ) -> float:
     """A bound on the energy within a box, J; IMPOSSIBLE where its tasks do not fit."""
     if crowded_out(case, life.own, limit, box[1]):
         return IMPOSSIBLE
     make_room(case, life.own, limit, box[0], box[1])
-    return node_bound(case, before, life, box[0], box[1], runs)
+    slow_down(case, before, life, box[0], box[1], runs)
+    bound = node_bound(case, before, life, box[0], box[1], runs)
+    return max(bound, known_apart(case, life.own, apart, box[0]))
+
+
+@inner
+def where_to_split(
+    case: Case, own: IntArray, box: FloatArray, gain: FloatArray
+) -> tuple[int, float]:
+    """The arrival whose side gains most, by what splits gained per second; and where to split it.
+
+    At what is left of the tasks before, from where on all are done; or in the middle.
+    """
+    k = int(np.argmax((box[1] - box[0]) * gain))
+    left = longest_left(case, own, box[0], k)
+    return k, left if box[0, k] < left < box[1, k] else 0.5 * (box[0, k] + box[1, k])
 
 
 @compiled
@@ -300,7 +378,8 @@ def split(
     limit: IntArray,
     pace: FloatArray,
     watts: FloatArray,
-    parts: int,
+    grid: Grid,
+    apart: FloatArray,
     boxes: FloatArray,
     enough: float,
     nodes: int,
@@ -311,7 +390,8 @@ def split(
     ----------
     before: ∫u/100 up to each sample of all tasks, s. highest: (L,) highest u/100.
     own: (n,) two tasks or more. limit: (R,) what fits a GPU.
-    parts: of a sample that progress is split into.
+    apart: (n−1,) bounds on the energy, J, if all tasks before the second, third, … are done when it
+        comes; or (0,).
     boxes: (m, 3, n−1) the least and the most progress between arrivals, s, and the bound, J, first
         in its row; none at the beginning.
 
@@ -319,20 +399,23 @@ def split(
     -------
     (m, 3, n−1) all whose bound is below `enough`, and how many were split.
     """
-    life = life_of(case, own, pace, watts, parts)
+    life = life_of(case, own, pace, watts, grid)
     width = len(own) - 1
     longest = case.submit[own[width]] - case.submit[own[0]] + case.wake_s
     for task in own:
         longest += case.duration[task]
-    runs = np.zeros((int(longest / life.cell) + 8, 2))
+    runs = np.zeros((grid.parts * int(longest / case.period + 1) + 8, 2))
     used = len(boxes)
     held = np.zeros((used + nodes + 1, 3, width))
     held[:used] = boxes
+    for at in range(used):
+        held[at, 2, 0] = max(held[at, 2, 0], known_apart(case, own, apart, held[at, 0]))
     if used == 0:
         root(case, life, highest, held[0, 0], held[0, 1])
-        held[0, 2, 0] = bound_within(case, before, life, limit, held[0], runs)
+        held[0, 2, 0] = bound_within(case, before, life, limit, apart, held[0], runs)
         used = 1
     done = 0
+    gain, tried = np.ones(width), np.full(width, 1e-6)  # sides not yet tried come first
     while done < nodes:
         least = held[:used, 2, 0].min()
         if least >= enough:
@@ -342,14 +425,16 @@ def split(
         for at in range(count):
             if held[at, 2, 0] > level or done >= nodes:
                 continue
-            k = int(np.argmax(held[at, 1] - held[at, 0]))
-            done += 1
-            middle = 0.5 * (held[at, 0, k] + held[at, 1, k])
+            k, middle = where_to_split(case, own, held[at], gain / tried)
+            wide, known = held[at, 1, k] - held[at, 0, k] + 1e-9, held[at, 2, 0]
             held[used] = held[at]
             held[at, 1, k], held[used, 0, k] = middle, middle
+            done += 1
             for child in (at, used):
-                bound = bound_within(case, before, life, limit, held[child], runs)
+                bound = bound_within(case, before, life, limit, apart, held[child], runs)
                 held[child, 2, 0] = max(held[child, 2, 0], bound)
+                gain[k] += (min(held[child, 2, 0], enough) - known) / wide
+            tried[k] += 1
             used += 1
         kept = 0
         for at in range(used):

@@ -7,7 +7,7 @@ import numpy as np
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray, IntArray
-from optgap.solvers.consolidation.over_time.clock_kernels import best_levels, split
+from optgap.solvers.consolidation.over_time.clock_kernels import Grid, best_levels, split
 from optgap.solvers.consolidation.over_time.envelope import envelope
 from optgap.solvers.consolidation.over_time.hindsight import Search
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams, ExactParams
@@ -26,7 +26,7 @@ class Clocks:
     ----------
     kinds: numbers of GPUs that are alike. upper: (2^L,) J of each set by the best clocks known, for
         each of `kinds`. lower: (2^L,) a bound on it for any kind, J. boxes: of progress between
-        arrivals, of each set that was split, see `split`. nodes: how often it was split last.
+        arrivals, of each set that was split, see `split`. nodes: how often it may be split next.
     """
 
     def __init__(
@@ -98,15 +98,28 @@ class Clocks:
         factor, curve = float(self.curve.factor[own].min()), self.curve
         if factor <= 0:
             return 1
+        grid = Grid(TUNING.sample_parts, TUNING.coarse_cells, TUNING.halvings)
         boxes, done = split(
             self.case, self.before, self.highest, own, self.limit, curve.pace, curve.watts,
-            TUNING.sample_parts, self.boxes.get(mask, np.zeros((0, 3, len(own) - 1))),
+            grid, self._apart(mask, own) / factor,
+            self.boxes.get(mask, np.zeros((0, 3, len(own) - 1))),
             enough / factor * (1 + BOUND_SAFETY), nodes,
         )  # fmt: skip
-        self.boxes[mask], self.nodes[mask] = boxes, 2 * nodes if done >= nodes else nodes
+        self.boxes[mask] = boxes
+        self.nodes[mask] = min(2 * nodes, TUNING.most_splits) if done >= nodes else nodes
         least = float(boxes[:, 2, 0].min()) if len(boxes) else np.inf
         self.lower[mask] = max(self.lower[mask], min(enough, factor * least * (1 - BOUND_SAFETY)))
         return done + 1
+
+    def _apart(self, mask: int, own: IntArray) -> FloatArray:
+        """Bounds on a set's energy, J, if all before its second, third, … task are done by then.
+
+        None where a GPU boots: one that is done the moment another arrives need not.
+        """
+        if self.case.wake_s > 0:
+            return np.zeros(0)
+        before = mask & ((1 << own[1:]) - 1)
+        return np.asarray(self.lower[before] + self.lower[mask ^ before])
 
     def clocked(self, gpu: int, own: IntArray) -> float:
         """Set the clocks of tasks that share a GPU; their energy, J."""

@@ -91,10 +91,10 @@ class Tuning:
         of all sets, between two looks at the limits.
     clocks_hot, clocks_cold: first and last temperature of `exact-over-time`, in mean energies of a
         task.
-    first_splits, least_sets: nodes of the first search for a set's clocks, half of them, and how
-        many sets are searched at least before partitions are looked at again.
-    sample_parts: of a sample of utilisation that progress is split into. finest_level: least change
-        of a clock that is tried, as a share of what it may change by.
+    first_splits, most_splits: how often boxes of a set's clocks are split first, and at a time at
+        most. least_sets: that are searched at least before partitions are looked at again.
+    sample_parts, coarse_cells, halvings: of progress, as in `Grid`. finest_level: least change of a
+        clock that is tried, as a share of what it may change by.
     rounding: share of the gap to be proven that sums of bounds may miss.
     summed_percent: mean utilisation that the tasks of a GPU may add up to where they are packed
         anew; beside_gangs_percent: or, if less, where one of them has several GPUs;
@@ -120,8 +120,11 @@ class Tuning:
     clocks_hot: float = 0.02
     clocks_cold: float = 1e-5
     first_splits: int = 2
+    most_splits: int = 4096
     least_sets: int = 4
-    sample_parts: int = 4
+    sample_parts: int = 64
+    coarse_cells: float = 4.0
+    halvings: int = 5
     finest_level: float = 1 / 32
     rounding: float = 1e-3
     summed_percent: tuple[float, ...] = (120.0, 80.0, 100.0, 135.0, 160.0, 200.0, math.inf)
