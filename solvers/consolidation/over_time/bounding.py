@@ -91,7 +91,8 @@ def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple
             break
         relaxed, courses = sharper, run.master.latest()
     scale = best + float(np.abs(relaxed.work).sum())
-    return best - BOUND_SAFETY * scale, rounds
+    besides = float(relaxed.curve.work_j.sum())
+    return best + besides - BOUND_SAFETY * (scale + besides), rounds
 
 
 class Run:

@@ -227,9 +227,15 @@ def node_bound(
     life: Life,
     low: FloatArray,
     high: FloatArray,
+    stays: int,
     runs: FloatArray,
 ) -> float:
-    """A bound on the energy of a GPU whose progress between arrivals is in a box, J."""
+    """A bound on the energy of a GPU whose progress between arrivals is in a box, J.
+
+    Parameters
+    ----------
+    stays: the interval, if any, in which the GPU is awake to its end; −1 where none is known to be.
+    """
     count, levels = len(life.own), len(life.pace)
     room, slope = np.zeros((count, levels + 1)), np.zeros(levels + 1)
     for q in range(levels - 1):
@@ -246,6 +252,8 @@ def node_bound(
                     since += high[i - 1]
             if left >= high[k]:
                 awake = life.gap[k]
+            elif k == stays:
+                awake = life.gap[k] - 1e-6  # the GPU that sleeps no longer need not boot
         total += awake * life.watts[0]
         made[k] = awake * life.pace[0]
         for q in range(levels - 1):
@@ -328,12 +336,21 @@ def longest_left(case: Case, own: IntArray, low: FloatArray, k: int) -> float:
 
 
 @inner
-def known_apart(case: Case, own: IntArray, apart: FloatArray, low: FloatArray) -> float:
-    """The most of `apart` at arrivals by which all before are done."""
+def bound_apart(
+    case: Case, before: FloatArray, life: Life, apart: FloatArray, box: FloatArray, runs: FloatArray
+) -> float:
+    """The most that arrivals by which all before are done prove, J: see `split` for `apart`.
+
+    Where the GPU boots, or it is awake up to the arrival.
+    """
     best = 0.0
     for k in range(len(apart)):
-        if low[k] >= longest_left(case, own, low, k):
-            best = max(best, apart[k])
+        if apart[k] > best and box[0, k] >= longest_left(case, life.own, box[0], k):
+            bound = apart[k]
+            if case.wake_s > 0.0:
+                awake = node_bound(case, before, life, box[0], box[1], k, runs)
+                bound = min(bound, awake)
+            best = max(best, bound)
     return best
 
 
@@ -352,8 +369,8 @@ def bound_within(
         return IMPOSSIBLE
     make_room(case, life.own, limit, box[0], box[1])
     slow_down(case, before, life, box[0], box[1], runs)
-    bound = node_bound(case, before, life, box[0], box[1], runs)
-    return max(bound, known_apart(case, life.own, apart, box[0]))
+    bound = node_bound(case, before, life, box[0], box[1], -1, runs)
+    return max(bound, bound_apart(case, before, life, apart, box, runs))
 
 
 @inner
@@ -391,7 +408,7 @@ def split(
     before: ∫u/100 up to each sample of all tasks, s. highest: (L,) highest u/100.
     own: (n,) two tasks or more. limit: (R,) what fits a GPU.
     apart: (n−1,) bounds on the energy, J, if all tasks before the second, third, … are done when it
-        comes; or (0,).
+        comes and the GPU boots for it, if it boots at all.
     boxes: (m, 3, n−1) the least and the most progress between arrivals, s, and the bound, J, first
         in its row; none at the beginning.
 
@@ -409,7 +426,8 @@ def split(
     held = np.zeros((used + nodes + 1, 3, width))
     held[:used] = boxes
     for at in range(used):
-        held[at, 2, 0] = max(held[at, 2, 0], known_apart(case, own, apart, held[at, 0]))
+        bound = bound_apart(case, before, life, apart, held[at], runs)
+        held[at, 2, 0] = max(held[at, 2, 0], bound)
     if used == 0:
         root(case, life, highest, held[0, 0], held[0, 1])
         held[0, 2, 0] = bound_within(case, before, life, limit, apart, held[0], runs)

@@ -19,112 +19,110 @@ from optgap.solvers.consolidation.over_time.sharing_kernels import (
 )
 
 
-class Clocks:
-    """What each set of tasks needs at most and at least if it shares a GPU for life.
+class Kind:
+    """What each set of tasks needs at most and at least if it shares a GPU of one kind for life.
 
     Attributes
     ----------
-    kinds: numbers of GPUs that are alike. upper: (2^L,) J of each set by the best clocks known, for
-        each of `kinds`. lower: (2^L,) a bound on it for any kind, J. boxes: of progress between
-        arrivals, of each set that was split, see `split`. nodes: how often it may be split next.
+    gpus: their numbers. upper, lower: (2^L,) J of each set by the best clocks known, and a bound on
+        it. boxes: of progress between arrivals, of each set that was split, see `split`. nodes: how
+        often it may be split next.
     """
 
     def __init__(
-        self,
-        problem: ConsolidationProblem,
-        search: Search,
-        kinds: list[list[int]],
-        upper: list[FloatArray],
+        self, problem: ConsolidationProblem, search: Search, gpus: list[int], upper: FloatArray
     ) -> None:
         self.search, self.case = search, search.case
-        self.kinds, self.upper = kinds, upper
+        self.gpus, self.upper = gpus, upper
         case = self.case
-        self.curve = envelope(problem, BoundParams().tangents)
+        self.curve = envelope(problem, BoundParams().tangents, gpus)
         _, self.highest, work = utilisations(problem)
         asked = [np.cumsum(t.util_percent) - t.util_percent for t in problem.tasks]
         self.before = np.concatenate(asked) * case.period / 100
-        self.limit: IntArray = case.limit[case.gpu_kind].max(axis=0)
-        self.even = bool((case.beta == case.beta[:, :1]).all())
+        self.limit: IntArray = case.limit[case.gpu_kind[gpus[0]]]
         curve = self.curve
-        self.lower = least_energy(case, work, curve.factor, curve.pace, curve.watts)
+        self.lower = least_energy(
+            case, work, self.limit, curve.factor, curve.pace, curve.watts, curve.work_j
+        )
         self.boxes: dict[int, FloatArray] = {}
         self.nodes: dict[int, int] = {}
         for task in range(len(problem)):
-            for gpus, costs in zip(kinds, upper, strict=True):
-                costs[1 << task] = min(costs[1 << task], self.clocked(gpus[0], np.array([task])))
+            self._tune(1 << task)
 
-    def certify(self, params: ExactParams, limits: Limits) -> float:
-        """Better clocks and bounds for sets in partitions that may be best; a bound on all, J.
-
-        Ends where the bound is within `params.gap` of the best partition known.
-        """
-        every, gpus = len(self.lower) - 1, len(self.case.gpu_kind)
-        masks, left = np.arange(every + 1), params.nodes
-        best = shared_out(self.upper, [len(own) for own in self.kinds])[0]
-        loosest = np.minimum.reduce(self.upper)
-        many = len(self.search.case.submit)
-        most = gpus if best > partitions(loosest, many)[0][-1, -1] * (1 + BOUND_SAFETY) else many
-        while True:
-            table, _ = partitions(self.lower, most)
-            bound = float(table[-1, -1])
-            limits.progress("clocks", best, bound * (1 - BOUND_SAFETY))
-            goal = best * (1 - 0.99 * params.gap)
-            near = goal * (1 - TUNING.rounding * params.gap)  # what is enough for sets adds up
-            ended = bound >= near or left <= 0 or not self.even or limits.stop is not None
-            if ended:
-                return bound * (1 - BOUND_SAFETY)
-            rest = table[-1 if most >= many else most - 1][every ^ masks]
-            loosest = np.minimum.reduce(self.upper)
-            open_ = (self.lower + rest < near) & (self.lower < loosest * (1 - params.gap / 2))
-            found = masks[open_ & (masks & (masks - 1) > 0)]
-            if not len(found):
-                return bound * (1 - BOUND_SAFETY)
-            order = np.argsort((self.lower + rest)[found], kind="stable")
-            for mask in found[order][: max(TUNING.least_sets, len(found) // 20)].tolist():
-                if limits.stop is not None:
-                    break
-                left -= self._raise(mask, float(goal - rest[mask]), params.gap)
-            best = shared_out(self.upper, [len(own) for own in self.kinds])[0]
-
-    def _raise(self, mask: int, enough: float, gap: float) -> int:
+    def split(self, mask: int, enough: float, gap: float) -> int:
         """Split one set's boxes, so many that its bound is enough if that can be; how often."""
         own = tasks_of(mask)
         if mask not in self.nodes:
-            for gpus, costs in zip(self.kinds, self.upper, strict=True):
-                costs[mask] = min(costs[mask], self.clocked(gpus[0], own))
+            self._tune(mask)
         nodes = self.nodes.get(mask, TUNING.first_splits)
-        best = min(float(costs[mask]) for costs in self.upper)
-        enough = max(min(enough, best * (1 - gap / 2)), float(self.lower[mask]))
-        factor, curve = float(self.curve.factor[own].min()), self.curve
+        enough = max(min(enough, self.upper[mask] * (1 - gap / 2)), float(self.lower[mask]))
+        curve = self.curve
+        factor, besides = float(curve.factor[own].min()), float(curve.work_j[own].sum())
         if factor <= 0:
             return 1
+        early = mask & ((1 << own[1:]) - 1)
+        apart = self.lower[early] + self.lower[mask ^ early]
         grid = Grid(TUNING.sample_parts, TUNING.coarse_cells, TUNING.halvings)
         boxes, done = split(
             self.case, self.before, self.highest, own, self.limit, curve.pace, curve.watts,
-            grid, self._apart(mask, own) / factor,
+            grid, (apart - besides) / factor,
             self.boxes.get(mask, np.zeros((0, 3, len(own) - 1))),
-            enough / factor * (1 + BOUND_SAFETY), nodes,
+            (enough * (1 + BOUND_SAFETY) - besides) / factor, nodes,
         )  # fmt: skip
         self.boxes[mask] = boxes
         self.nodes[mask] = min(2 * nodes, TUNING.most_splits) if done >= nodes else nodes
         least = float(boxes[:, 2, 0].min()) if len(boxes) else np.inf
-        self.lower[mask] = max(self.lower[mask], min(enough, factor * least * (1 - BOUND_SAFETY)))
+        found = (factor * least + besides) * (1 - BOUND_SAFETY)
+        self.lower[mask] = max(self.lower[mask], min(enough, found))
         return done + 1
 
-    def _apart(self, mask: int, own: IntArray) -> FloatArray:
-        """Bounds on a set's energy, J, if all before its second, third, … task are done by then.
+    def _tune(self, mask: int) -> None:
+        joules = clocked(self.search, self.gpus[0], tasks_of(mask))
+        self.upper[mask] = min(self.upper[mask], joules)
 
-        None where a GPU boots: one that is done the moment another arrives need not.
-        """
-        if self.case.wake_s > 0:
-            return np.zeros(0)
-        before = mask & ((1 << own[1:]) - 1)
-        return np.asarray(self.lower[before] + self.lower[mask ^ before])
 
-    def clocked(self, gpu: int, own: IntArray) -> float:
-        """Set the clocks of tasks that share a GPU; their energy, J."""
-        search = self.search
-        return best_levels(self.case, search.scratch, search.plan, gpu, own, TUNING.finest_level)
+def certify(kinds: list[Kind], params: ExactParams, limits: Limits) -> float:
+    """Better clocks and bounds for sets in partitions that may be best; a bound on all, J.
+
+    Ends where the bound is within `params.gap` of the best partition known.
+    """
+    case, left, many = kinds[0].case, params.nodes, len(kinds[0].case.submit)
+    even = bool((case.beta == case.beta[:, :1]).all())
+    masks, counts = np.arange(1 << many), [len(kind.gpus) for kind in kinds]
+    uppers, lowers = [kind.upper for kind in kinds], [kind.lower for kind in kinds]
+    best = shared_out(uppers, counts)[0]
+    plenty = best <= partitions(np.minimum.reduce(uppers), many)[0][-1, -1] * (1 + BOUND_SAFETY)
+    while True:
+        if plenty:
+            bound, rests = least_of_rest([np.minimum.reduce(lowers)], [many])
+            rests *= len(kinds)
+        else:
+            bound, rests = least_of_rest(lowers, counts)
+        limits.progress("clocks", best, bound * (1 - BOUND_SAFETY))
+        goal = best * (1 - 0.99 * params.gap)
+        near = goal * (1 - TUNING.rounding * params.gap)  # what is enough for sets adds up
+        ended = bound >= near or left <= 0 or not even or limits.stop is not None
+        if ended:
+            return bound * (1 - BOUND_SAFETY)
+        found = []
+        for kind, rest in zip(kinds, rests, strict=True):
+            total = kind.lower + rest
+            open_ = (total < near) & (kind.lower < kind.upper * (1 - params.gap / 2))
+            for mask in masks[open_ & (masks & (masks - 1) > 0)].tolist():
+                found.append((total[mask], mask, kind, goal - rest[mask]))
+        if not found:
+            return bound * (1 - BOUND_SAFETY)
+        found.sort(key=lambda each: each[:2])
+        for _, mask, kind, enough in found[: max(TUNING.least_sets, len(found) // 20)]:
+            if limits.stop is not None:
+                break
+            left -= kind.split(mask, float(enough), params.gap)
+        best = shared_out(uppers, counts)[0]
+
+
+def clocked(search: Search, gpu: int, own: IntArray) -> float:
+    """Set the clocks of tasks that share a GPU; their energy, J."""
+    return best_levels(search.case, search.scratch, search.plan, gpu, own, TUNING.finest_level)
 
 
 def tasks_of(mask: int) -> IntArray:
@@ -151,6 +149,26 @@ def shared_out(energy: list[FloatArray], gpus: list[int]) -> tuple[float, list[l
         mask ^= own
         parts[k] = _parts_of(*tables[k], own)
     return total, parts
+
+
+def least_of_rest(energy: list[FloatArray], gpus: list[int]) -> tuple[float, list[FloatArray]]:
+    """The least energy of all tasks; and of all but each set, with one GPU of a kind fewer.
+
+    Returns
+    -------
+    J, and (2^L,) J for each kind.
+    """
+    tables = [partitions(costs, most)[0] for costs, most in zip(energy, gpus, strict=True)]
+    every, rests = len(energy[0]) - 1, []
+    for k, (table, most) in enumerate(zip(tables, gpus, strict=True)):
+        value = table[-1 if most >= every.bit_length() else most - 1]
+        for other in (*tables[:k], *tables[k + 1 :]):
+            value = merged(value, other[-1])[0]
+        rests.append(value[every ^ np.arange(every + 1)])
+    best = tables[0][-1]
+    for other in tables[1:]:
+        best = merged(best, other[-1])[0]
+    return float(best[-1]), rests
 
 
 def _parts_of(best: FloatArray, part: IntArray, mask: int) -> list[int]:

@@ -1,14 +1,16 @@
-"""One convex power curve below those of all tasks on all kinds of GPU, see the page of bounds."""
+"""One convex power curve below those of all tasks on some GPUs, see the page of bounds."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.solvers.consolidation.numerics import FloatArray
+from optgap.solvers.consolidation.over_time.energy import sample_times
 from optgap.solvers.consolidation.over_time.parameters import TUNING
 
 
@@ -17,16 +19,18 @@ class Envelope:
     """A piecewise linear curve P(φ) of power by pace, and how far above it each task stays.
 
     A GPU that holds task l at clock f draws, with a share of its server's static power, at least
-    factor[l]·P(φ(f)), where φ(f) is no less than the progress per second of any resident.
+    factor[l]·P(φ(f)), where φ(f) is no less than the progress per second of any resident. Where
+    power follows utilisation that is without slopes, and each task takes work_j[l] more in all.
 
     Parameters
     ----------
-    pace, watts: (Q,) the vertices, ascending. factor: (L,).
+    pace, watts: (Q,) the vertices, ascending. factor: (L,). work_j: (L,) J, of all its GPUs.
     """
 
     pace: FloatArray
     watts: FloatArray
     factor: FloatArray
+    work_j: FloatArray
 
 
 @dataclass(frozen=True)
@@ -42,41 +46,72 @@ class _Curve:
         return self.static + self.slope * x
 
 
-def envelope(problem: ConsolidationProblem, tangents: int) -> Envelope:
+def envelope(
+    problem: ConsolidationProblem, tangents: int, gpus: Sequence[int] | None = None
+) -> Envelope:
     """The curve that most pairs of task and kind have, and the factors of all others.
 
     Parameters
     ----------
-    tangents: at how many paces the curve is supported from below.
+    tangents: at how many paces the curve is supported from below. gpus: numbers of those that it
+        is for, all by default.
     """
-    kinds = sorted(set(problem.gpu_kind.tolist()))
-    curves = list(zip(*(_curves(problem, k) for k in kinds), strict=True))
+    own = range(len(problem.gpu_kind)) if gpus is None else gpus
+    shares: dict[int, float] = {}
+    for g in own:
+        k, server = int(problem.gpu_kind[g]), problem.servers[int(problem.gpu_server[g])]
+        share = server.static_w / len(server.gpus)
+        shares[k] = min(share, shares.get(k, share))
+    kinds = [_curves(problem, k, share) for k, share in sorted(shares.items())]
+    work_j = np.zeros(len(problem))
+    if problem.rules.util_scaled:
+        busy = [float(task.util_percent.min()) / 100 for task in problem.tasks]
+        if problem.rules.contention >= 1:
+            work_j = np.min([_work_j(problem, each) for each in kinds], axis=0)
+            busy = [0.0] * len(problem)
+        kinds = [
+            [replace(c, slope=c.slope * b) for c, b in zip(each, busy, strict=True)]
+            for each in kinds
+        ]
+    curves = list(zip(*kinds, strict=True))
     counted = Counter(curve for row in curves for curve in row)
     positive = {c: n for c, n in counted.items() if c.static + c.slope * c.low > 0}
     if not positive:
-        return Envelope(np.ones(1), np.zeros(1), np.ones(len(problem)))
+        return Envelope(np.ones(1), np.zeros(1), np.ones(len(problem)), work_j)
     ref = max(positive, key=lambda c: (positive[c], c.static, c.slope, c.low))
     least = min(c.low**c.beta for c in counted)
     lowest = min(c.low for c in counted if _same(c, ref))
     pace, watts = _below(replace(ref, low=lowest), least, tangents)
     ratio = {c: 1.0 if _same(c, ref) else _ratio(c, pace, watts) for c in counted}
-    return Envelope(pace, watts, np.array([min(ratio[c] for c in row) for row in curves]))
+    return Envelope(pace, watts, np.array([min(ratio[c] for c in row) for row in curves]), work_j)
 
 
-def _curves(problem: ConsolidationProblem, k: int) -> list[_Curve]:
-    """What a GPU of a kind draws for each task."""
+def _curves(problem: ConsolidationProblem, k: int, share: float) -> list[_Curve]:
+    """What a GPU of a kind draws for each task, with a share of its server's static power, W."""
     kind = problem.kinds[k]
-    share = min((s.static_w / len(s.gpus) for s in problem.servers if k in s.gpus), default=0.0)
     # the least exponent of any task: no resident is faster
     beta = min(kind.beta if t.beta is None else t.beta for t in problem.tasks)
     found = []
-    for ell, task in enumerate(problem.tasks):
+    for ell in range(len(problem)):
         line = problem.line(ell, k)
-        busy = float(task.util_percent.min()) / 100 if problem.rules.util_scaled else 1.0
-        slope = line.slope_w_per_mhz * kind.f_max_mhz * busy
+        slope = line.slope_w_per_mhz * kind.f_max_mhz
         low = problem.floors_mhz[k][ell] / kind.f_max_mhz
         found.append(_Curve(line.static_w + share, slope, beta, low))
     return found
+
+
+def _work_j(problem: ConsolidationProblem, curves: list[_Curve]) -> FloatArray:
+    """(L,) slope·∫x·min(1, u) dt of each task alone, at the least of all slopes and its best x, J.
+
+    A second of progress takes x^−β s at least, and longer in proportion where utilisation is above
+    100 %, so it costs slope·x^(1−β)·u or more.
+    """
+    slope = min(curve.slope for curve in curves)
+    found = []
+    for task, curve in zip(problem.tasks, curves, strict=True):
+        work = float((task.util_percent / 100 * sample_times(task, problem.period_s)).sum())
+        found.append(slope * min(1.0, curve.low ** (1 - curve.beta)) * work * task.gpus)
+    return np.array(found)
 
 
 def _same(one: _Curve, other: _Curve) -> bool:

@@ -15,7 +15,13 @@ from optgap.models.spec import chosen
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY, CLOSE, FloatArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.bounding import best_bound
-from optgap.solvers.consolidation.over_time.clocks import Clocks, shared_out, tasks_of
+from optgap.solvers.consolidation.over_time.clocks import (
+    Kind,
+    certify,
+    clocked,
+    shared_out,
+    tasks_of,
+)
 from optgap.solvers.consolidation.over_time.hindsight import Search
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams, ExactParams
 from optgap.solvers.consolidation.over_time.sharing_kernels import shared_energy
@@ -105,13 +111,20 @@ class Exact:
             self.energy.append(costs)
         return True
 
+    def bounds(self) -> list[Kind]:
+        """What sets need at most and at least at any clocks, on each kind; `energy` is lowered."""
+        return [
+            Kind(self.problem, self.search, gpus, energy)
+            for gpus, energy in zip(self.kinds, self.energy, strict=True)
+        ]
+
     def outcome(self, params: ExactParams) -> Outcome:
         """The best partition of the tasks, and what is proven of it."""
-        bound, clocks = 0.0, None
+        bound = 0.0
         if not self.fixed:
-            clocks = Clocks(self.problem, self.search, self.kinds, self.energy)
+            bounds = self.bounds()
             if not self.problem.rules.migration:
-                bound = clocks.certify(params, self.limits)
+                bound = certify(bounds, params, self.limits)
         joules, parts = shared_out(self.energy, [len(gpus) for gpus in self.kinds])
         if not np.isfinite(joules):
             return self._impossible(bound)
@@ -121,8 +134,8 @@ class Exact:
             for gpu, mask in zip(gpus, sets, strict=False):
                 own = tasks_of(mask)
                 plan.place[own, 0] = gpu
-                if clocks is not None:
-                    clocks.clocked(gpu, own)
+                if not self.fixed:
+                    clocked(self.search, gpu, own)
         self.search.adopt(plan)
         near = bound >= self.search.joules * (1 - params.gap)
         if not self.fixed and not near:

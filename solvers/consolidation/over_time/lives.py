@@ -52,14 +52,15 @@ def bound_by_lives(
     """
     builder = Builder(problem, params)
     lives, place = builder.build(), None
+    besides = float(builder.curve.work_j.sum())
     if lives is None or limits.stop is not None:
-        return 0.0, None
+        return besides * (1 - BOUND_SAFETY), None
     relaxed = replace(lives.model, integer=np.zeros(lives.model.variables, dtype=np.bool_))
     solved = solve(relaxed, backend="highs", limits=limits.within(limits.remaining), seed=0)
     best = 0.0
     if solved.duals is not None:
         best = max(0.0, safe_bound(lives.model, solved.duals, lives.most))
-    limits.progress("lives", None, best * lives.unit * (1 - BOUND_SAFETY))
+    limits.progress("lives", None, (best * lives.unit + besides) * (1 - BOUND_SAFETY))
     if limits.stop is None and params.branching > 0:
         within = limits.within(min(params.branching, limits.remaining))
         whole = solve(
@@ -71,7 +72,7 @@ def bound_by_lives(
             best = max(best, whole.bound - slack)
         if whole.values is not None:
             place = builder.placed(whole.values)
-    return best * lives.unit * (1 - BOUND_SAFETY), place
+    return (best * lives.unit + besides) * (1 - BOUND_SAFETY), place
 
 
 class Builder:
@@ -79,8 +80,8 @@ class Builder:
 
     Attributes
     ----------
+    curve: the power curve. weight: (L,) the task's factor of it. width: (L,) its GPUs.
     submit, effort, work, last: (L,) s, s of progress, s of ∫u/100, and submit + effort.
-    weight: (L,) the task's factor of the power curve. width: (L,) its GPUs.
     floor: what a GPU draws at the least pace, over what a second of its progress costs at least.
     demand, limits: (R, L) and (R,) what fits a GPU.
     shared: whether a task makes progress as its GPU does: one GPU, and the same exponent as all.
@@ -88,7 +89,7 @@ class Builder:
     """
 
     def __init__(self, problem: ConsolidationProblem, params: BoundParams) -> None:
-        curve = envelope(problem, params.tangents)
+        self.curve = curve = envelope(problem, params.tangents)
         self.price = float((curve.watts / curve.pace).min())
         self.floor = float(curve.watts.min()) / self.price if self.price > 0 else 0.0
         self.problem, self.weight, self.width = problem, curve.factor, problem.width

@@ -83,19 +83,23 @@ def crowded_out(case: Case, own: IntArray, limit: IntArray, high: FloatArray) ->
 
 @compiled
 def least_energy(
-    case: Case, work: FloatArray, factor: FloatArray, pace: FloatArray, watts: FloatArray
+    case: Case,
+    work: FloatArray,
+    limit: IntArray,
+    factor: FloatArray,
+    pace: FloatArray,
+    watts: FloatArray,
+    besides: FloatArray,
 ) -> FloatArray:
     """(2^L,) bounds on the energy of each set of tasks on one GPU, at any clocks, J.
 
-    Infinite where those that are certainly there do not fit any GPU.
+    Infinite where those that are certainly there do not fit it.
 
     Parameters
     ----------
-    work: (L,) ∫u/100, s. factor, pace, watts: as in `Envelope`.
+    work: (L,) ∫u/100, s. limit: (R,) of a GPU. factor, pace, watts, besides: as in `Envelope`, the
+        last its work_j.
     """
-    limit = np.zeros(case.limit.shape[1], dtype=np.int64)
-    for k in case.gpu_kind:
-        limit = np.maximum(limit, case.limit[k])
     tasks, levels = len(case.submit), len(pace)
     costs = np.zeros(1 << tasks)
     best_ratio = (watts / pace).min()
@@ -106,13 +110,15 @@ def least_energy(
         if crowded_out(case, own, limit, np.diff(case.submit[own])):
             costs[mask] = np.inf
             continue
-        many, total, made, needed, asked = 0, 0.0, 0.0, 0.0, 0.0
+        ready = case.submit[own[0]] + case.wake_s
+        many, total, made, needed, asked = 0, case.wake_s * watts[0], 0.0, 0.0, 0.0
         for j in range(len(own) - 1, -1, -1):
-            begin = case.submit[own[j]]
-            end = case.submit[own[j + 1]] if j + 1 < len(own) else np.inf
+            begin = max(ready, case.submit[own[j]])
+            end = max(ready, case.submit[own[j + 1]]) if j + 1 < len(own) else np.inf
             until = begin  # tasks that came before keep the GPU awake, too
             for i in range(j + 1):
-                until = max(until, min(end, case.submit[own[i]] + case.duration[own[i]]))
+                done = max(ready, case.submit[own[i]]) + case.duration[own[i]]
+                until = max(until, min(end, done))
             sure = until - begin
             total += sure * watts[0]
             made += sure * pace[0]
@@ -137,7 +143,7 @@ def least_energy(
                 room[least] -= step
                 if step <= 0.0:
                     break
-        costs[mask] = total * factor[own].min()
+        costs[mask] = total * factor[own].min() + besides[own].sum()
     return costs
 
 

@@ -104,6 +104,21 @@ def test_the_bound_charges_the_stretch_of_a_low_clock() -> None:
     assert 144_799 <= found.bound <= 144_800 + 1e-6  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("migration", [False, True])
+def test_the_bound_charges_power_that_follows_utilisation(migration: bool) -> None:
+    task = Task("a", 4.0, kappa=1.0, duration_s=1000.0, util_percent=np.array([100.0, 0.0]))
+    tasks = [task, replace(task, name="b", submit_s=100.0)]
+    rules = Rules(waiting=False, util_scaled=True, migration=migration)
+    problem = ConsolidationProblem.of(
+        [GpuKind(memory_gb=7.0, power=PowerLine(40.0, 0.1))], [Server((0,))] * 2, tasks,
+        goal="energy", rules=rules, period_s=500.0,
+    )  # fmt: skip
+    # 40 W over 1,000 s, and 135 W while the task is busy, for each: they never share
+    found = optgap.solve(problem, "hindsight", moves=300)
+    assert found.objective == pytest.approx(2 * (40_000 + 67_500))
+    assert found.bound == pytest.approx(found.objective, rel=1e-3)
+
+
 def test_the_pace_of_one_gpu_is_not_lent_to_another() -> None:
     # b fills a GPU; a and c may be apart from it, and no clock of b's lets them end in time
     tasks = [
