@@ -20,7 +20,7 @@ class Envelope:
 
     A GPU that holds task l at clock f draws, with a share of its server's static power, at least
     factor[l]·P(φ(f)), where φ(f) is no less than the progress per second of any resident. Where
-    power follows utilisation that is without slopes, and each task takes work_j[l] more in all.
+    power follows utilisation, each task takes work_j[l] more in all.
 
     Parameters
     ----------
@@ -35,15 +35,25 @@ class Envelope:
 
 @dataclass(frozen=True)
 class _Curve:
-    """What a GPU of a kind draws for a task: static + slope·f_max·x, x = f/f_max from low on."""
+    """What a GPU of a kind draws for a task: static + slope·f_max·x, x = f/f_max from low on.
+
+    Less credit·x^β, and no more than at any higher x.
+    """
 
     static: float
     slope: float
     beta: float
     low: float
+    credit: float = 0.0
+
+    @property
+    def flat(self) -> float:
+        """The x up to which it does not rise."""
+        return self.beta ** (1 / (1 - self.beta)) if self.credit > 0 else 0.0
 
     def watts(self, x: FloatArray) -> FloatArray:
-        return self.static + self.slope * x
+        y = np.maximum(x, self.flat)
+        return np.asarray(self.static + self.slope * y - self.credit * y**self.beta)
 
 
 def envelope(
@@ -65,17 +75,17 @@ def envelope(
     kinds = [_curves(problem, k, share) for k, share in sorted(shares.items())]
     work_j = np.zeros(len(problem))
     if problem.rules.util_scaled:
-        busy = [float(task.util_percent.min()) / 100 for task in problem.tasks]
         if problem.rules.contention >= 1:
-            work_j = np.min([_work_j(problem, each) for each in kinds], axis=0)
-            busy = [0.0] * len(problem)
-        kinds = [
-            [replace(c, slope=c.slope * b) for c, b in zip(each, busy, strict=True)]
-            for each in kinds
-        ]
+            kinds, work_j = _following(problem, kinds)
+        else:
+            busy = [float(task.util_percent.min()) / 100 for task in problem.tasks]
+            kinds = [
+                [replace(c, slope=c.slope * b) for c, b in zip(each, busy, strict=True)]
+                for each in kinds
+            ]
     curves = list(zip(*kinds, strict=True))
     counted = Counter(curve for row in curves for curve in row)
-    positive = {c: n for c, n in counted.items() if c.static + c.slope * c.low > 0}
+    positive = {c: n for c, n in counted.items() if c.watts(np.array(c.low)) > 0}
     if not positive:
         return Envelope(np.ones(1), np.zeros(1), np.ones(len(problem)), work_j)
     ref = max(positive, key=lambda c: (positive[c], c.static, c.slope, c.low))
@@ -100,41 +110,50 @@ def _curves(problem: ConsolidationProblem, k: int, share: float) -> list[_Curve]
     return found
 
 
-def _work_j(problem: ConsolidationProblem, curves: list[_Curve]) -> FloatArray:
-    """(L,) slope·∫x·min(1, u) dt of each task alone, at the least of all slopes and its best x, J.
+def _following(
+    problem: ConsolidationProblem, kinds: list[list[_Curve]]
+) -> tuple[list[list[_Curve]], FloatArray]:
+    """Curves of each kind, and (L,) J apart from them, where power follows utilisation and q ≥ 1.
 
     A second of progress takes x^−β s at least, and longer in proportion where utilisation is above
-    100 %, so it costs slope·x^(1−β)·u or more.
+    100 %, so it costs slope·x^(1−β)·u or more: slope·u less slope·(x^β − x) in each of those s.
+    Where that would leave less than nothing, x^(1−β) is at its least.
     """
-    slope = min(curve.slope for curve in curves)
-    found = []
-    for task, curve in zip(problem.tasks, curves, strict=True):
-        work = float((task.util_percent / 100 * sample_times(task, problem.period_s)).sum())
-        found.append(slope * min(1.0, curve.low ** (1 - curve.beta)) * work * task.gpus)
-    return np.array(found)
+    slope = min(curve.slope for each in kinds for curve in each)
+    lasting = [sample_times(task, problem.period_s) for task in problem.tasks]
+    work = [
+        float((task.util_percent / 100 * each).sum()) * task.gpus
+        for task, each in zip(problem.tasks, lasting, strict=True)
+    ]
+    tilted = [[replace(c, slope=slope, credit=slope) for c in each] for each in kinds]
+    if all(c.beta < 1 and float(c.watts(np.zeros(1))[0]) > 0 for each in tilted for c in each):
+        return tilted, slope * np.array(work)
+    least = [[min(1.0, c.low ** (1 - c.beta)) for c in each] for each in kinds]
+    flat = [[replace(c, slope=0.0) for c in each] for each in kinds]
+    return flat, slope * np.min(least, axis=0) * np.array(work)
 
 
 def _same(one: _Curve, other: _Curve) -> bool:
-    return (one.static, one.slope, one.beta) == (other.static, other.slope, other.beta)
+    return replace(one, low=other.low) == other
 
 
 def _below(ref: _Curve, least: float, tangents: int) -> tuple[FloatArray, FloatArray]:
     """Vertices of a convex curve below `ref` as a function of pace, from `least` to 1."""
     if ref.beta == 0 or least >= 1:
         low = ref.low if ref.beta == 0 else 1.0
-        return np.ones(1), np.array([ref.static + ref.slope * low])
+        return np.ones(1), ref.watts(np.array([low]))
     power = 1 / ref.beta
     if power < 1:  # concave: a chord is below it
         ends = np.array([least, 1.0])
-        return ends, ref.static + ref.slope * ends**power
-    at = np.linspace(least, 1.0, max(2, tangents))
-    value, rise = ref.static + ref.slope * at**power, ref.slope * power * at ** (power - 1)
+        return ends, ref.watts(ends**power)
+    at = np.linspace(max(least, ref.flat**ref.beta), 1.0, max(2, tangents))
+    value, rise = ref.watts(at**power), ref.slope * power * at ** (power - 1) - ref.credit
     if power == 1 or ref.slope == 0:
         return at[[0, -1]], value[[0, -1]]
     meet = (value[1:] - value[:-1] + rise[:-1] * at[:-1] - rise[1:] * at[1:]) / (
         rise[:-1] - rise[1:]
     )
-    pace = np.concatenate([at[:1], meet, at[-1:]])
+    pace = np.concatenate([[least], meet, at[-1:]])
     height = np.concatenate([value[:1], value[:-1] + rise[:-1] * (meet - at[:-1]), value[-1:]])
     return pace, height
 
