@@ -39,10 +39,10 @@ class Step:
 
 
 class Tables:
-    """The configurations of each job that keep the limit and that no other beats, windows too.
+    """The configurations of each job that keep the limit and that no other beats.
 
-    A profiling window does, and draws, the mean over all clocks: it may keep a limit that the
-    only fast one does not.
+    A profiling window is none of them: it counts at the clock that draws most and does the mean of
+    all, so that the fastest clock beats it.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Tables:
     starts: by job (Z,) starts per second, 0 for configurations that do work.
     gpus, watts: by job (Z,).
     index: by job, (count, clock) indices of each configuration in the problem; the clock is −1 for
-        windows, and for starts.
+        starts.
     fastest_s: (J,) alone, without the start.
     """
 
@@ -139,8 +139,8 @@ class Tables:
                 z = step.joint[j]
                 if held >= 0 and (z != held or step.start_s != last):
                     k, f = self.index[j][held]
-                    n, kind = int(self.problem.counts[k]), Kind.RUN if f >= 0 else Kind.PROFILE
-                    rows.append((j, zero + begun, zero + last, int(kind), n, f, -1))
+                    n = int(self.problem.counts[k])
+                    rows.append((j, zero + begun, zero + last, int(Kind.RUN), n, f, -1))
                     held = -1
                 if z >= 0 and held < 0:
                     begun, held = step.start_s, z
@@ -174,13 +174,9 @@ def _started(problem: ElasticProblem, c: int, start_s: Floats) -> Kept:
 
 
 def _all(problem: ElasticProblem, c: int) -> tuple[Ints, Ints, Floats, Floats]:
-    """Counts, clocks, iterations per second and W of a class; clock −1: a window over all."""
-    k = np.flatnonzero(np.isfinite(problem.time_s[c]).all(axis=1))
-    clocks = len(problem.frequencies_mhz)
-    rate, watts = 1 / problem.time_s[c, k], problem.power_w[c, k]
-    f = np.tile(np.append(np.arange(clocks), -1), len(k))
-    rate, watts = (np.hstack([t, t.mean(axis=1, keepdims=True)]).ravel() for t in (rate, watts))
-    return np.repeat(k, clocks + 1), f, rate, watts
+    """Counts, clocks, iterations per second and W of a class."""
+    k, f = np.nonzero(np.isfinite(problem.time_s[c]))
+    return k, f, 1 / problem.time_s[c, k, f], problem.power_w[c, k, f]
 
 
 def waited(tables: Tables, steps: Sequence[Step]) -> float:

@@ -70,7 +70,7 @@ class Simulation:
         )
         self.sweep_speed = (1.0 / problem.time_s).mean(axis=2)
         self.sweep_w = np.maximum(
-            problem.power_w.mean(axis=2), problem.idle_w * problem.counts[None, :]
+            problem.power_w.max(axis=2), problem.idle_w * problem.counts[None, :]
         )
         self.cluster = Cluster(problem)
         self.off = np.ones(problem.nodes, dtype=np.bool_)  # nodes without a job since before now

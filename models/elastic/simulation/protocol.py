@@ -31,7 +31,8 @@ class Settings:
         GPU outside the cluster.
     profile_s: length of the window in which a job is profiled on a GPU count new to it; 0: none.
     preempt_profile: a window may be cut short.
-    strict: the power limit holds at all times, in windows, too.
+    strict: the power limit holds at all times, in windows, too, which pass through all clocks and
+        count at the one that draws most.
     boot_s: what a job waits for a node that was off, on top of its restart.
     """
 
