@@ -16,10 +16,11 @@ from optgap.models.queueing import (
     Jobs,
     QueueingProblem,
     QueueingSolution,
-    replanning,
-    reserving,
 )
-from optgap.models.queueing.list_annealing import (
+from optgap.models.queueing.presets import mixed, small
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.queueing import METHODS, replanning, reserving
+from optgap.solvers.queueing.list_annealing import (
     Moves,
     anneal,
     enter_window,
@@ -27,12 +28,9 @@ from optgap.models.queueing.list_annealing import (
     search_of,
     wait_for_nodes,
 )
-from optgap.models.queueing.list_schedule import LEAST_EXTENSION, held_gpus, machine_of, stream_of
-from optgap.models.queueing.online import WAITING, by_estimate, online_of
-from optgap.models.queueing.presets import mixed, small
-from optgap.models.result import Outcome, Status, Termination
-from optgap.solvers.queueing import METHODS
+from optgap.solvers.queueing.list_schedule import LEAST_EXTENSION, held_gpus, machine_of, stream_of
 from optgap.solvers.queueing.offline import offline, polished
+from optgap.solvers.queueing.online import WAITING, by_estimate, online_of
 
 
 def found(problem: QueueingProblem, **params: Any) -> Outcome:
