@@ -90,10 +90,6 @@ class Tables:
         start = (self.starts[job] > 0) & (self.gpus[job] == self.gpus[job][best])
         return [best, *np.flatnonzero(start).tolist()]
 
-    def alone(self, job: int) -> Joint:
-        """One job at its fastest."""
-        return self.only(job, self.fastest(job)[0])
-
     def only(self, job: int, configuration: int) -> Joint:
         """One job in a configuration."""
         pick = [-1] * self.size

@@ -33,10 +33,15 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
-from optgap.solvers.elastic.charged import TUNING as CHARGED
-from optgap.solvers.elastic.charged import Proven, chargeable, completions, searched
 from optgap.solvers.elastic.exhaustive import TUNING as EXHAUSTIVE
-from optgap.solvers.elastic.exhaustive import apart, bounds, exhaustive
+from optgap.solvers.elastic.exhaustive import (
+    apart,
+    bounds,
+    chargeable,
+    completions,
+    exhaustive,
+    searched,
+)
 from optgap.solvers.elastic.joint import Tables, order_of
 from optgap.solvers.elastic.parameters import OfflineParams
 from optgap.solvers.elastic.prefixes import Events, Prefixes, Priced
@@ -53,8 +58,8 @@ class Tuning:
     ----------
     close: a schedule so little above the bound, relative, is not improved any more.
     floor: of the dearest work: what no job's work is worth less than, so that none waits for ever.
-    order_share, bound_share: of what is left of a time limit, for orders of completions, and for
-        a bound.
+    order_share, bound_share: of what is left of a budget, for orders of completions, and for a
+        bound.
     vary_share: of what is left, for varying the best schedule where a search for a bound follows.
     runs, most_runs: squared jobs times schedules, and schedules, unless it is said how many.
     pinned: share of the later half of the tries that give single counts, up to `most_pinned` jobs;
@@ -147,13 +152,11 @@ class Search:
     def by_orders(self) -> Priced | None:
         """From order to order, as long as they are new; the prices of the best schedule's."""
         problem, tables = self.problem, Tables(self.problem)
-        prefixes = Prefixes(tables, self.limits)
         tried, seen = self.best, set[Events]()
         best: Priced | None = None
-        until = self.limits.elapsed + TUNING.order_share * self.limits.remaining
+        part = self.limits.within(TUNING.order_share * self.limits.remaining)
+        prefixes = Prefixes(tables, part)
         while tried is not None and len(seen) < self.options.orders:
-            if seen and self.limits.elapsed > until:
-                break
             ends = completions(problem, tried.solution) - problem.epoch_s
             events = order_of(tables, ends)
             if events in seen:
@@ -259,23 +262,24 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     if order is None:
         search.by_prices(proof.worth)
     groups = apart(problem) if bounds(problem) and chargeable(problem) else []
-    charged = any(len(jobs) <= CHARGED.jobs for jobs in groups)
+    charged = any(len(jobs) <= EXHAUSTIVE.most_charged for jobs in groups)
     if charged:
         search.limits = limits.within(TUNING.vary_share * limits.remaining)
     elif len(problem) <= EXHAUSTIVE.few:  # with restarts taken as free the optimum is soon known
         share = limits.within(TUNING.bound_share * limits.remaining)
-        proof = best_of(proof, exhaustive(problem, limits=share, seed=seed))
+        relaxed = exhaustive(problem, limits=share, seed=seed)
+        proof = best_of(proof, relaxed.bound, relaxed.bound_by)
     search.vary(np.random.default_rng(seed), proof.bound)
     search.limits, ended = limits, ""
     if charged and search.best is not None:
         ends_s = completions(problem, search.best.solution)
         known = searched(problem, limits, groups, ends_s, proof, options.programs)
-        proof, ended = best_of(proof, known), known.message
+        proof, ended = best_of(proof, known.bound, known.by), known.message
     return search.outcome(proof, ended)
 
 
-def best_of(proof: Bounded, known: Outcome | Proven) -> Bounded:
+def best_of(proof: Bounded, bound: float | None, by: str | None) -> Bounded:
     """The larger bound."""
-    if known.bound is None or known.bound <= proof.bound:
+    if bound is None or bound <= proof.bound:
         return proof
-    return replace(proof, bound=known.bound, by=known.bound_by or proof.by)
+    return replace(proof, bound=bound, by=by or proof.by)

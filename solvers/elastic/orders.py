@@ -1,8 +1,9 @@
 """The least Σ (completion − submission) of one order of events: a program whose columns are priced.
 
 Between two events (a submission or a completion) it only matters how long the cluster spends in
-each joint configuration of the active jobs. What is proven of an order never rests on the
-solver's tolerances: see `Orders.proven`.
+each joint configuration of the active jobs. Where starts take time, a start is a configuration that
+does no work, and a job needs as large a share of a start on a GPU count as of its work there. The
+value of an order never rests on the solver's tolerances: see `Orders.proven`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Solved
-from optgap.solvers.backends.safe import outwards, safe_bound
+from optgap.solvers.backends.safe import EPS, outwards, safe_bound, usable
 from optgap.solvers.elastic.joint import Joint, Step, Tables
 from optgap.solvers.elastic.prefixes import TOLERANCE, Events, Interval, Programs, intervals
 
@@ -37,7 +38,8 @@ class Ordered:
     ----------
     value: proven: no schedule with this order of events has a smaller Σ (completion −
         submission), s.
-    steps: the schedule found, every job's work done; None where only the value was wanted.
+    steps: the schedule found, every job's work done; None where only the value was wanted, and
+        where starts are charged.
     worth: (J,) what a job's work is worth at the optimum, s.
     """
 
@@ -56,8 +58,8 @@ class Program:
     columns: interval and joint configuration.
     most: (n,) limits of the variables that some optimal schedule keeps.
     cost: (I,) per interval, what a second of it costs.
-    work, gap: the first row of each kind: work by job, and what follows each submission but the
-        last.
+    work, gap, started: the first row of each kind: work by job, what follows each submission but
+        the last, and where starts are charged those of a job on a count.
     """
 
     model: LinearModel
@@ -66,6 +68,7 @@ class Program:
     cost: Floats
     work: int
     gap: int
+    started: int
 
 
 class Orders(Programs):
@@ -74,11 +77,14 @@ class Orders(Programs):
     def __init__(self, tables: Tables, limits: Limits) -> None:
         super().__init__(tables, limits)
         self.pool: dict[tuple[int, ...], list[Joint]] = {}
+        # by job, what of a start on its count each configuration makes up for, or needs
+        self.started = [s - r for s, r in zip(tables.starts, tables.rate, strict=True)]
 
     def columns(self, active: tuple[int, ...]) -> list[Joint]:
-        """Those made so far for a set; at first nothing, and each job alone at its fastest."""
+        """Those made so far for a set; at first nothing, and each job alone, and its start."""
         if active not in self.pool:
-            alone = [self.tables.alone(j) for j in active]
+            tables = self.tables
+            alone = [tables.only(j, z) for j in active for z in tables.fastest(j)]
             self.pool[active] = [(-1,) * self.size, *alone]
         return self.pool[active]
 
@@ -115,7 +121,7 @@ class Orders(Programs):
             if value >= cut or not more:
                 break
         worth = solved.duals[program.work : program.work + self.size] * self.unit
-        if value >= cut:
+        if value >= cut or self.tables.charged:
             return Ordered(value, None, worth)
         return Ordered(value, tuple(self._schedule(events, program, solved)), worth)
 
@@ -129,22 +135,48 @@ class Orders(Programs):
         cost of all, and some optimal schedule is no longer than `last_s`: so much of the bound
         is lost at most.
         """
+        duals = usable(program.model, duals)
         bound = safe_bound(program.model, duals, program.most)
-        worth = duals[program.work : program.work + self.size]
+        values = [self.unit * value for value in self._values(program, duals)]
+        lost, added = self._priced(program, parts, duals, values, False)
+        if not added:  # good columns are found long before it is proven that there are none
+            lost, added = self._priced(program, parts, duals, values, True)
+        return outwards([bound, lost * self.last_s / self.unit]), added
+
+    def _priced(
+        self,
+        program: Program,
+        parts: Sequence[Interval],
+        duals: Floats,
+        values: Sequence[Floats],
+        proof: bool,
+    ) -> tuple[float, bool]:
+        """The least reduced cost of all columns at most, and whether any was added."""
         lost, added = 0.0, False
         for i, part in enumerate(parts):
             terms = [float(program.cost[i])]
             if part.gap < self.size - 1:
                 terms.append(-float(duals[program.gap + part.gap]))
-            values = {j: worth[j] * self.unit * self.tables.rate[j] for j in part.active}
-            value, joint = self.tables.price(part.active, values)
-            reduced = outwards([*terms, -value])
-            lost = min(lost, reduced)
+            value, joint = self.tables.price(part.active, values, proof)
+            lost = min(lost, outwards([*terms, -value]))
+            there = sum(float(values[j][z]) for j, z in enumerate(joint) if z >= 0)
             known = self.columns(part.active)
-            if reduced < -TOLERANCE * sum(map(abs, terms)) and joint not in known:
+            better = sum(terms) - there < -TOLERANCE * sum(map(abs, terms))
+            if better and joint not in known:
                 known.append(joint)
                 added = True
-        return outwards([bound, lost * self.last_s / self.unit]), added
+        return lost, added
+
+    def _values(self, program: Program, duals: Floats) -> list[Floats]:
+        """By job, (Z,) what a second in each configuration is worth at these prices, rounded up."""
+        found = []
+        for j, rate in enumerate(self.tables.rate):
+            terms = [duals[program.work + j] * rate]
+            if self.tables.charged:
+                row = duals[program.started + self.first[j] + self.count[j]]
+                terms.append(row * self.started[j])
+            found.append(sum(terms) + 8 * EPS * sum(map(np.abs, terms)))
+        return found
 
     def _solved(self, model: LinearModel) -> Solved | None:
         """The optimum with its prices, or that there is none; None where neither is known."""
@@ -186,9 +218,17 @@ class Orders(Programs):
         for gap, length in enumerate((self.gap_s / unit).tolist()):
             terms = [(x, 1.0) for x, (i, _) in enumerate(columns) if parts[i].gap == gap]
             builder.row(terms, lower=length, upper=length)
+        started: list[list[tuple[int, float]]] = [[] for _ in range(int(self.first[-1]))]
+        for x, (_, q) in enumerate(columns):
+            for j in range(self.size):
+                if tables.charged and q[j] >= 0:
+                    row = started[self.first[j] + self.count[j][q[j]]]
+                    row.append((x, float(self.started[j][q[j]]) * unit))
+        for terms in started:
+            builder.row(terms, lower=0.0)
         model = builder.build()
         most = np.full(model.variables, self.last_s / unit)
-        return Program(model, columns, most, cost, 0, self.size)
+        return Program(model, columns, most, cost, 0, self.size, 2 * self.size - 1)
 
     def _schedule(self, events: Events, program: Program, solved: Solved) -> list[Step]:
         """The solution as a schedule that keeps submissions and finishes every job.
@@ -223,5 +263,6 @@ class Orders(Programs):
                 now = max(now, float(tables.submit_s[arrived]))
                 arrived += 1
             elif left[event] > NEGLIGIBLE:
-                spend(tables.alone(event), float(left[event] * tables.fastest_s[event]))
+                fastest = tables.only(event, tables.fastest(event)[0])
+                spend(fastest, float(left[event] * tables.fastest_s[event]))
         return [step for step in steps if step.end_s > step.start_s]

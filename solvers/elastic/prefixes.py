@@ -136,6 +136,8 @@ class Programs:
     unit: the unit of time, s: the longest job alone, or start.
     gap_s: (J−1,) between submissions.
     last_s: no longer is some optimal schedule.
+    count: by job, (Z,) which of its counts each configuration has.
+    first: (J+1,) the first of the rows of a job's starts by count; none where starts are free.
     programs: how many were solved.
     trouble, stopped: why the last one was not, or "" and None.
     """
@@ -146,6 +148,10 @@ class Programs:
         self.unit = max(float(tables.fastest_s.max()), tables.longest_start_s)
         self.gap_s = np.diff(tables.submit_s)
         self.last_s = latest_s(tables) * (1 + ROUNDING)
+        # by job, which of its counts each configuration has; none where starts are free
+        self.count = [np.unique(n, return_inverse=True)[1] for n in tables.gpus]
+        many = [int(count.max()) + 1 if tables.charged else 0 for count in self.count]
+        self.first = np.cumsum([0, *many])
         self.programs = 0
         self.trouble = ""
         self.stopped: Termination | None = None
@@ -167,10 +173,6 @@ class Prefixes(Programs):
         self.watts = [w / limit if self.limited else 0 * w for w in tables.watts]
         self.rate = [rate * self.unit for rate in tables.rate]
         self.starts = [starts * self.unit for starts in tables.starts]
-        # by job, which of its counts each configuration has; none where starts are free
-        self.count = [np.unique(n, return_inverse=True)[1] for n in tables.gpus]
-        many = [int(count.max()) + 1 if tables.charged else 0 for count in self.count]
-        self.first = np.cumsum([0, *many])
 
     def configurations(self, active: int, job: int) -> set[int]:
         """Those made so far for a job among so many; at first the fastest, and its start."""

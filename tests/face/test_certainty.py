@@ -64,7 +64,7 @@ def test_explain_prices_the_dearest_moment_of_the_schedule(
     tight = optgap.generate("elastic", size=6, models=list(noisy.fits), eta=0.1)
     optgap.save(tight, tmp_path / "p.json")
     asked = ("explain", str(tmp_path / "p.json"), "--policy", "powerflow", "--methods",
-             "bound-area", "--beside", "none", "--top", "0")  # fmt: skip
+             "bound-prices(rounds=5)", "--beside", "none", "--top", "0")  # fmt: skip
     answer = cli(*asked, "--certainty", "0.99", "--json", str(tmp_path / "x.json"))
     assert answer.code == 0, answer.err
     assert "99 %" in answer.out

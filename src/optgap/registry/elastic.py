@@ -24,12 +24,7 @@ SPEC = FamilySpec(
             "time_s,job,event,gpus,frequency_mhz",
         ),
         "series": ("optgap.models.elastic.csvout:series", "jobs, GPUs and power after each change"),
-        "prices": (
-            "optgap.solvers.elastic.worth:csv",
-            "time_s,jobs,bound_s,gpu_s,kilowatt_s: what one more would save; drawn as .png or .svg",
-        ),
     },
-    drawn={"prices": "optgap.views.prices:draw"},
     view="optgap.views.elastic:draw",
     doubts="optgap.models.elastic.doubts:doubts",
     exact=dict.fromkeys(
@@ -41,6 +36,5 @@ SPEC = FamilySpec(
     informed={"profiles": "perfect"},
     unpaid={"prerun_s": 0.0, "profile_s": 0.0},
     regrets="optgap.solvers.elastic.regret:regrets",
-    worth="optgap.solvers.elastic.worth:worth",
     refit="optgap.models.elastic.fits:refit",
 )

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import deque
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -20,11 +18,8 @@ from optgap.models.limits import Limits
 from optgap.models.result import Status
 from optgap.registry import FAMILIES
 from optgap.solvers.backends.growing import Growing
-from optgap.solvers.elastic.charged import Search, completions
-from optgap.solvers.elastic.exhaustive import exhaustive
+from optgap.solvers.elastic.exhaustive import Search, exhaustive
 from optgap.solvers.elastic.offline import offline
-from optgap.solvers.elastic.prices import bounded
-from optgap.solvers.elastic.uses import fewest
 
 POLICIES = FAMILIES["elastic"].policies
 STARTS = Overhead(2.0, 1.0, 0.0)
@@ -34,9 +29,9 @@ Held = tuple[int, int] | None
 
 def proven(problem: ElasticProblem, found: float = np.inf) -> float:
     """Mean completion − submission, s."""
-    search = Search(problem, Limits(60), found, 400)
+    search = Search(problem, Limits(60), True, found, 400)
     search.run()
-    assert search.programs.trouble == ""
+    assert search.trouble == ""
     return search.proven / len(problem)
 
 
@@ -138,26 +133,15 @@ def test_no_schedule_that_decides_at_events_is_below(size: int, clocks: int, man
 
 @settings(max_examples=20)
 @given(problem=elastic_problems(max_jobs=3, max_clocks=2), data=st.data())
-def test_no_policy_is_below_and_windows_hold_what_is_better(
+def test_no_policy_is_below(
     problem: ElasticProblem, data: st.DataObject
 ) -> None:
     problem = replace(problem, overhead=data.draw(st.sampled_from((STARTS, Overhead(9.0, 0.5)))))
-    made = {}
-    for name, entry in POLICIES.items():
-        solution = entry.load()(problem, limits=Limits(), seed=0).solution
-        made[name] = problem.evaluate(solution).objective, completions(problem, solution)
     bound = exhaustive(problem, limits=Limits(60), seed=0).bound
     assert bound is not None
-    top = max(value for value, _ in made.values())
-    prices = bounded(problem, Limits()).by_completion
-    assert prices is not None
-    low, high = prices.windows(max(float(ends.sum()) for _, ends in made.values()))
-    for name, (value, ends) in made.items():
-        assert bound <= value * (1 + 1e-6), name
-        if value < top:
-            assert (low <= ends * (1 + 1e-9) + 1e-6).all(), name
-            assert (ends <= high * (1 + 1e-9) + 1e-6).all(), name
-        assert prices.least(ends, ends) <= float(ends.sum()) * (1 + 1e-9) + 1e-6, name
+    for name, entry in POLICIES.items():
+        solution = entry.load()(problem, limits=Limits(), seed=0).solution
+        assert bound <= problem.evaluate(solution).objective * (1 + 1e-6), name
 
 
 @pytest.mark.parametrize("free", [False, True])
@@ -192,32 +176,6 @@ def test_a_bound_holds_at_whatever_prices_the_solver_names(monkeypatch: pytest.M
     monkeypatch.setattr(Growing, "duals", property(wrong))
     for _ in range(3):
         assert proven(problem, best * 2 * (1 + 1e-9)) <= best * (1 + 1e-9)
-
-
-def test_starts_follow_from_what_is_used_in_turn() -> None:
-    def shortest(visits: tuple[frozenset[int], ...]) -> int:
-        """Breadth first: on which count, in which interval, with what of its counts seen."""
-        queue = deque([(0, -1, frozenset[int](), 0)])
-        seen = set()
-        while queue:
-            at, on, had, starts = queue.popleft()
-            if at == len(visits):
-                return starts
-            if (at, on, had) in seen:
-                continue
-            seen.add((at, on, had))
-            if visits[at] <= had:
-                after = frozenset({on} & (visits[at + 1] if at + 1 < len(visits) else frozenset()))
-                queue.appendleft((at + 1, on, after, starts))
-            queue.extend((at, n, had | ({n} & visits[at]), starts + 1) for n in range(3))
-        raise AssertionError
-
-    def all_visits() -> Iterator[tuple[frozenset[int], ...]]:
-        subsets = [frozenset(c) for r in range(4) for c in itertools.combinations(range(3), r)]
-        return itertools.product(subsets, repeat=3)
-
-    for visits in all_visits():
-        assert fewest([set(v) for v in visits]) == shortest(visits), visits
 
 
 def test_four_jobs_of_fitted_models_are_certified() -> None:

@@ -10,13 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_elastic import elastic_problems
 
-import optgap
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.presets import day
 from optgap.models.elastic.snapshot import Choices, Snapshot
 from optgap.solvers.elastic.relaxation import relaxed
 from optgap.solvers.elastic.snapshot import solve
-from optgap.solvers.elastic.worth import worth
 
 
 def decision(problem: ElasticProblem, share: float = 1.0) -> Snapshot:
@@ -77,16 +75,3 @@ def test_certainty_costs_the_more_the_more_of_it(forty: Snapshot) -> None:
                      forty.limit_w / (1 + 3.0 * spread), forty.wait_s)  # fmt: skip
     assert bounds[-1] == pytest.approx(relaxed(lower).bound, rel=1e-6)
     assert bounds[-1] <= solve(lower).objective
-
-
-def test_prices_over_a_schedule_are_those_of_its_moments() -> None:
-    problem = optgap.generate("elastic", "small", seed=1, size=6)
-    result = optgap.run(problem, "powerflow")
-    found = worth(problem, result.solution, 8)
-    assert 0 < len(found.time_s) <= 8
-    assert (np.diff(found.time_s) > 0).all()
-    assert (found.bound_s > 0).all()
-    assert len(found.to_frame()) == len(found.time_s)
-    assert "decisions" in str(found)
-    assert "another GPU" in "\n".join(optgap.explain(problem, "powerflow", "bound-area",
-                                                    beside=()).notes)  # fmt: skip
