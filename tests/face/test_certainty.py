@@ -82,14 +82,3 @@ def test_explain_prices_the_dearest_moment_of_the_schedule(
         assert refused.code == 2
         assert text in refused.err
         assert refused.err.count("\n") == 1
-
-
-def test_prices_are_drawn_where_the_file_is_a_picture(
-    noisy: optgap.Problem, cli: Cli, tmp_path: Path
-) -> None:
-    optgap.save(noisy, tmp_path / "p.json")
-    for name, head in (("x.png", b"\x89PNG"), ("x.pdf", b"%PDF"), ("x.csv", b"time_s,jobs")):
-        answer = cli("run", str(tmp_path / "p.json"), "--policy", "fifo", "--prices",
-                     str(tmp_path / name))  # fmt: skip
-        assert answer.code == 0, answer.err
-        assert (tmp_path / name).read_bytes().startswith(head)

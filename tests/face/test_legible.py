@@ -22,7 +22,6 @@ from optgap.models.figures import LONGEST, LONGEST_TICK, MISSING, drawable, imag
 from optgap.models.placement import PlacementSolution
 from optgap.models.queueing import QueueingSolution
 from optgap.models.result import Result, Status, Termination
-from optgap.models.spec import imported
 from optgap.plotting.gaps import gaps_figure
 from optgap.registry import FAMILIES
 from optgap.reporting import charts
@@ -92,7 +91,7 @@ def test_a_solution_that_serves_nothing_has_a_picture(family: str) -> None:
     problem = optgap.generate(family, **SMALL.get(family, {}))
     solution = nothing(family, problem)
     assert problem.check(solution) == []
-    draw = imported(FAMILIES[family].view)
+    draw = FAMILIES[family].view
     assert drawn(draw(problem, solution))
     if family == "consolidation":
         energy = replace(problem, objective=replace(problem.objective, goal="energy"))

@@ -12,7 +12,6 @@ from optgap.comparing.draws import draws
 from optgap.documents import ProblemLike, as_problem
 from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import Fields
-from optgap.models.spec import imported
 from optgap.registry import family
 from optgap.render import Answer, Row, Table
 
@@ -156,7 +155,7 @@ def require(problem: Any, confidences: Sequence[float], count: int = DRAWS) -> N
 
 def _errors(problem: Any, choices: Any, count: int, seed: int) -> np.ndarray:
     """(count, configurations) D: what draws of the fits differ by in W, over √(count − 1)."""
-    refit, rng = imported(family("elastic").refit), np.random.default_rng(seed)
+    refit, rng = family("elastic").models.refit, np.random.default_rng(seed)
     of_class = np.repeat(np.arange(len(choices.first) - 1), np.diff(choices.first))
     watts = []
     for draw in draws(problem.fits, count, rng):

@@ -19,7 +19,6 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.regret import Regret
 from optgap.models.result import Result, Termination, Violation
-from optgap.models.spec import imported
 from optgap.registry import FamilySpec, Runnable, family
 from optgap.render import number, percent
 
@@ -81,20 +80,20 @@ def explain(
     runnable = _policy(problem, policy, logged, params)
     own, broken = _own(problem, runnable, logged, runs)
     scope, asked = _scope(problem, own)
-    names = [spec.per_event] if spec.per_event else []
+    names = [spec.per_event]
     table = compare(
         asked, names, methods, time_limit=time_limit, seed=seed, limits=limits, parts=True
     )
     others = [name for name in policy_names(problem.family, beside) if name not in names]
     whole = runnable if scope == ALL else None
     rival, trouble = _rival(asked, others, whole, runs)
-    regrets = _regrets(problem, own) if spec.regrets else ()
+    regrets = _regrets(problem, own)
     placed, relaxed = _with_hindsight(asked, spec, table, runs)
     known = Known.of(table, own.sense, [None if broken else own, rival, placed])
     ideal = _ideal(problem, spec, whole, runs) if whole else None
     found = explanation(table, scope, own, known, relaxed, regrets, spec, ideal)
     told = [f"{own.method} breaks {len(broken)} constraints: it may owe what it gains to them"]
-    worth: Any = imported(spec.worth)(problem, own.solution) if spec.worth else None
+    worth: Any = spec.worth(problem, own.solution)
     priced = [] if worth is None else [str(worth)]
     moves = _worth_of_moves(asked, spec, found, limits.each(time_limit), seed)
     notes = (*found.notes, *priced, *moves, *(told if broken else ()), *trouble)
@@ -196,11 +195,11 @@ def _ideal(problem: Problem, spec: FamilySpec, runnable: Runnable, runs: _Runs) 
     def differs(policy: Runnable) -> bool:
         return {**runnable.known, **runnable.params} != {**runnable.known, **policy.params}
 
-    informed, unpaid = changed(spec.informed), changed(spec.unpaid)
+    informed, unpaid = map(changed, spec.learning)
     other = differs(informed)
     knows = objective(problem, informed) if other else None
     learns = objective(problem, unpaid) if other and differs(unpaid) else None
-    free = imported(spec.spared)(problem) if spec.spared else None
+    free = spec.spared(problem)
     if free is None or (other and knows is None):
         return None if knows is None else Ideal(knows, learns)
     per_event = choose_policy(free, spec.per_event)
@@ -216,7 +215,7 @@ def _with_hindsight(
 
     None for a family, or a problem, that has none; and where nothing is found.
     """
-    relaxed = imported(spec.relaxed[1])(problem) if spec.relaxed else None
+    relaxed = spec.relaxed(problem)
     names = [entry.name for entry in spec.methods.values() if entry.kind == "offline"]
     runnables = [choose_method(problem, name) for name in names]
     fitting = [runnable for runnable in runnables if runnable.treats(problem)]
@@ -234,7 +233,7 @@ def _worth_of_moves(
     problem: Problem, spec: FamilySpec, found: Explanation, limits: Limits, seed: int
 ) -> list[str]:
     """What moves could save at most where tasks must stay, by the bounds with and without them."""
-    free = imported(spec.freed)(problem) if spec.freed else None
+    free = spec.freed(problem)
     if free is None or limits.interrupted.is_set():
         return []
     limits.progress("bound with moves", None, None)
@@ -267,5 +266,5 @@ def _scope(problem: Problem, own: Result) -> tuple[str, Problem]:
 
 
 def _regrets(problem: Problem, own: Result) -> tuple[Regret, ...]:
-    judge = imported(family(problem.family).regrets)
+    judge = family(problem.family).regrets
     return tuple(sorted(judge(problem, own.solution), key=lambda regret: regret.time))

@@ -37,7 +37,7 @@ def explanation(
         event, trouble = objective, ""
     _confront(table, known, own.sense)
     ends = Ends(own.method, per_event, spec.per_event_exact, known.by, known.kind, own.sense)
-    part = spec.relaxed[0] if spec.relaxed else ""
+    part = {"queueing": "nodes", "placement": "migration"}.get(table.family, "")
     steps = ends.to_known(table, known.objective, relaxed, part)
     if event is None:
         steps.append(ends.merged(known.objective, objective, trouble))
@@ -61,7 +61,7 @@ def explanation(
         per_event_objective=event,
         parts=tuple(steps),
         regrets=regrets,
-        judged=bool(spec.regrets),
+        judged=True,
         notes=tuple(_notes(table, scope, own, regrets)),
         seed=own.seed,
         termination=_termination(table, own),
