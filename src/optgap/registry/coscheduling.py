@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from optgap.models.spec import Entry
-from optgap.registry.spec import REPEATABLE, FamilySpec, Models, asking
+from optgap.registry.spec import REPEATABLE, FamilySpec, Models
 
 
 class Coscheduling(FamilySpec):
@@ -37,13 +35,6 @@ class Coscheduling(FamilySpec):
         from optgap.heuristics import coscheduling
 
         return coscheduling
-
-    @property
-    def policies(self) -> Mapping[str, Entry]:
-        return asking(
-            self.heuristics.POLICIES,
-            {"exact-window": "optgap.solvers.coscheduling.oracle:best_schedule"},
-        )
 
     def export(self, name: str, problem: Any, solution: Any) -> str:
         from optgap.models.coscheduling import csvout
