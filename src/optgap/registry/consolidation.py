@@ -49,11 +49,6 @@ class Consolidation(FamilySpec):
 
         return {"placements": csvout.placements}[name](problem, solution)
 
-    def view(self, problem: Any, solution: Any, by: str = "") -> Any:
-        from optgap.views.consolidation import draw
-
-        return draw(problem, solution, by)
-
     def regrets(self, problem: Any, solution: Any) -> Any:
         from optgap.heuristics.consolidation.regret import regrets
 

@@ -41,11 +41,6 @@ class Coscheduling(FamilySpec):
 
         return {"schedule": csvout.schedule}[name](problem, solution)
 
-    def view(self, problem: Any, solution: Any, by: str = "") -> Any:
-        from optgap.views.coscheduling import draw
-
-        return draw(problem, solution, by)
-
     def regrets(self, problem: Any, solution: Any) -> Any:
         from optgap.solvers.coscheduling.regret import regrets
 

@@ -53,11 +53,6 @@ class Elastic(FamilySpec):
 
         return {"timeline": csvout.timeline, "series": csvout.series}[name](problem, solution)
 
-    def view(self, problem: Any, solution: Any, by: str = "") -> Any:
-        from optgap.views.elastic import draw
-
-        return draw(problem, solution, by)
-
     def regrets(self, problem: Any, solution: Any) -> Any:
         from optgap.solvers.elastic.regret import regrets
 

@@ -41,11 +41,6 @@ class Placement(FamilySpec):
 
         return {"placements": csvout.placements, "series": csvout.series}[name](problem, solution)
 
-    def view(self, problem: Any, solution: Any, by: str = "") -> Any:
-        from optgap.views.placement import draw
-
-        return draw(problem, solution, by)
-
     def regrets(self, problem: Any, solution: Any) -> Any:
         from optgap.heuristics.placement.regret import regrets
 

@@ -41,11 +41,6 @@ class Queueing(FamilySpec):
 
         return {"schedule": csvout.schedule}[name](problem, solution)
 
-    def view(self, problem: Any, solution: Any, by: str = "") -> Any:
-        from optgap.views.queueing import draw
-
-        return draw(problem, solution, by)
-
     def regrets(self, problem: Any, solution: Any) -> Any:
         from optgap.heuristics.queueing.regret import regrets
 

@@ -13,8 +13,6 @@ from optgap.models.spec import Entry, Parameter, imported, meanings
 from optgap.parameters import typed
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from optgap.models.regret import Regret
 
 Role = Literal["policies", "methods", "presets", "formulations"]
@@ -101,10 +99,6 @@ class FamilySpec:
 
     def export(self, name: str, problem: Any, solution: Any) -> str:
         """One of `tables_out` for a solution, as CSV text."""
-        raise NotImplementedError
-
-    def view(self, problem: Any, solution: Any, by: str = "") -> Figure:
-        """Draw a solution; `by` is who made it, for the title."""
         raise NotImplementedError
 
     def regrets(self, problem: Any, solution: Any) -> list[Regret]:

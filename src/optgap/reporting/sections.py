@@ -32,6 +32,7 @@ from optgap.reporting.grid import Grid, constants, grid
 from optgap.reporting.pictures import Picture, picture
 from optgap.reporting.reading import ROWS, Given, Item
 from optgap.reporting.section import Section
+from optgap.views import VIEWS
 
 LEFT_OUT = ("key", "problem", "solution", "code", "metrics", "instance_params", "started", "worker")
 """Columns of a sweep that are there for machines."""
@@ -85,12 +86,11 @@ def _views(result: Result, given: Given) -> tuple[list[Picture], list[str]]:
     """The family's picture of the solution, or why there is none."""
     if result.solution is None or result.family not in FAMILIES:
         return [], []
-    spec = family(result.family)
     own = [given.item.problem] if given.item.problem is not None else []
     for problem in [*own, *given.problems]:
         solution = _fitting(result, problem)
         if solution is not None:
-            draw = partial(spec.view, problem, solution, result.method)
+            draw = partial(VIEWS[result.family], problem, solution, result.method)
             text = f"{problem.name}: the solution of {result.method}"
             return [picture(draw, text, f"{given.prefix}-view", themed=False)], []
     return [], ["give the problem's file, too, and the solution is drawn"]

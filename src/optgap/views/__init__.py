@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.models.errors import InputError, NoQuote, one_of
 from optgap.plotting.figures import delivered
 from optgap.registry import family
-from optgap.views import instances
+from optgap.views import consolidation, coscheduling, elastic, instances, placement, queueing
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+
+VIEWS: Mapping[str, Callable[..., Figure]] = {
+    "placement": placement.draw,
+    "consolidation": consolidation.draw,
+    "coscheduling": coscheduling.draw,
+    "queueing": queueing.draw,
+    "elastic": elastic.draw,
+}
+"""Functions that draw a solution, ``f(problem, solution, by="")``, by family; `by` made it."""
 
 
 def plot_result(result: Any, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -82,4 +92,4 @@ def plot_solution(result: Any, problem: ProblemLike | None = None) -> Figure:
         raise InputError("plot_solution", "", NoQuote("no problem"), "problem=…")
     solution = as_solution(result, subject)
     by = str(getattr(result, "method", ""))
-    return family(subject.family).view(subject, solution, by)
+    return VIEWS[subject.family](subject, solution, by)
