@@ -35,7 +35,6 @@ SPEC = FamilySpec(
     bound_curve="optgap.solvers.placement.over_time.curve:bound_curve",
     doubts="optgap.models.placement.doubts:doubts",
     per_event="greedy-exact",
-    relaxed=("migration", "optgap.models.placement.pieces:movable"),
     regrets="optgap.heuristics.placement.regret:regrets",
     refit="optgap.models.placement.fits:refit",
 )
