@@ -45,6 +45,7 @@ def test_a_policys_gap_comes_apart_and_is_drawn(name: str) -> None:
     result = optgap.run(subject, policy)
     answer = explained(subject, policy)
     amounts = [part.amount(answer.sense) for part in answer.parts]
+    assert all(amount is None or amount >= -1e-9 for amount in amounts)
     if None not in amounts:
         loss = answer.objective - float(answer.bound or 0)
         total = sum(amount or 0.0 for amount in amounts)
@@ -58,16 +59,6 @@ def test_a_policys_gap_comes_apart_and_is_drawn(name: str) -> None:
     assert [len(section.pictures) for section in page.sections] == [1, 1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAMILIES)
-def test_the_exact_per_event_policy_is_explained_without_a_price_of_the_heuristic(
-    name: str,
-) -> None:
-    answer = explained(problem(name), FAMILIES[name].per_event)
-    amount = answer.part("heuristic").amount(answer.sense)
-    assert amount == pytest.approx(0, abs=1e-6 * abs(answer.objective) + 1e-9)
-
-
 @pytest.mark.parametrize("placement", ["node", "count"])
 def test_what_nodes_cost_is_a_part_of_its_own_where_jobs_are_placed(placement: str) -> None:
     subject = optgap.generate(
@@ -78,7 +69,7 @@ def test_what_nodes_cost_is_a_part_of_its_own_where_jobs_are_placed(placement: s
     assert names == ["unproven", *["nodes"] * (placement == "node"), "online", "heuristic"]
     amounts = [part.amount(answer.sense) or 0.0 for part in answer.parts]
     assert sum(amounts) == pytest.approx(answer.objective - float(answer.bound or 0))
-    assert all(amount >= -1e-6 for amount in amounts[:-2])
+    assert all(amount >= -1e-9 for amount in amounts)
     if placement == "node":
         alone = optgap.solve(
             optgap.generate(

@@ -54,11 +54,6 @@ class Consolidation(FamilySpec):
 
         return regrets(problem, solution)
 
-    def freed(self, problem: Any) -> Any:
-        from optgap.models.consolidation.problem import with_moves
-
-        return with_moves(problem)
-
 
 SPEC = Consolidation(
     name="consolidation",

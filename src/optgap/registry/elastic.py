@@ -58,16 +58,6 @@ class Elastic(FamilySpec):
 
         return regrets(problem, solution)
 
-    def spared(self, problem: Any) -> Any:
-        from optgap.models.elastic.problem import spared
-
-        return spared(problem)
-
-    def worth(self, problem: Any, solution: Any) -> Any:
-        from optgap.solvers.elastic.worth import worth
-
-        return worth(problem, solution)
-
 
 SPEC = Elastic(
     name="elastic",

@@ -46,11 +46,6 @@ class Placement(FamilySpec):
 
         return regrets(problem, solution)
 
-    def relaxed(self, problem: Any) -> Any:
-        from optgap.models.placement.pieces import movable
-
-        return movable(problem)
-
 
 SPEC = Placement(
     name="placement",

@@ -109,18 +109,6 @@ class FamilySpec:
         """Return the problem without a part that has a price of its own; None without such."""
         return None
 
-    def freed(self, problem: Any) -> Any:
-        """Return the problem where tasks that run move for nothing; None where they may already."""
-        return None
-
-    def spared(self, problem: Any) -> Any:
-        """Return the problem with free restarts; None where restarts are free."""
-        return None
-
-    def worth(self, problem: Any, solution: Any) -> Any:
-        """Say what resources were worth at a solution's decisions; None where nothing does."""
-        return None
-
     def from_tables(self, files: Mapping[str, Any], given: Mapping[str, Any], seed: int) -> Problem:
         """A problem from CSV files, or what stands for them, and parameters, which may be text.
 

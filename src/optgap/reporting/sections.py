@@ -247,8 +247,6 @@ def _explanation(fields: Fields, given: Given) -> Iterator[Section]:
             for regret in found.costly
         ]
         grids.append(grid("The decisions that cost most, in time order", decisions))
-    if found.certainty is not None:
-        grids.append(grid(found.certainty.head()[0], found.certainty.to_json()["rows"]))
     yield section.new(
         f"{found.family}: why {found.policy} is where it is",
         found=[findings.of_explanation(found)],
