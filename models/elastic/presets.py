@@ -43,7 +43,7 @@ PRESETS = entries(
             "requested": 0,
             **LIMITS,
         },
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "day",
@@ -58,14 +58,14 @@ PRESETS = entries(
             "requested": 0,
             **LIMITS,
         },
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "tiny",
         f"{HERE}:tiny",
         "6 jobs on 4 GPUs with 4 clocks and free restarts, where the optimum can be searched",
         params={"size": 6, "gpus": 4, "clocks": 4, "eta": 0.6, "pool": "a100", "hours": 0.1},
-        deterministic=False,
+        seeded=True,
     ),
 )
 
