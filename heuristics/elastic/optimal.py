@@ -19,20 +19,19 @@ from optgap.heuristics.elastic.parameters import OptimalParams, OptimalSlowdownP
 from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.simulation.engine import simulate
 from optgap.models.elastic.simulation.protocol import Decision, Settings, State
-from optgap.models.elastic.snapshot import Choices, Snapshot, Solve
+from optgap.models.elastic.snapshot import Choices, Snapshot
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
+from optgap.solvers.elastic.snapshot import solve
 
 MOST_STATES = 60_000
 """Of one decision; one that needs more is taken as far as it is proven, and counted."""
 
 
 @within_budget
-def optimal(
-    problem: ElasticProblem, *, limits: Limits, seed: int, exact: Solve, **given: Any
-) -> Outcome:
+def optimal(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
     """The best decision at each event; `given` as in `OptimalParams`.
 
     Raises
@@ -40,27 +39,26 @@ def optimal(
     InputError: for a parameter out of range.
     """
     options = chosen(OptimalParams, given, "optimal")
-    return _run(problem, limits, exact, options, options.objective)
+    return _run(problem, limits, options, options.objective)
 
 
 @within_budget
 def optimal_slowdown(
-    problem: ElasticProblem, *, limits: Limits, seed: int, exact: Solve, **given: Any
+    problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
     """`optimal` with ``objective=slowdown``; `given` as in `OptimalSlowdownParams`."""
-    return _run(problem, limits, exact, OptimalSlowdownParams(**given), "slowdown")
+    return _run(problem, limits, OptimalSlowdownParams(**given), "slowdown")
 
 
 def _run(
     problem: ElasticProblem,
     limits: Limits,
-    exact: Solve,
     options: OptimalParams | OptimalSlowdownParams,
     objective: str,
 ) -> Outcome:
     if not 0 <= options.gap < 1:
         raise InputError("optimal", "gap", options.gap, "a number from 0 to 1")
-    policy = Optimal(problem, exact, options.switch_off, options.gap, objective)
+    policy = Optimal(problem, options.switch_off, options.gap, objective)
     outcome = simulate(problem, policy, limits)
     info = {**outcome.info, "unproven_decisions": policy.unproven}
     return replace(outcome, info=info)
@@ -72,12 +70,11 @@ class Optimal:
     def __init__(
         self,
         problem: ElasticProblem,
-        exact: Solve,
         switch_off: bool,
         gap: float,
         objective: str = "jct",
     ) -> None:
-        self.problem, self.exact, self.gap, self.objective = problem, exact, gap, objective
+        self.problem, self.gap, self.objective = problem, gap, objective
         self.settings = Settings(making="least", switch_off=switch_off)
         self.choices = Choices.of(problem)
         self.limit_w = problem.power_allowed_w
@@ -93,7 +90,7 @@ class Optimal:
         if self.objective == "slowdown":
             weight = 1 / self.fastest[state.of_class]
         snapshot = Snapshot.of(self.choices, state.problem, state.of_class, weight, self.limit_w)
-        solved = self.exact(snapshot, self.gap, MOST_STATES)
+        solved = solve(snapshot, self.gap, MOST_STATES)
         self.unproven += not solved.proven
         if solved.chosen is None:
             raise ValueError(f"no decision at {state.time_s} s")

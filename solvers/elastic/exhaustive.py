@@ -145,6 +145,14 @@ class Search:
         return self.found * (1 - TUNING.gap)
 
     @property
+    def end(self) -> float:
+        """The value of an open prefix from which on the search is done, s.
+
+        An order with starts charged is not divided further, so its value is all that is proven.
+        """
+        return min(self.cut, self.left_out) if self.tables.charged else self.cut
+
+    @property
     def proven(self) -> float:
         """A bound on Σ (completion − submission), s."""
         open_ = self.heap[0][0] if self.heap else math.inf
@@ -164,7 +172,7 @@ class Search:
         """Until nothing better is left, or the limits say stop."""
         if not self.tables.charged:
             self._improve()
-        while self.stopped is None and self.heap and self.heap[0][0] < self.cut:
+        while self.stopped is None and self.heap and self.heap[0][0] < self.end:
             self.stopped = self.limits.stop
             if self.programs >= self.most:
                 self.spent = True

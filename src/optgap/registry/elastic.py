@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from optgap.models.spec import Entry
-from optgap.registry.spec import REPEATABLE, FamilySpec, Models, asking
+from optgap.registry.spec import REPEATABLE, FamilySpec, Models
 
 
 class Elastic(FamilySpec):
@@ -37,16 +35,6 @@ class Elastic(FamilySpec):
         from optgap.heuristics import elastic
 
         return elastic
-
-    @property
-    def policies(self) -> Mapping[str, Entry]:
-        return asking(
-            self.heuristics.POLICIES,
-            dict.fromkeys(
-                ("optimal", "optimal-slowdown", "work-value"),
-                "optgap.solvers.elastic.snapshot:solve",
-            ),
-        )
 
     def export(self, name: str, problem: Any, solution: Any) -> str:
         from optgap.models.elastic import csvout

@@ -133,9 +133,7 @@ def test_no_schedule_that_decides_at_events_is_below(size: int, clocks: int, man
 
 @settings(max_examples=20)
 @given(problem=elastic_problems(max_jobs=3, max_clocks=2), data=st.data())
-def test_no_policy_is_below(
-    problem: ElasticProblem, data: st.DataObject
-) -> None:
+def test_no_policy_is_below(problem: ElasticProblem, data: st.DataObject) -> None:
     problem = replace(problem, overhead=data.draw(st.sampled_from((STARTS, Overhead(9.0, 0.5)))))
     bound = exhaustive(problem, limits=Limits(60), seed=0).bound
     assert bound is not None
