@@ -4,7 +4,8 @@ Prefixes of orders are extended best first (``prefixes.py``), and a whole order 
 joint configurations (``orders.py``). Where starts are free, the program of an order has a schedule,
 and the least of all is the optimum: *optimal* means proven to within `Tuning.gap` of the mean
 completion time. Where starts take time, a start is a configuration that does no work, and a job
-pays for the share of its work that it does on each GPU count: that bounds every schedule, and the
+pays for the share of its work that it does on each GPU count; an order is divided further by
+whether a job uses a count, which then takes a whole start. That bounds every schedule, and the
 search ends at the best schedule known. Jobs that come when all before them are done for sure are
 searched by themselves. No bound rests on a solver's tolerances.
 """
@@ -33,7 +34,7 @@ from optgap.solvers.backends.safe import outwards
 from optgap.solvers.elastic.area import SAFE, closed_form
 from optgap.solvers.elastic.joint import Step, Tables, by_worth, ends, listed, order_of, waited
 from optgap.solvers.elastic.lagrangian import starts_s
-from optgap.solvers.elastic.orders import Orders
+from optgap.solvers.elastic.orders import Orders, Use, Uses
 from optgap.solvers.elastic.parameters import ExhaustiveParams
 from optgap.solvers.elastic.prefixes import (
     ROUNDING,
@@ -96,6 +97,11 @@ def chargeable(problem: ElasticProblem) -> bool:
     return bool(starts_s(problem).min() >= TUNING.least_start_s)
 
 
+Node = tuple[float, int, Events, Uses, Use | None, bool]
+"""An open node: its bound, s; a number that breaks ties; a prefix or an order of events; the uses
+that are decided; the use to decide next; and whether its program was solved."""
+
+
 class Search:
     """Every order of events of some jobs, best first.
 
@@ -133,7 +139,7 @@ class Search:
         else:
             self.found = waited(tables, self.best)
         least = outwards(tables.fastest_s.tolist())
-        self.heap: list[tuple[float, int, Events, bool]] = [(least, 0, (), False)]
+        self.heap: list[Node] = [(least, 0, (), (), None, False)]
         self.counter = itertools.count(1)
         self.left_out = math.inf  # the least value of orders that were not pursued
         self.stopped: Termination | None = None
@@ -148,7 +154,8 @@ class Search:
     def end(self) -> float:
         """The value of an open prefix from which on the search is done, s.
 
-        An order with starts charged is not divided further, so its value is all that is proven.
+        With starts charged no order has a schedule, and the value of one that is not divided
+        further is all that is proven.
         """
         return min(self.cut, self.left_out) if self.tables.charged else self.cut
 
@@ -198,47 +205,63 @@ class Search:
             self._offer(steps)
 
     def _look(self) -> None:
-        """Solve the best open prefix's program, or extend the prefix by one event if that is done.
+        """Solve the best open node's program, or divide the node if that is done.
 
-        A prefix stays open where its value is not known.
+        A node stays open where its value is not known.
         """
-        value, _, events, solved = self.heap[0]
+        value, _, events, uses, use, solved = self.heap[0]
         whole = len(events) == 2 * self.tables.size - 1
         if solved:
             heapq.heappop(self.heap)
+            if use is not None:
+                for so in (True, False):
+                    self._open(value, events, (*uses, (use, so)), None, False)
+                return
             for child in following(events, self.tables.submit_s, self.first):
-                self._open(value, child, False)
+                self._open(value, child, uses, None, False)
             return
-        proven = self._value(events, whole)
-        if proven is None:
+        known = self._value(events, uses, whole)
+        if known is None:
             self.stopped = Termination.ERROR if self.trouble else self.prefixes.stopped
             self.stopped = self.stopped or self.orders.stopped
             return
         heapq.heappop(self.heap)
-        if whole:
-            self.left_out = min(self.left_out, max(value, proven))
+        value, use = max(value, known[0]), known[1]
+        if whole and use is None:
+            self.left_out = min(self.left_out, value)
         else:
-            self._open(max(value, proven), events, True)
+            self._open(value, events, uses, use, True)
 
-    def _open(self, value: float, events: Events, solved: bool) -> None:
-        """One more open prefix, unless it is no better than the best schedule."""
+    def _open(
+        self, value: float, events: Events, uses: Uses, use: Use | None, solved: bool
+    ) -> None:
+        """One more open node, unless it is no better than the best schedule."""
         if value < self.cut:
             # deeper first among equals
-            heapq.heappush(self.heap, (value, -next(self.counter), events, solved))
+            node = (value, -next(self.counter), events, uses, use, solved)
+            heapq.heappush(self.heap, node)
         else:
             self.left_out = min(self.left_out, value)
 
-    def _value(self, events: Events, whole: bool) -> float | None:
-        """What is proven of a prefix; infinite for an order that is impossible."""
-        value = self.prefixes.value(events, self.cut)
-        if value is None or value >= self.cut or not whole:
-            return value
-        known = self.orders.solve(events, self.cut)
-        if known is None:
-            return None if self.orders.trouble or self.orders.stopped else math.inf
-        if known.steps is not None:
-            self._offer(list(known.steps))
-        return max(value, known.value)
+    def _value(self, events: Events, uses: Uses, whole: bool) -> tuple[float, Use | None] | None:
+        """What is proven of a node, infinite for an order that is impossible; what to decide next.
+
+        None where it is not known.
+        """
+        value = -math.inf
+        if not uses:
+            known = self.prefixes.value(events, self.cut)
+            if known is None:
+                return None
+            value = known
+        if value >= self.cut or not whole:
+            return value, None
+        order = self.orders.solve(events, self.cut, uses)
+        if order is None:
+            return None if self.orders.trouble or self.orders.stopped else (math.inf, None)
+        if order.steps is not None:
+            self._offer(list(order.steps))
+        return max(value, order.value), order.use
 
     def _offer(self, steps: list[Step]) -> None:
         found = waited(self.tables, steps)
@@ -312,7 +335,8 @@ def exhaustive(problem: ElasticProblem, *, limits: Limits, seed: int, **given: A
     share = limits.within(TUNING.prices_share * limits.remaining)
     if charged:
         prices = bounded(problem, share, order=one_machine(problem, share))
-        return _bounded(problem, groups, limits, prices, options.programs)
+        most = round(options.programs * limits.effort)
+        return _bounded(problem, groups, limits, prices, most)
     floor = closed_form(problem)
     if max(map(len, groups)) > TUNING.few:
         prices = bounded(problem, share)

@@ -21,6 +21,7 @@ from optgap.models.elastic import ElasticProblem
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.elastic.snapshot import undominated
 from optgap.models.times import slack_s
+from optgap.models.work import ELASTIC
 from optgap.solvers.backends.safe import outwards
 
 ROUND = 4 * 2.0**-52
@@ -89,6 +90,13 @@ class Setting:
             problem, edges, table, time_s, gpus, watts, counts, idle * counts, overhead,
             _earliest(problem, groups, overhead), float(problem.gpus), limit, energy,
         )  # fmt: skip
+
+    def work(self, per: int) -> float:
+        """Units of work of one bound at given prices, with so many values of an iteration."""
+        pieces, groups = len(self.edges) - 1, len(self.counts)
+        begun = np.searchsorted(self.edges, self.problem.jobs.submit_s)
+        steps = groups * int((pieces - np.minimum(begun, pieces)).sum())
+        return ELASTIC.prices(per, pieces, len(self.time_s), steps)
 
     def values(self, gpu_price: Floats, power_price: Floats, per: int) -> Floats:
         """(C, V) values of an iteration worth trying at these prices, s.

@@ -33,6 +33,7 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
+from optgap.models.work import ELASTIC
 from optgap.solvers.elastic.exhaustive import TUNING as EXHAUSTIVE
 from optgap.solvers.elastic.exhaustive import (
     apart,
@@ -128,6 +129,7 @@ class Search:
         if outcome.termination is not Termination.COMPLETED or outcome.solution is None:
             return None
         self.runs += 1
+        self.limits.spend(ELASTIC.simulated(int(outcome.info["events"]), len(self.problem)))
         ends = completions(self.problem, outcome.solution)
         value = float((ends - self.problem.jobs.submit_s).mean())
         tried = Tried(value, worth, factors, spread_s, policy.pins, policy.stages, outcome.solution)
@@ -156,7 +158,8 @@ class Search:
         best: Priced | None = None
         part = self.limits.within(TUNING.order_share * self.limits.remaining)
         prefixes = Prefixes(tables, part)
-        while tried is not None and len(seen) < self.options.orders:
+        most = round(self.options.orders * self.limits.effort)
+        while tried is not None and len(seen) < most:
             ends = completions(problem, tried.solution) - problem.epoch_s
             events = order_of(tables, ends)
             if events in seen:
@@ -179,7 +182,7 @@ class Search:
         size, options = len(self.problem), self.options
         few = size <= TUNING.most_pinned
         most = TUNING.runs_pinned if few else TUNING.most_runs
-        runs = options.runs or min(most, TUNING.runs // size**2)
+        runs = round((options.runs or min(most, TUNING.runs // size**2)) * self.limits.effort)
         pinned = TUNING.pinned if few else 0.0
         while self.best is not None and self.runs < runs and self.limits.stop is None:
             best = self.best
@@ -273,7 +276,8 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     search.limits, ended = limits, ""
     if charged and search.best is not None:
         ends_s = completions(problem, search.best.solution)
-        known = searched(problem, limits, groups, ends_s, proof, options.programs)
+        most = round(options.programs * limits.effort)
+        known = searched(problem, limits, groups, ends_s, proof, most)
         proof, ended = best_of(proof, known.bound, known.by), known.message
     return search.outcome(proof, ended)
 

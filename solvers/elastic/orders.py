@@ -2,8 +2,9 @@
 
 Between two events (a submission or a completion) it only matters how long the cluster spends in
 each joint configuration of the active jobs. Where starts take time, a start is a configuration that
-does no work, and a job needs as large a share of a start on a GPU count as of its work there. The
-value of an order never rests on the solver's tolerances: see `Orders.proven`.
+does no work, and a job needs as large a share of a start on a GPU count as of its work there; a
+whole one where it is decided that the job uses the count. The value of an order never rests on the
+solver's tolerances: see `Orders.proven`.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from optgap.models.elastic.arrays import Floats
 from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
+from optgap.models.work import ELASTIC
 from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import LinearBuilder, LinearModel, Solved
 from optgap.solvers.backends.safe import EPS, outwards, safe_bound, usable
@@ -25,6 +27,14 @@ from optgap.solvers.elastic.prefixes import TOLERANCE, Events, Interval, Program
 
 SHORT = 1e-8
 """Shares of jobs that an order may leave undone where it is not proven impossible."""
+
+UNPAID = 1e-3
+"""Starts, in units of time: a count whose start is unpaid by less is not worth a decision."""
+
+Use = tuple[int, int]
+"""A job and an index of its GPU counts."""
+Uses = tuple[tuple[Use, bool], ...]
+"""What is decided of a schedule: which jobs use which counts, and which do not."""
 
 NEGLIGIBLE = 1e-9
 """Shares of jobs that a schedule need not do: a thousandth of what the referee allows."""
@@ -41,11 +51,13 @@ class Ordered:
     steps: the schedule found, every job's work done; None where only the value was wanted, and
         where starts are charged.
     worth: (J,) what a job's work is worth at the optimum, s.
+    use: whose start is paid for least, to be decided next; None where all are paid for.
     """
 
     value: float
     steps: tuple[Step, ...] | None
     worth: Floats
+    use: Use | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +70,9 @@ class Program:
     columns: interval and joint configuration.
     most: (n,) limits of the variables that some optimal schedule keeps.
     cost: (I,) per interval, what a second of it costs.
-    work, gap, started: the first row of each kind: work by job, what follows each submission but
+    used: what is decided.
+    started: by job, what of a start on its count each configuration makes up for, or needs.
+    work, gap, starts: the first row of each kind: work by job, what follows each submission but
         the last, and where starts are charged those of a job on a count.
     """
 
@@ -66,9 +80,11 @@ class Program:
     columns: list[tuple[int, Joint]]
     most: Floats
     cost: Floats
+    used: dict[Use, bool]
+    started: list[Floats]
     work: int
     gap: int
-    started: int
+    starts: int
 
 
 class Orders(Programs):
@@ -77,8 +93,6 @@ class Orders(Programs):
     def __init__(self, tables: Tables, limits: Limits) -> None:
         super().__init__(tables, limits)
         self.pool: dict[tuple[int, ...], list[Joint]] = {}
-        # by job, what of a start on its count each configuration makes up for, or needs
-        self.started = [s - r for s, r in zip(tables.starts, tables.rate, strict=True)]
 
     def columns(self, active: tuple[int, ...]) -> list[Joint]:
         """Those made so far for a set; at first nothing, and each job alone, and its start."""
@@ -88,8 +102,8 @@ class Orders(Programs):
             self.pool[active] = [(-1,) * self.size, *alone]
         return self.pool[active]
 
-    def solve(self, events: Events, cut: float) -> Ordered | None:
-        """What is known of an order; None where it is impossible.
+    def solve(self, events: Events, cut: float, uses: Uses = ()) -> Ordered | None:
+        """What is known of an order with some uses decided; None where it is impossible.
 
         Without steps where it cannot be below `cut` s. Also None where `trouble` or `stopped` says
         that it is not known.
@@ -97,7 +111,7 @@ class Orders(Programs):
         parts = intervals(events, self.tables.submit_s)
         first, slack, value = False, 0.0, -math.inf
         while True:
-            program = self._program(parts, first, slack)
+            program = self._program(parts, first, slack, dict(uses))
             solved = self._solved(program.model)
             if solved is None:
                 return None
@@ -121,8 +135,10 @@ class Orders(Programs):
             if value >= cut or not more:
                 break
         worth = solved.duals[program.work : program.work + self.size] * self.unit
-        if value >= cut or self.tables.charged:
+        if value >= cut:
             return Ordered(value, None, worth)
+        if self.tables.charged:
+            return Ordered(value, None, worth, self._unpaid(program, solved))
         return Ordered(value, tuple(self._schedule(events, program, solved)), worth)
 
     def proven(
@@ -157,6 +173,7 @@ class Orders(Programs):
             terms = [float(program.cost[i])]
             if part.gap < self.size - 1:
                 terms.append(-float(duals[program.gap + part.gap]))
+            self.limits.spend(ELASTIC.column)
             value, joint = self.tables.price(part.active, values, proof)
             lost = min(lost, outwards([*terms, -value]))
             there = sum(float(values[j][z]) for j, z in enumerate(joint) if z >= 0)
@@ -173,17 +190,41 @@ class Orders(Programs):
         for j, rate in enumerate(self.tables.rate):
             terms = [duals[program.work + j] * rate]
             if self.tables.charged:
-                row = duals[program.started + self.first[j] + self.count[j]]
-                terms.append(row * self.started[j])
-            found.append(sum(terms) + 8 * EPS * sum(map(np.abs, terms)))
+                row = duals[program.starts + self.first[j] + self.count[j]]
+                terms.append(row * program.started[j])
+            value = sum(terms) + 8 * EPS * sum(map(np.abs, terms))
+            never = [n for (i, n), so in program.used.items() if i == j and not so]
+            found.append(np.where(np.isin(self.count[j], never), 0.0, value))
         return found
+
+    def _unpaid(self, program: Program, solved: Solved) -> Use | None:
+        """The job and the count whose start is paid for least by the program's solution."""
+        assert solved.values is not None
+        held = np.zeros(self.first[-1])
+        paid = np.zeros(self.first[-1])
+        start_s = np.zeros(self.first[-1])
+        for x, (_, q) in enumerate(program.columns):
+            for j, z in enumerate(q):
+                if z >= 0:
+                    row = self.first[j] + self.count[j][z]
+                    held[row] += self.tables.rate[j][z] * solved.values[x]
+                    paid[row] += self.tables.starts[j][z] * self.unit * solved.values[x]
+        for j, starts in enumerate(self.tables.starts):
+            at = np.flatnonzero(starts)
+            start_s[self.first[j] + self.count[j][at]] = 1 / starts[at]
+        unpaid = np.where(held * self.unit > SHORT, start_s * (1 - paid), 0.0)
+        row = int(unpaid.argmax())
+        if unpaid[row] <= UNPAID * self.unit:
+            return None
+        job = int(np.searchsorted(self.first, row, side="right")) - 1
+        return job, row - int(self.first[job])
 
     def _solved(self, model: LinearModel) -> Solved | None:
         """The optimum with its prices, or that there is none; None where neither is known."""
         self.programs += 1
         for tolerance in (TOLERANCE, 0.0):
             found = solve(model, backend="highs", limits=self.limits, tolerance=tolerance)
-            if found.termination in (Termination.TIME_LIMIT, Termination.INTERRUPTED):
+            if found.termination not in (Termination.COMPLETED, Termination.ERROR):
                 self.stopped = found.termination
             self.stopped = self.stopped or self.limits.stop
             if self.stopped is not None:
@@ -193,7 +234,9 @@ class Orders(Programs):
         self.trouble = found.message or f"a linear program ended {found.status}"
         return None
 
-    def _program(self, parts: Sequence[Interval], first: bool, slack: float) -> Program:
+    def _program(
+        self, parts: Sequence[Interval], first: bool, slack: float, used: dict[Use, bool]
+    ) -> Program:
         """min Σ cost·time: work rows by job, and the times between submissions.
 
         In phase 1 (`first`) instead the least work left undone, by artificial variables; in
@@ -201,10 +244,16 @@ class Orders(Programs):
         """
         tables, unit = self.tables, self.unit
         builder = LinearBuilder("min")
-        columns = [(i, q) for i, part in enumerate(parts) for q in self.columns(part.active)]
+        columns = [
+            (i, q)
+            for i, part in enumerate(parts)
+            for q in self.columns(part.active)
+            if all(z < 0 or used.get((j, self.count[j][z]), True) for j, z in enumerate(q))
+        ]
         cost = np.array([0.0 if first else float(part.cost) for part in parts])
         for i, _ in columns:
             builder.variable(cost=float(cost[i]))
+        undone: list[int] = []
         for j in range(self.size):
             terms = [
                 (x, float(tables.rate[j][q[j]]) * unit)
@@ -213,22 +262,46 @@ class Orders(Programs):
             ]
             if first or slack:
                 upper = 1.0 if first else min(1.0, slack)
-                terms.append((builder.variable(upper=upper, cost=float(first)), 1.0))
+                undone.append(builder.variable(upper=upper, cost=float(first)))
+                terms.append((undone[j], 1.0))
             builder.row(terms, lower=1.0, upper=1.0)
         for gap, length in enumerate((self.gap_s / unit).tolist()):
             terms = [(x, 1.0) for x, (i, _) in enumerate(columns) if parts[i].gap == gap]
             builder.row(terms, lower=length, upper=length)
-        started: list[list[tuple[int, float]]] = [[] for _ in range(int(self.first[-1]))]
-        for x, (_, q) in enumerate(columns):
-            for j in range(self.size):
-                if tables.charged and q[j] >= 0:
-                    row = started[self.first[j] + self.count[j][q[j]]]
-                    row.append((x, float(self.started[j][q[j]]) * unit))
-        for terms in started:
-            builder.row(terms, lower=0.0)
+        started = self._start_rows(builder, columns, undone, used) if tables.charged else []
         model = builder.build()
         most = np.full(model.variables, self.last_s / unit)
-        return Program(model, columns, most, cost, 0, self.size, 2 * self.size - 1)
+        return Program(
+            model, columns, most, cost, used, started, 0, self.size, 2 * self.size - 1
+        )  # fmt: skip
+
+    def _start_rows(
+        self,
+        builder: LinearBuilder,
+        columns: Sequence[tuple[int, Joint]],
+        undone: Sequence[int],
+        used: dict[Use, bool],
+    ) -> list[Floats]:
+        """Starts of each job on each count: a share as large as that of its work, or a whole one.
+
+        Work left undone makes up for a whole one, too, so that it alone tells what is impossible.
+        """
+        rows: list[list[tuple[int, float]]] = [[] for _ in range(int(self.first[-1]))]
+        started = []
+        for j, (starts, rate) in enumerate(zip(self.tables.starts, self.tables.rate, strict=True)):
+            whole = [n for (i, n), so in used.items() if i == j and so]
+            started.append(starts - np.where(np.isin(self.count[j], whole), 0.0, rate))
+            for x, (_, q) in enumerate(columns):
+                if q[j] >= 0:
+                    row = rows[self.first[j] + self.count[j][q[j]]]
+                    row.append((x, float(started[j][q[j]]) * self.unit))
+            for n in whole:
+                rows[self.first[j] + n] += [(x, 1.0) for x in undone[j : j + 1]]
+        for j in range(self.size):
+            for row in range(self.first[j], self.first[j + 1]):
+                whole_one = used.get((j, row - int(self.first[j])), False)
+                builder.row(rows[row], lower=float(whole_one))
+        return started
 
     def _schedule(self, events: Events, program: Program, solved: Solved) -> list[Step]:
         """The solution as a schedule that keeps submissions and finishes every job.

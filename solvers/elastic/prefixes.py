@@ -17,6 +17,7 @@ import numpy as np
 from optgap.models.elastic.arrays import Floats, Ints
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
+from optgap.models.work import ELASTIC
 from optgap.solvers.backends.growing import Growing
 from optgap.solvers.backends.linear import LinearModel
 from optgap.solvers.backends.safe import EPS, outwards, safe_bound, usable
@@ -222,9 +223,13 @@ class Prefixes(Programs):
                 return
             program = self._program(parts, gone)
             self.programs += 1
+            self.limits.spend(ELASTIC.program + ELASTIC.entry * len(program.model.values))
             solver = Growing(**settings)
             solver.load(program.model)
-            if not solver.run():  # all work may be left undone
+            if not solver.run(self.limits):  # all work may be left undone
+                self.stopped = self.limits.stop
+                if self.stopped is not None:
+                    return
                 self.trouble = "a linear program that has a solution was not solved"
                 return
             proven, more = self._proven(program, gone, solver.duals)

@@ -8,7 +8,7 @@ there is.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -117,14 +117,20 @@ class Ascent:
     setting: Setting
     gpu: Floats
     power: Floats
+    limits: Limits = field(default_factory=Limits)
     best: float = -math.inf
     best_gpu: Floats | None = None
     best_power: Floats | None = None
     worth: Floats | None = None
 
+    def seen(self, per: int) -> Evaluated:
+        """What these prices prove."""
+        self.limits.spend(self.setting.work(per))
+        return evaluate(self.setting, self.gpu, self.power, per)
+
     def look(self, per: int = TUNING.values) -> Evaluated:
         """Evaluate, and remember what is best."""
-        seen = evaluate(self.setting, self.gpu, self.power, per)
+        seen = self.seen(per)
         if seen.bound > self.best:
             self.best = seen.bound
             self.best_gpu, self.best_power = self.gpu.copy(), self.power.copy()
@@ -181,9 +187,10 @@ def bounded(
     tuned = TUNING
     many = pieces or min(tuned.most_pieces, max(tuned.fewest_pieces, tuned.pieces * size))
     turns = rounds or (tuned.rounds if size <= tuned.many_jobs else tuned.rounds_of_many)
+    turns = max(1, round(turns * limits.effort))
     submitted = math.fsum(problem.jobs.submit_s.tolist())
     starts = [] if order is None else [_of_order(problem, order, many)]
-    ascents = [*starts, _ascent(problem, many)]
+    ascents = [replace(ascent, limits=limits) for ascent in (*starts, _ascent(problem, many))]
     best, worth = -math.inf, problem.least_jct_s
     stopped = limits.stop
     firsts = [ascent.look().bound for ascent in ascents if stopped is None]
@@ -272,7 +279,8 @@ def _charging(free: Ascent, turns: int, limits: Limits, submitted: float, size: 
     if few or limits.stop is None:
         ascent.look(TUNING.fine * TUNING.values)
     if few and limits.stop is None:
-        _climb(ascent, min(turns, TUNING.rounds_charged), limits, submitted, size)
+        most = max(1, round(TUNING.rounds_charged * limits.effort))
+        _climb(ascent, min(turns, most), limits, submitted, size)
         ascent.back()
         ascent.look(TUNING.fine * TUNING.values)
     return ascent
@@ -283,6 +291,7 @@ def _climb(
 ) -> Termination | None:
     """Rounds of shrinking steps, back to the best prices where they lead nowhere."""
     size, stale = TUNING.step, 0
+    ascent.limits = limits
     for _ in range(turns):
         stopped = limits.stop
         if stopped is not None:
@@ -293,7 +302,7 @@ def _climb(
         stale = 0 if ascent.best > before + TUNING.gain * abs(before) else stale + 1
         if stale >= TUNING.patience:
             ascent.back()
-            seen = evaluate(ascent.setting, ascent.gpu, ascent.power, TUNING.values)
+            seen = ascent.seen(TUNING.values)
             size, stale = size * TUNING.shrink, 0
             if size < TUNING.least_step:
                 return None

@@ -63,5 +63,5 @@ SPEC = Elastic(
     per_event="optimal",
     learning=({"profiles": "perfect"}, {"prerun_s": 0.0, "profile_s": 0.0}),
     tiny={"preset": "tiny", "size": 4},
-    overview="offline(runs=20)",
+    overview="offline(runs=30,orders=2,rounds=75)",
 )
