@@ -3,7 +3,6 @@
 from optgap.heuristics.elastic.parameters import (
     AfsParams,
     ClockParams,
-    FifoParams,
     GandivaParams,
     GandivaZeusParams,
     OptimalParams,
@@ -61,7 +60,7 @@ POLICIES = entries(
         "fifo",
         f"{HERE}.fifo:fifo",
         "first come, first served, on the GPUs requested",
-        options=FifoParams,
+        options=ClockParams,
     ),
     Entry(
         "elastic-fifo",
