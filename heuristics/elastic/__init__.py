@@ -5,8 +5,6 @@ from optgap.heuristics.elastic.parameters import (
     ClockParams,
     GandivaParams,
     GandivaZeusParams,
-    OptimalParams,
-    OptimalSlowdownParams,
     PowerFlowParams,
     TiresiasParams,
     TiresiasZeusParams,
@@ -79,14 +77,12 @@ POLICIES = entries(
         "optimal",
         f"{HERE}.optimal:optimal",
         "the exact optimum of Eq. 18-19 at every event, with what is known then",
-        options=OptimalParams,
         knows=("remaining work",),
     ),
     Entry(
         "optimal-slowdown",
         f"{HERE}.optimal:optimal_slowdown",
         "the same, of slowdowns instead of times: not the longest job first",
-        options=OptimalSlowdownParams,
         knows=("remaining work",),
     ),
     Entry(

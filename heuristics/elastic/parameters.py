@@ -40,10 +40,6 @@ def _profile_s() -> Any:
     return parameter(240.0, what, "s", "PowerFlow", within=(0.0, 1e9))
 
 
-def _gap() -> Any:
-    return parameter(1e-4, "relative gap at which a decision counts as proven", "share")
-
-
 @dataclass(frozen=True)
 class PowerFlowParams:
     """PowerFlow."""
@@ -174,28 +170,6 @@ class GandivaZeusParams(_Zeus):
 
     quantum_s: float = _quantum_s()
     capped: bool = _capped()
-
-
-@dataclass(frozen=True)
-class OptimalParams:
-    """The optimum at every event."""
-
-    objective: str = parameter(
-        "jct",
-        "remaining times, or each over the least that the job could have",
-        source="PowerFlow, Eq. 18",
-        choices=("jct", "slowdown"),
-    )
-    switch_off: bool = _switch_off()
-    gap: float = _gap()
-
-
-@dataclass(frozen=True)
-class OptimalSlowdownParams:
-    """The same, of slowdowns."""
-
-    switch_off: bool = _switch_off()
-    gap: float = _gap()
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,10 @@ class Tuning:
 
     Parameters
     ----------
+    gap: relative, up to which a decision is searched.
+    powers: the first schedules are those of `work-value`, with such powers.
+    change: most by which the logarithm of what a job's work is worth is varied at a time.
+    spread_s: time over which a restart is spread, to begin with: what it has to pay off in.
     close: a schedule so little above the bound, relative, is not improved any more.
     floor: of the dearest work: what no job's work is worth less than, so that none waits for ever.
     order_share, bound_share: of what is left of a budget, for orders of completions, and for a
@@ -69,6 +73,10 @@ class Tuning:
     states: of the search of one decision at most.
     """
 
+    gap: float = 1e-3
+    powers: tuple[float, ...] = (0.75, 0.85, 0.6)
+    change: float = 0.6
+    spread_s: float = 300.0
     close: float = 1e-6
     floor: float = 1e-6
     order_share: float = 0.25
@@ -122,7 +130,7 @@ class Search:
         factors = np.broadcast_to(np.asarray(factor, dtype=float), len(self.problem))
         policy = Pinned(
             self.problem, self.choices, lambda state: worth(state) * factors[state.jobs], solve,
-            spread_s, self.options.gap, TUNING.states,
+            spread_s, TUNING.gap, TUNING.states,
         )  # fmt: skip
         policy.pins, policy.stages = pins or {}, {}
         outcome = simulate(self.problem, policy, self.limits)
@@ -146,10 +154,10 @@ class Search:
 
     def begin(self) -> None:
         """As `work-value`, with more and with less of a preference for short jobs."""
-        for power in self.options.powers:
+        for power in TUNING.powers:
             if self.limits.stop is None:
                 worth = EstimatedWorth(self.problem, self.choices, power)
-                self.run(worth, self.options.spread_s)
+                self.run(worth, TUNING.spread_s)
 
     def by_orders(self) -> Priced | None:
         """From order to order, as long as they are new; the prices of the best schedule's."""
@@ -175,7 +183,7 @@ class Search:
     def by_prices(self, worth: Floats) -> None:
         """With what work is worth at the bound's prices."""
         if self.limits.stop is None:
-            self.run(self.known(worth), self.options.spread_s)
+            self.run(self.known(worth), TUNING.spread_s)
 
     def vary(self, rng: np.random.Generator, bound: float) -> None:
         """Random changes of the best schedule, kept where they are better."""
@@ -191,7 +199,7 @@ class Search:
             if 2 * self.runs >= runs and rng.random() < pinned:
                 self.run(best.worth, best.spread_s, best.factor, self._repinned(best, rng))
                 continue
-            share, change = size ** -rng.random(), options.change * rng.random()
+            share, change = size ** -rng.random(), TUNING.change * rng.random()
             changed = rng.random(size) < share
             changed[rng.integers(size)] = True
             noise = np.where(changed, rng.normal(0.0, change, size), 0.0)
@@ -254,9 +262,6 @@ def offline(problem: ElasticProblem, *, limits: Limits, seed: int, **given: Any)
     if problem.cap == "energy":
         found = NoQuote("a budget of energy")
         raise InputError("offline", "field cap", found, "a limit on power, or none")
-    for power in options.powers or ("",):
-        if not isinstance(power, (int, float)) or not 0 <= power <= 4:
-            raise InputError("offline", "powers", power, "numbers from 0 to 4")
     search = Search(problem, options, limits)
     search.begin()
     order = search.by_orders() if len(problem) <= PRICES.most_ordered else None

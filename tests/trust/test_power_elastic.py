@@ -111,7 +111,6 @@ def options(rng: np.random.Generator, name: str, clocks: list[float]) -> dict[st
         "repack": bool(pick([True, False])),
         "quantum_s": float(pick([1.0, 60.0])),
         "zeus_eta": float(pick([0.0, 0.5, 1.0])),
-        "objective": str(pick(["jct", "slowdown"])),
     }
     if name != "powerflow":
         every["frequency"] = float(pick([0.0, clocks[0], clocks[-1]]))
