@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import accumulate
 
 import numpy as np
@@ -72,9 +71,8 @@ class Tables:
         self.gpus: list[Ints] = []
         self.watts: list[Floats] = []
         self.index: list[list[tuple[int, int]]] = []
-        make = _kept if start_s is None else partial(_started, start_s=start_s)
         # a class without jobs may have none that keeps the limit
-        kept = {c: make(problem, c) for c in np.unique(problem.jobs.of_class).tolist()}
+        kept = {c: _kept(problem, c, start_s) for c in np.unique(problem.jobs.of_class).tolist()}
         for iterations, c in zip(problem.jobs.iterations, problem.jobs.of_class, strict=True):
             k, f, time_s, watts, starts = kept[c]
             self.rate.append(1 / (time_s * iterations))
@@ -144,35 +142,27 @@ class Tables:
         return rows
 
 
-def _kept(problem: ElasticProblem, c: int) -> Kept:
-    """Of a class, those that keep the limit and that no other beats."""
-    k, f, rate, watts = _all(problem, c)
-    t, n = 1 / rate, problem.counts[k].astype(float)
-    fits = np.flatnonzero(watts <= problem.power_allowed_w)
-    keep = fits[undominated(t[fits], n[fits], watts[fits])]
-    return k[keep], f[keep], t[keep], watts[keep], np.zeros(len(keep))
+def _kept(problem: ElasticProblem, c: int, start_s: Floats | None) -> Kept:
+    """Of a class, those that keep the limit and that no other beats; starts on every count.
 
-
-def _started(problem: ElasticProblem, c: int, start_s: Floats) -> Kept:
-    """Of a class, those that keep the limit and that no other with as many GPUs beats; starts."""
-    k, f, rate, watts = _all(problem, c)
-    idle = problem.idle_w * problem.counts.astype(float)
-    fits = np.flatnonzero(np.maximum(watts, idle[k]) <= problem.power_allowed_w)
-    parts = []
-    for count in np.unique(k[fits]).tolist():
-        own = fits[k[fits] == count]
-        keep = own[undominated(-rate[own], watts[own])]
-        runs = np.stack([k[keep], f[keep], 1 / rate[keep], watts[keep], 0.0 * keep])
-        start = np.array([[count], [-1.0], [np.inf], [idle[count]], [1 / start_s[count]]])
-        parts.append(np.hstack([runs, start]))
-    k, f, t, w, starts = np.concatenate(parts, axis=1)
-    return k.astype(np.int64), f.astype(np.int64), t, w, starts
-
-
-def _all(problem: ElasticProblem, c: int) -> tuple[Ints, Ints, Floats, Floats]:
-    """Counts, clocks, iterations per second and W of a class."""
+    Where starts are charged, only others with as many GPUs beat one.
+    """
     k, f = np.nonzero(np.isfinite(problem.time_s[c]))
-    return k, f, 1 / problem.time_s[c, k, f], problem.power_w[c, k, f]
+    t, watts = problem.time_s[c, k, f], problem.power_w[c, k, f]
+    idle_w = problem.idle_w * problem.counts.astype(float)
+    held = watts if start_s is None else np.maximum(watts, idle_w[k])
+    fits = np.flatnonzero(held <= problem.power_allowed_w)
+    counts = problem.counts[k].astype(float)
+    groups = [fits] if start_s is None else [fits[k[fits] == n] for n in np.unique(k[fits])]
+    rows = []
+    for own in groups:
+        keep = own[undominated(t[own], counts[own], watts[own])]
+        rows.append(np.stack([k[keep], f[keep], t[keep], watts[keep], 0.0 * keep]))
+        if start_s is not None:
+            n = k[own[0]]
+            rows.append(np.array([[n], [-1.0], [np.inf], [idle_w[n]], [1 / start_s[n]]]))
+    k, f, t, watts, starts = np.concatenate(rows, axis=1)
+    return k.astype(np.int64), f.astype(np.int64), t, watts, starts
 
 
 def waited(tables: Tables, steps: Sequence[Step]) -> float:

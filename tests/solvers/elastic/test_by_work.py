@@ -31,20 +31,24 @@ def seen(problem: ElasticProblem, result: Result) -> str:
     return repr((*proof, result.objective, dict(result.metrics), schedule))
 
 
-def ran(problem: ElasticProblem) -> dict[str, str]:
+def ran() -> dict[str, str]:
+    problem = presets.tiny(seed=0, size=4)
     methods = {name: seen(problem, optgap.solve(problem, name)) for name in METHODS}
     policies = {name: seen(problem, optgap.run(problem, name)) for name in FAMILY.policies}
     return methods | policies
 
 
+@pytest.fixture(scope="module")
+def before() -> dict[str, str]:
+    return ran()
+
+
 def test_no_method_or_policy_goes_by_the_clock(
-    factor: float, monkeypatch: pytest.MonkeyPatch
+    before: dict[str, str], factor: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    problem = presets.tiny(seed=0)
-    before = ran(problem)
     right = CompileTimer.working
     monkeypatch.setattr(CompileTimer, "working", lambda timer: factor * right(timer))
-    assert ran(problem) == before
+    assert ran() == before
 
 
 @pytest.mark.parametrize("method", ["offline", "exhaustive", "bound-prices"])
