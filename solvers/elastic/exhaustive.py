@@ -131,7 +131,7 @@ class Search:
         self.tables = tables = Tables(problem, starts_s(problem) if charged else None)
         self.prefixes = Prefixes(tables, limits)
         self.orders = Orders(tables, limits)
-        self.first = twins(problem) if charged else dominated(problem)
+        self.first = dominated(problem, charged)
         self.best = [] if charged else listed(tables)
         if charged:
             serial = math.fsum([*one_by_one_started(tables), *(-tables.submit_s).tolist()])
@@ -270,31 +270,22 @@ class Search:
             self.limits.progress("orders", found, self.proven)
 
 
-def dominated(problem: ElasticProblem) -> list[set[int]]:
-    """By job, those that complete before it in some optimal schedule with free starts.
+def dominated(problem: ElasticProblem, charged: bool = False) -> list[set[int]]:
+    """By job, those that complete before it in some optimal schedule.
 
-    They are of the same class, submitted no later and have no more to do: where such a job
-    completes later, the two can change places from some moment on so that it does not.
+    With free starts these are of the same class, submitted no later and have no more to do: where
+    such a job completes later, the two can change places from some moment on so that it does not.
+    Where starts are charged only jobs alike in all of that can, from the beginning on.
     """
-    jobs = problem.jobs
+    jobs, before = problem.jobs, np.arange(len(problem))
     first: list[set[int]] = []
     for j in range(len(problem)):
-        same = (jobs.of_class == jobs.of_class[j]) & (jobs.submit_s <= jobs.submit_s[j])
-        same &= jobs.iterations <= jobs.iterations[j]
+        same = jobs.of_class == jobs.of_class[j]
         alike = (jobs.submit_s == jobs.submit_s[j]) & (jobs.iterations == jobs.iterations[j])
-        same &= ~alike | (np.arange(len(problem)) < j)
-        first.append(set(np.flatnonzero(same).tolist()))
+        less = (jobs.submit_s <= jobs.submit_s[j]) & (jobs.iterations <= jobs.iterations[j])
+        found = same & np.where(alike, before < j, less & (not charged))
+        first.append(set(np.flatnonzero(found).tolist()))
     return first
-
-
-def twins(problem: ElasticProblem) -> list[set[int]]:
-    """By job, the identical jobs with a lower index, which may complete first at no loss."""
-    jobs = problem.jobs
-    same = [
-        (int(jobs.of_class[j]), float(jobs.submit_s[j]), float(jobs.iterations[j]))
-        for j in range(len(problem))
-    ]
-    return [{i for i in range(j) if same[i] == same[j]} for j in range(len(problem))]
 
 
 def apart(problem: ElasticProblem) -> list[list[int]]:

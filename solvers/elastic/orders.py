@@ -286,21 +286,20 @@ class Orders(Programs):
 
         Work left undone makes up for a whole one, too, so that it alone tells what is impossible.
         """
-        rows: list[list[tuple[int, float]]] = [[] for _ in range(int(self.first[-1]))]
         started = []
         for j, (starts, rate) in enumerate(zip(self.tables.starts, self.tables.rate, strict=True)):
-            whole = [n for (i, n), so in used.items() if i == j and so]
+            many = int(self.first[j + 1] - self.first[j])
+            whole = [n for n in range(many) if used.get((j, n), False)]
             started.append(starts - np.where(np.isin(self.count[j], whole), 0.0, rate))
+            rows: list[list[tuple[int, float]]] = [[] for _ in range(many)]
+            for n in whole:
+                rows[n] += [(x, 1.0) for x in undone[j : j + 1]]
             for x, (_, q) in enumerate(columns):
                 if q[j] >= 0:
-                    row = rows[self.first[j] + self.count[j][q[j]]]
-                    row.append((x, float(started[j][q[j]]) * self.unit))
-            for n in whole:
-                rows[self.first[j] + n] += [(x, 1.0) for x in undone[j : j + 1]]
-        for j in range(self.size):
-            for row in range(self.first[j], self.first[j + 1]):
-                whole_one = used.get((j, row - int(self.first[j])), False)
-                builder.row(rows[row], lower=float(whole_one))
+                    term = x, float(started[j][q[j]]) * self.unit
+                    rows[self.count[j][q[j]]].append(term)
+            for n, row in enumerate(rows):
+                builder.row(row, lower=float(n in whole))
         return started
 
     def _schedule(self, events: Events, program: Program, solved: Solved) -> list[Step]:
