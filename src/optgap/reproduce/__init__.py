@@ -77,7 +77,7 @@ def study(
     ----------
     seeds: how many runs of each policy; seeds are consecutive from `first_seed`.
     data: the folder with the public traces; by default the one that ``OPTGAP_DATA`` names, or
-        that `optgap data fetch` has filled.
+        that `optgap info --fetch` has filled.
 
     Raises
     ------

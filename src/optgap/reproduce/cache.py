@@ -8,6 +8,7 @@ has changed has another name, so nothing is ever out of date; only the newest fe
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import optgap
-from optgap.datasets.places import cache_folder
+from optgap.datasets import home
 from optgap.fingerprint import digest, hashed, sources, stack
 from optgap.models.errors import InputError
 from optgap.models.jsonio import write_text
@@ -46,7 +47,15 @@ class Cache:
     """
 
     def __init__(self, folder: Path | None = None, refresh: bool = False) -> None:
-        self.folder = cache_folder() if folder is None else folder
+        self.folder = (
+            (
+                Path(os.environ["OPTGAP_CACHE"])
+                if "OPTGAP_CACHE" in os.environ
+                else home().parent / "results"
+            )
+            if folder is None
+            else folder
+        )
         self.refresh = refresh
         self.notices: list[str] = []
 
@@ -204,3 +213,8 @@ def _changed(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:  # another process has just removed it
         return 0.0
+
+
+def _own_folder() -> Path:
+    named = os.environ.get("OPTGAP_CACHE")
+    return Path(named) if named else home().parent / "results"
