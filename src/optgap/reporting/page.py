@@ -133,20 +133,16 @@ def _png(figure: Figure) -> str:
 
 def _figures(shown: Any, problems: Sequence[Problem]) -> Iterator[Figure]:
     """The object's own picture; of a result its solution, where the problem is there, too."""
-    from optgap.auditing import Audit
-    from optgap.auditing.picture import audit_figure
     from optgap.models.result import Result
     from optgap.views import plot_solution
 
-    if isinstance(shown, Audit):
-        yield audit_figure(shown)
-    elif isinstance(shown, Result):
+    if isinstance(shown, Result):
         for problem in [shown.problem] if shown.problem is not None else problems:
             if _is_of(shown, problem):
                 yield plot_solution(shown, problem)
                 return
     elif hasattr(shown, "plot"):
-        yield shown.plot()
+        yield shown.plot().figure  # of a figure itself, of axes theirs
 
 
 def _is_of(result: Any, problem: Any) -> bool:
