@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from optgap.models import work
 from optgap.models.compiled import compiled
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
@@ -89,7 +90,7 @@ def best_bound(
     if problem.objective.goal == "makespan":
         return makespan(problem)
     value, by = sum_of_waits(problem)
-    ascent = replace(ASCENT, steps=steps)
+    ascent = replace(ASCENT, steps=max(1, round(steps * limits.effort)))
     for width in widths(problem):
         found = _Search(problem, width, ascent, limits, value).run()
         if found > value:
@@ -129,7 +130,7 @@ class _Search:
                 choices.append(np.repeat(self.prices, cells // len(self.prices)))
             values = [self._value(edges, price)[0] for price in choices]
             self._climb(edges, choices[int(np.argmax(values))])
-            if self.limits.stop is not None or self.spent > self.ascent.work:
+            if self.limits.stop is not None or self.looks > self.ascent.work:
                 break
         return self.best
 
@@ -143,7 +144,8 @@ class _Search:
         """The bound that prices give, safely rounded, and its slope per interval."""
         usage = np.zeros(len(price))
         total, looked = priced(self.release, self.duration, self.demand, edges, price, usage)
-        self.spent = float(looked)
+        self.looks = float(looked)
+        self.limits.spend(work.QUEUEING.look * looked)
         lengths = np.diff(edges)
         paid = float((price * lengths).sum())
         value = total - paid
@@ -157,7 +159,7 @@ class _Search:
     def _climb(self, edges: FloatArray, price: FloatArray) -> None:
         """Steps along recent slopes, each interval's scaled by those it has seen (AdaGrad)."""
         shown, ascent = in_unit(self.problem, max(self.best, self.known)), self.ascent
-        steps = int(min(ascent.steps, max(4, ascent.work / max(self.spent, 1.0))))
+        steps = int(min(ascent.steps, max(4, ascent.work / max(self.looks, 1.0))))
         scale = float(price.max()) or float(self.duration.mean() / 10)
         for pace in ascent.paces:
             seen, recent = np.full(len(price), 1e-12), np.zeros(len(price))

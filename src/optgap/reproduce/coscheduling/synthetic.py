@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from optgap.api import run, solve
-from optgap.models.coscheduling.presets import synthetic_25
+from optgap.models.coscheduling.presets import synthetic
 from optgap.models.result import Status
 from optgap.reproduce.coscheduling.charts import charts
 from optgap.reproduce.coscheduling.queues import H100, policies
@@ -20,7 +20,7 @@ def gaps(item: Item, study: Study) -> Report:
     proven, seconds = 0, []
     for seed in study.seeds:
         study.proceed(f"synthetic queue {seed}")
-        problem = synthetic_25(seed=seed)
+        problem = synthetic(seed=seed, size=25)
         best = solve(problem, limits=study.limits.within(60))
         proven += best.status is Status.OPTIMAL
         seconds.append(best.seconds)
@@ -34,7 +34,7 @@ def gaps(item: Item, study: Study) -> Report:
     for policy, values in found.items():
         words = f"{np.mean(values):.2f} % ({min(values):.2f} to {max(values):.2f})"
         rows.append(Row(f"gap of {policy}: mean, range", "", words))
-    first = synthetic_25(seed=study.seeds[0])
+    first = synthetic(seed=study.seeds[0], size=25)
     made = {name: run(first, name) for name in ("ecosched", "lookahead")}
     made["least energy"] = solve(first)
     panels = charts((name, first, result.solution) for name, result in made.items())
