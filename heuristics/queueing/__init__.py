@@ -29,55 +29,75 @@ POLICIES = entries(
         "shortest",
         f"{HERE}.shortest:shortest",
         "Shortest: the least run time first",
+        knows=("run times",),
     ),
     Entry(
         "shortest-reserve",
         f"{HERE}.shortest_reserve:shortest_reserve",
         "Shortest on nodes in use that long anyway; a wide job that waits for long books nodes",
         options=ShortestReserveParams,
+        knows=("run times",),
     ),
     Entry(
         "shortest-gpu",
         f"{HERE}.shortest_gpu:shortest_gpu",
         "Shortest-GPU: the least run time x GPUs first",
+        knows=("run times",),
     ),
     Entry(
         "adaptive",
         f"{HERE}.adaptive:adaptive",
         "a reconstruction of the multi-factor scheduler that the paper gave up",
+        knows=("run times",),
     ),
-    Entry("hps", f"{HERE}.hps:hps", "HPS as printed: base x aging x penalty", options=HpsParams),
+    Entry(
+        "hps",
+        f"{HERE}.hps:hps",
+        "HPS as printed: base x aging x penalty",
+        options=HpsParams,
+        knows=("run times",),
+    ),
     Entry(
         "hps_fixed",
         f"{HERE}.hps:hps_fixed",
         "HPS with aging that never falls",
         options=HpsParams,
+        knows=("run times",),
     ),
     Entry(
         "pbs",
         f"{HERE}.pbs:pbs",
         "PBS: efficiency, pairs for a node, gap filling, blocking avoidance",
         options=PbsParams,
+        knows=("run times",),
     ),
     Entry(
         "sbs",
         f"{HERE}.sbs:sbs",
         "SBS: batches of like jobs of one family",
         options=SbsParams,
+        knows=("run times",),
     ),
-    Entry("easy", f"{HERE}.easy:easy", "EASY backfilling: the oldest job is never delayed"),
+    Entry(
+        "easy",
+        f"{HERE}.easy:easy",
+        "EASY backfilling: the oldest job is never delayed",
+        knows=("run times",),
+    ),
     Entry(
         "conservative",
         f"{HERE}.conservative:conservative",
         "conservative backfilling: no job is delayed by a later one",
         options=ConservativeParams,
+        knows=("run times",),
     ),
     Entry(
         "replan",
         f"{HERE}.replan:replan",
         "the waiting jobs planned anew by annealing at every event; what starts now is started",
         options=ReplanParams,
-        deterministic=False,
+        seeded=True,
+        knows=("run times",),
     ),
 )
 
@@ -85,7 +105,7 @@ CUSTOM = Entry(
     "custom",
     f"{HERE}.custom:run",
     "a policy of your own: place(state) returns the jobs to start now",
-    deterministic=False,
+    seeded=True,
 )
 
 __all__ = ["CUSTOM", "POLICIES"]
