@@ -54,7 +54,11 @@ class Termination(StrEnum):
     """Why the work stopped."""
 
     COMPLETED = "completed"
+    """Nothing was cut short."""
+    WORK_LIMIT = "work_limit"
+    """A budget of work was used up: the same on every machine."""
     TIME_LIMIT = "time_limit"
+    """The user's limit on time cut the work."""
     INTERRUPTED = "interrupted"
     ERROR = "error"
 
