@@ -17,12 +17,12 @@ from optgap.heuristics.queueing.tables import (
     Run,
     Table,
 )
-from optgap.models import work
 from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.work import WORK
 from optgap.solvers.queueing.list_schedule import held_gpus
 from optgap.solvers.queueing.online import EVENTS, LONGEST, Online
 
@@ -65,7 +65,7 @@ def drive(
         limits.progress(f"{label}: {tally[0]} of {len(problem)} jobs", None, None)
         with interpreted(weight * len(problem) <= UP_TO.queueing_jobs):
             more = step(events)
-        limits.spend(work.QUEUEING.event * events * weight)
+        limits.spend(WORK.queueing_event * events * weight)
     return Termination.COMPLETED
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from optgap.models import work
 from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution
 from optgap.models.coscheduling.gpus import placed
 from optgap.models.limits import Limits
 from optgap.models.times import slack_s
+from optgap.models.work import WORK
 from optgap.solvers.coscheduling.area import energy_j
 
 Start = tuple[int, int, float]
@@ -116,7 +116,7 @@ def best_of(
             keys = {job: longest[job] * rng.uniform(0.3, 1) for job in jobs}
             order = sorted(jobs, key=keys.__getitem__, reverse=True)
         starts = greedy(problem, counts, [*first, *order])
-        limits.spend(work.COSCHEDULING.start * len(problem))
+        limits.spend(WORK.coscheduling_start * len(problem))
         value = value_of(problem, starts)
         if value < least:
             best, least = starts, value
@@ -156,7 +156,7 @@ def annealed(
         else:
             other.insert(j, other.pop(i))
         found = greedy(problem, counts, [*first, *other])
-        limits.spend(work.COSCHEDULING.start * len(problem))
+        limits.spend(WORK.coscheduling_start * len(problem))
         value = value_of(problem, found)
         temperature = start * (1 - k / moves)
         worse = value - current

@@ -19,13 +19,13 @@ from typing import TypeVar
 
 import numpy as np
 
-from optgap.models import work
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import slack_s
+from optgap.models.work import WORK
 from optgap.solvers.queueing import replanning, reserving
 from optgap.solvers.queueing.list_annealing import (
     Moves,
@@ -243,7 +243,7 @@ def _serve(serve: Callable[[int], bool], online: Online, limits: Limits) -> None
         before = int(online.search.now.starts[0])
         more = serve(EVENTS)
         started = int(online.search.now.starts[0]) - before
-        limits.spend(work.QUEUEING.event * EVENTS + work.QUEUEING.start * started)
+        limits.spend(WORK.queueing_event * EVENTS + WORK.queueing_start * started)
 
 
 class _Run:
@@ -283,7 +283,7 @@ class _Run:
                 return limits.stop
             before = int(self.search.now.starts[0])
             self._chunk(self._heat(self.done / budget), budget)
-            limits.spend(work.QUEUEING.start * (int(self.search.now.starts[0]) - before))
+            limits.spend(WORK.queueing_start * (int(self.search.now.starts[0]) - before))
         return None
 
     def _heat(self, spent: float) -> float:
@@ -339,6 +339,9 @@ def _side_by_side(
             tell()
         found = [future.result() for future in futures]
     limits.spend(max(own.spent for own in alone))
+    for own in alone:
+        if own.cut is not None:
+            limits.note(own.cut)
     return found
 
 

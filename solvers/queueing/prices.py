@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from optgap.models import work
 from optgap.models.compiled import compiled
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
 from optgap.models.queueing.arrays import FloatArray
 from optgap.models.result import Outcome, Status, Termination
+from optgap.models.work import WORK
 from optgap.solvers.backends.safe import EPS
 from optgap.solvers.queueing.areas import falling_prices, in_unit, makespan, sum_of_waits
 from optgap.solvers.queueing.widths import Width, widths
@@ -145,7 +145,7 @@ class _Search:
         usage = np.zeros(len(price))
         total, looked = priced(self.release, self.duration, self.demand, edges, price, usage)
         self.looks = float(looked)
-        self.limits.spend(work.QUEUEING.look * looked)
+        self.limits.spend(WORK.queueing_look * looked)
         lengths = np.diff(edges)
         paid = float((price * lengths).sum())
         value = total - paid
