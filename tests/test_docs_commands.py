@@ -29,7 +29,6 @@ from optgap.sweeping.cell import Cell, Row, run_cell
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 PARSED = {
-    r"optgap reproduce (?!list)\S+.*": "minutes, or the public traces; tests/reproduce",
     r"optgap data (fetch|path).*": "needs a network, and what it brought; tests/face/test_datasets",
     r"optgap --install-completion": "changes the shell's files",
     r"optgap generate elastic --trace .*": "needs a published trace; tests/models/elastic",
@@ -160,13 +159,10 @@ def require_options(words: list[str]) -> None:
 
 def require_names(words: list[str]) -> None:
     from optgap.datasets import catalogue, choose
-    from optgap.reproduce import find
 
     if words[1].startswith("--"):
         return require_options(words)
     given = arguments(words)
-    if words[1] == "reproduce" and given["name"] not in ("all", "NAME"):
-        find(given["name"])
     if words[1] == "data":
         choose(catalogue(), given["names"] or ["all"])
     if words[1] == "generate":

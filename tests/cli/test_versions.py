@@ -52,7 +52,7 @@ def test_a_completion_script_is_shown(shell: str) -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ("optgap rep", "reproduce"),
+        ("optgap rep", "report"),
         ("optgap sweep --res", "--resume"),
         ("optgap run --po", "--policy"),
     ],

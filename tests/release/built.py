@@ -38,7 +38,6 @@ optgap --version --json
 optgap info
 optgap families
 optgap data list
-optgap reproduce list
 optgap generate placement --nodes NODES.csv --tasks TASKS.csv -o drawn.json
 optgap generate placement --preset small --size 6 -o problem.json
 optgap solve problem.json --json best.json

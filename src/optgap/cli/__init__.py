@@ -30,7 +30,6 @@ COMMANDS = {
     "explain": "a policy's gap in parts: unproven, price of being online, price of the heuristic",
     "audit": "a real cluster, or what a scheduler did, against the proven bound",
     "report": "one page of HTML from any result files, which needs nothing but itself",
-    "reproduce": "run the papers' figures and tables again: paper | ours | note",
     "fit": "fit a performance or power model to profiling data",
     "sweep": "a grid of runs on many processes or machines, into one table",
     "data": "public traces and measurements: list, fetch, verify, path",
@@ -38,6 +37,7 @@ COMMANDS = {
 """Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""
 
 REMOVED = {
+    "reproduce": "run make reproduce PAPER=cats in a checkout, as docs/reproduction.md shows",
     "tune": "choose parameters with Optuna, as docs/tune.md and better-policies.ipynb show",
     "profile": "sample with nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,power.draw,"
     "clocks.sm --format=csv -lms 100 > profile.csv, which optgap fit reads",
@@ -83,7 +83,6 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "optgap compare coscheduling --json gaps.json",
         "optgap report gaps.json -o report.html",
     ),
-    "reproduce": ("optgap reproduce list", "optgap reproduce powerflow-motivation --plot figures"),
     "fit": (
         r"printf 'frequency_mhz,power_w\n600,80\n900,107\n1400,152\n' > power.csv",
         "optgap fit linear-power power.csv -o power.json --plot power.png",

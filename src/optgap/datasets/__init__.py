@@ -8,7 +8,7 @@ Nothing in optgap needs them: every family has embedded defaults.
 """
 
 from optgap.datasets.catalogue import Dataset, File, Published, catalogue, choose
-from optgap.datasets.places import cache_folder, data_folder, home, present_folder
+from optgap.datasets.places import data_folder, home, present_folder
 from optgap.datasets.store import Fetched, State, fetch, path, verify
 
 __all__ = [
@@ -17,7 +17,6 @@ __all__ = [
     "File",
     "Published",
     "State",
-    "cache_folder",
     "catalogue",
     "choose",
     "data_folder",

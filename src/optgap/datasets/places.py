@@ -1,4 +1,4 @@
-"""Which folder the data is in, and which one results are kept in."""
+"""Which folder the data is in."""
 
 from __future__ import annotations
 
@@ -9,18 +9,11 @@ from pathlib import Path
 from optgap.models.errors import InputError, NoQuote
 
 VARIABLE = "OPTGAP_DATA"
-CACHE_VARIABLE = "OPTGAP_CACHE"
 
 
 def home() -> Path:
     """The folder of the user's that downloads go to when nobody names another."""
     return _caches() / "data"
-
-
-def cache_folder() -> Path:
-    """The folder of results that are kept: what ``OPTGAP_CACHE`` names, or one of the user's."""
-    named = os.environ.get(CACHE_VARIABLE)
-    return Path(named) if named else _caches() / "results"
 
 
 def _caches() -> Path:
