@@ -25,6 +25,14 @@ class Work:
         and column.
     cpsat
         CP-SAT, per unit of its deterministic time.
+    queueing_start
+        A job started on trial in a list of queueing.
+    queueing_event
+        An event of a queue that a policy serves.
+    queueing_look
+        A start that the bound by prices looks at.
+    coscheduling_start
+        A job started on trial in a list of coscheduling.
     """
 
     lp: float = 1.5e-4
@@ -33,6 +41,10 @@ class Work:
     mip_look: float = 3.4e-3
     mip_entry: float = 1.7e-7
     cpsat: float = 1.2
+    queueing_start: float = 5e-8
+    queueing_event: float = 1e-5
+    queueing_look: float = 3e-8
+    coscheduling_start: float = 3e-6
 
     def linear(self, iterations: int, rows: int) -> float:
         """Return the work of a linear program that took so many simplex iterations."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from reproduction import page
 from reproduction.claims import PAPERS, SEEDS, Paper, Report, Study, paper
 
 RESULTS = Path(__file__).parent / "results"
+ROW = re.compile(r'\{\s+"claim"[^{}]*\}')
 
 
 def stored(name: str) -> dict[str, Any]:
@@ -27,8 +29,9 @@ def keep(of: Paper, reports: list[Report]) -> None:
     """Put reports in place of the kept ones, and write the page."""
     results = stored(of.name) | {report.item.name: report.to_json() for report in reports}
     ordered = {name: results[name] for name in of.items if name in results}
-    text = json.dumps(ordered, ensure_ascii=False, indent=1) + "\n"
-    (RESULTS / f"{of.name}.json").write_text(text, encoding="utf-8")
+    text = json.dumps(ordered, ensure_ascii=False, indent=1)
+    text = ROW.sub(lambda row: " ".join(row[0].split()), text)  # a line each: diffs are read
+    (RESULTS / f"{of.name}.json").write_text(text + "\n", encoding="utf-8")
     page.PAGE.write_text(page.page({name: stored(name) for name in PAPERS}), encoding="utf-8")
 
 
