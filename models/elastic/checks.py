@@ -116,9 +116,12 @@ def check_lengths(source: str, problem: ElasticProblem) -> None:
         found = NoQuote(f"{problem.least_jct_s[j]:g} s of work at its fastest")
         where = f"job {problem.jobs.names[j]}, iterations"
         raise InputError(source, where, found, f"at least {SHORTEST_S:g} s")
-    last = float(problem.jobs.submit_s[-1]) + float(problem.least_jct_s.sum())
+    slowest = np.where(np.isfinite(problem.time_s), problem.time_s, 0.0).max(axis=(1, 2))
+    longest_s = problem.overhead.seconds(int(problem.counts[-1]), moved=True)
+    spans = slowest[problem.jobs.of_class] * problem.jobs.iterations + longest_s
+    last = float(problem.jobs.submit_s[-1]) + float(spans.sum())
     if not last < LATEST_S:
-        found = NoQuote(f"all jobs one after another, at their fastest, done at {last:g} s")
+        found = NoQuote(f"jobs one after another, at their slowest, done at {last:g} s")
         raise InputError(source, "field jobs", found, f"an end before {LATEST_S:g} s")
 
 
