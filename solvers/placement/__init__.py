@@ -40,7 +40,7 @@ METHODS = entries(
     Entry(
         "milp",
         f"{HERE}.exact.milp:milp",
-        "proven optimum by the textbook formulation (highs, cbc, scip or scipy); a few nodes",
+        "proven optimum by the textbook formulation (highs or cbc); a few nodes",
         kind="exact",
         params={"backend": "highs"},
         goals=AT_ONCE,

@@ -10,7 +10,6 @@ import pytest
 import optgap
 from optgap.explaining import Explanation
 from optgap.models.regret import Regret
-from optgap.models.spec import imported
 from optgap.plotting.waterfall import explanation_figure
 from optgap.registry import FAMILIES
 from optgap.reporting import make
@@ -36,8 +35,6 @@ def explained(subject: Any, policy: str) -> Explanation:
 def test_a_family_names_an_exact_per_event_policy_a_judge_and_a_picture(name: str) -> None:
     spec = FAMILIES[name]
     assert spec.per_event in spec.policies
-    assert callable(imported(spec.regrets))
-    assert callable(imported(spec.view))
 
 
 @pytest.mark.slow

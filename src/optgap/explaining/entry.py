@@ -18,7 +18,6 @@ from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.regret import Regret
 from optgap.models.result import Result, Termination, Violation
-from optgap.models.spec import imported
 from optgap.registry import FamilySpec, Runnable, family
 from optgap.versions import versions
 
@@ -81,7 +80,7 @@ def explain(
     learnt = _learnt(problem, spec, runnable, runs) if runnable and scope == ALL else None
     policies = [(own, runnable), *others]
     ends = _ends(table, policies, placed, counted, learnt, breaks)
-    regrets = _regrets(problem, own) if spec.regrets else ()
+    regrets = _regrets(problem, own)
     per_event = next((r.objective for r, _ in policies if r.method == spec.per_event), None)
     best = ends.best
     notes = [f"{breaks}: it may owe what it gains to them"] if broken else []
@@ -118,7 +117,7 @@ def explain(
         online_objective=best.objective if best else None,
         parts=tuple(ends.parts),
         regrets=regrets,
-        judged=bool(spec.regrets),
+        judged=True,
         notes=(*notes, *trouble),
         seed=own.seed,
         termination=next((t for t in stops if t is not Termination.COMPLETED), table.termination),
@@ -280,8 +279,9 @@ def _learnt(problem: Problem, spec: FamilySpec, runnable: Runnable, runs: _Runs)
         result = runs.result(problem, replace(runnable, params=params))
         return result.objective if serves(result) else None
 
-    informed = spared(spec.informed)
-    return None if informed is None else Learnt(informed, spared(spec.unpaid))
+    knows, learns = spec.learning
+    informed = spared(knows)
+    return None if informed is None else Learnt(informed, spared(learns))
 
 
 def _counted(
@@ -291,7 +291,7 @@ def _counted(
 
     None where they are only counted, and where nothing is found.
     """
-    relaxed = imported(spec.relaxed[1])(problem) if spec.relaxed else None
+    relaxed = spec.relaxed(problem)
     names = [entry.name for entry in spec.methods.values() if entry.kind == "offline"]
     runnables = [choose_method(problem, name) for name in names]
     fitting = [runnable for runnable in runnables if runnable.treats(problem)]
@@ -305,7 +305,7 @@ def _counted(
 
 
 def _regrets(problem: Problem, own: Result) -> tuple[Regret, ...]:
-    judge = imported(family(problem.family).regrets)
+    judge = family(problem.family).regrets
     return tuple(sorted(judge(problem, own.solution), key=lambda regret: regret.time))
 
 
