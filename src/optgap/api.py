@@ -247,8 +247,9 @@ def _executed(
     problem: Problem, runnable: Runnable, limits: Limits, seed: int, bound_only: bool
 ) -> Result:
     """`execute` by the clock of the problem as it is given."""
-    package = runnable.entry.kind == "policy" and not runnable.own
-    limits = limits.each(None) if package else limits.within(math.inf)  # with a meter of its own
+    given, limits = limits, limits.within(math.inf)  # with a meter of its own
+    if runnable.entry.kind == "policy" and not runnable.own:
+        limits = limits.each(None)
     function = runnable.entry.load()
     started = working_time()
     try:
@@ -265,6 +266,8 @@ def _executed(
             raise
         found = NoQuote(f"{type(error).__name__}: {error}")
         raise InputError(runnable.label, "", found, "a policy that runs") from error
+    if limits.whole is None:
+        given.spend(limits.spent)
     result = refereed(problem, runnable, outcome, working_time() - started, seed)
     proven = result.status in (Status.OPTIMAL, Status.INFEASIBLE)
     if limits.cut and result.termination is Termination.COMPLETED and not proven:

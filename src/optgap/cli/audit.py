@@ -66,6 +66,7 @@ def command(
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
+    effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:
@@ -89,6 +90,7 @@ def command(
             policies=policies,
             methods=methods,
             time_limit=time_limit,
+            effort=effort,
             seed=seed,
             limits=limits,
             columns=assignments(columns or [], "--column"),
@@ -96,6 +98,7 @@ def command(
         ),
         time_limit if kind == "kubernetes" else None,
         quiet,
+        effort,
     )
     out = Output(json, quiet)
     out.document(answer)

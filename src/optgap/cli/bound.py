@@ -12,6 +12,7 @@ def command(
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
+    effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:
@@ -23,6 +24,9 @@ def command(
     problem, params = opened(problem_file, settings, json)
     runnable = choose_method(problem, method, params, bounding=True)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed, bound_only=True), time_limit, quiet
+        lambda limits: execute(problem, runnable, limits, seed, bound_only=True),
+        time_limit,
+        quiet,
+        effort,
     )
     return deliver(result, problem, Output(json, quiet), None, verbose, ask=problem_file)

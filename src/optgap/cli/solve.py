@@ -32,6 +32,7 @@ def command(
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
+    effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:
@@ -43,7 +44,7 @@ def command(
     problem, params = opened(problem_file, settings, json, output, plot=plot)
     runnable = choose_method(problem, method, params)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet
+        lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet, effort
     )
     if conflict:
         result = _with_conflict(result, problem, time_limit, quiet)

@@ -52,6 +52,7 @@ class ComparisonRow:
     gap_to_best: |objective − best known| / |best known| in that scope.
     failure: why there is no result: the method does not treat this ``objective``, its
         ``input`` (a user's own policy, say) was at fault, or the method itself (``fault``).
+    units: the work that the run took, with that of the bound for what the policy accepted.
     """
 
     result: Result
@@ -59,6 +60,7 @@ class ComparisonRow:
     gap_to_bound: float | None = None
     gap_to_best: float | None = None
     failure: Failure = ""
+    units: float = 0.0
 
     @property
     def partial(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -364,6 +365,7 @@ class _Bench:
     Attributes
     ----------
     known: the best objective of the policies, told beside a method's bound.
+    units: the work of each method and policy, by label.
     """
 
     def __init__(self, time_limit: float | None, seed: int, limits: Limits) -> None:
@@ -374,6 +376,7 @@ class _Bench:
         self.unfinished: list[Unfinished] = []
         self.hopeless = False
         self.known: float | None = None
+        self.units: dict[str, float] = defaultdict(float)
         self.found: dict[str, Any] = {}
 
     def run(
@@ -412,6 +415,7 @@ class _Bench:
         budget = EXACT_UNITS * self.limits.effort if exact else None
         limits = self.limits.each(self.time_limit, tell, budget)
         result = execute(problem, runnable, limits, self.seed)
+        self.units[part or runnable.label] += limits.spent
         cut = Unfinished.of(result, limits.spent, self.time_limit, budget)
         if cut is not None:
             self.unfinished.append(replace(cut, accepted_by=part))
@@ -462,7 +466,7 @@ def _comparison(
         bound_by=bound.bound_by if bound else None,
         best_known=known.objective if known else None,
         known_by=known.method if known else None,
-        rows=tuple(_row(line) for line in lines),
+        rows=tuple(replace(_row(x), units=bench.units[x.result.method]) for x in lines),
         termination=stopped,
         unfinished=tuple(bench.unfinished),
     )
