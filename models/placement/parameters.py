@@ -50,11 +50,6 @@ PARAMETERS = {
         "a task that does not fit: turned away, in line with all behind it, or overtaken",
         choices=("reject", "fifo", "backfill"),
     ),
-    "sleep_after_s": Parameter(
-        "how long a node holds nothing until it is switched off; inf: it stays on", "s"
-    ),
-    "wake_s": Parameter("how long a node that was off takes to boot", "s"),
-    "off_w": Parameter("power of a node that is off", "W"),
     "alpha": Parameter("weight α of power under goal=weighted", source="PWR+FGD, Eq. 5"),
     "watts_per_gpu": Parameter(
         "what a GPU of fragmentation counts as under goal=weighted", "W/GPU"

@@ -51,9 +51,6 @@ def alibaba_time(
     load: float = 0.4,
     nodes: int = 0,
     queue: Queue = "reject",
-    sleep_after_s: float = math.inf,
-    wake_s: float = 0.0,
-    off_w: float = 0.0,
     data: str = "",
     goal: Goal | TimeGoal = "energy",
     alpha: float = 0.5,
@@ -73,7 +70,6 @@ def alibaba_time(
     diurnal: a of the rate of synthetic arrivals, which goes with 1 + a·sin(2π·t / day).
     load, nodes: the nodes, in the cluster's own proportions; 0 for as many as keep the GPU
         demand, were everything to run when it comes, at `load` of the GPUs at its peak.
-    sleep_after_s, wake_s, off_w: as in `OverTime`.
 
     Raises
     ------
@@ -94,7 +90,7 @@ def alibaba_time(
         origin, over = f"{ORIGIN}; synthetic times after its quantiles of lives", f"{days:g} days"
     else:
         raise InputError("--set", "times", times, one_of(("synthetic", "recorded")))
-    rules = OverTime(queue, math.nan, horizon_s, sleep_after_s, wake_s, off_w)
+    rules = OverTime(queue, math.nan, horizon_s)
     cluster = _matching(tasks, rules, load, nodes)
     kept = that_fit(tasks, cluster)
     if len(kept) < len(tasks):
@@ -118,9 +114,6 @@ def small_time(
     size: int = 30,
     load: float = 0.3,
     queue: Queue = "reject",
-    sleep_after_s: float = math.inf,
-    wake_s: float = 0.0,
-    off_w: float = 0.0,
     goal: Goal | TimeGoal = "energy",
     alpha: float = 0.5,
     watts_per_gpu: float = 120.0,
@@ -158,7 +151,7 @@ def small_time(
         PlacementObjective(over_time_goal(goal), alpha, watts_per_gpu),
         f"small-time, {size} tasks, seed {seed}",
         f"{ORIGIN}; synthetic times after its quantiles of lives",
-        over_time=OverTime(queue, math.nan, horizon_s, sleep_after_s, wake_s, off_w),
+        over_time=OverTime(queue, math.nan, horizon_s),
     )
 
 

@@ -24,32 +24,16 @@ METHODS = entries(
     Entry(
         "exact",
         f"{HERE}.exact.search:exact",
-        "proven optimum by CP-SAT and HiGHS side by side; some 10 nodes and 60 tasks",
+        "proven optimum after a bound from pooled nodes; some 10 nodes and 60 tasks",
         kind="exact",
-        params={"workers": 0},
-        goals=AT_ONCE,
-    ),
-    Entry(
-        "cpsat",
-        f"{HERE}.exact.search:cpsat",
-        "proven optimum by CP-SAT after a bound from pooled nodes; some 8 nodes and 40 tasks",
-        kind="exact",
-        params={"workers": 0},
         goals=AT_ONCE,
     ),
     Entry(
         "milp",
         f"{HERE}.exact.milp:milp",
-        "proven optimum by the textbook formulation (highs, cbc, scip or scipy); a few nodes",
+        "proven optimum by the textbook formulation (highs or cbc); a few nodes",
         kind="exact",
         params={"backend": "highs"},
-        goals=AT_ONCE,
-    ),
-    Entry(
-        "exhaustive",
-        f"{HERE}.exact.exhaustive:exhaustive",
-        "every placement tried; up to 4 nodes and 6 tasks",
-        kind="exact",
         goals=AT_ONCE,
     ),
     Entry(
@@ -78,13 +62,6 @@ METHODS = entries(
         goals=AT_ONCE,
     ),
     Entry(
-        "exact-over-time",
-        f"{HERE}.over_time.exact:exact_over_time",
-        "proven optimum where tasks leave and none waits; 15 tasks, or 30 of which 6 at once",
-        kind="exact",
-        goals=("energy", "mean_weighted", "mean_accepted_gpu"),
-    ),
-    Entry(
         "bound-over-time",
         f"{HERE}.over_time.bounding:bound_over_time",
         "prices of tasks, at every moment the best, migrations free; any size, tight",
@@ -102,13 +79,6 @@ METHODS = entries(
         goals=("energy",),
         options=HindsightParams,
         shares=True,
-    ),
-    Entry(
-        "bound-types",
-        f"{HERE}.bound_types:bound_types",
-        "linear program over node types and task classes; a second, loose",
-        kind="bound",
-        goals=("power",),
     ),
 )
 
@@ -131,17 +101,14 @@ FORMULATIONS = entries(
 def auto(problem: PlacementProblem) -> str:
     """The method for a problem of this size."""
     if problem.over_time is not None:
-        from optgap.solvers.placement.over_time.exact import unproven
-
-        if not unproven(problem):
-            return "exact-over-time"
-        from optgap.solvers.placement.over_time.hindsight import unfit
-
-        return "bound-over-time" if unfit(problem) else "hindsight"
+        return "hindsight" if problem.objective.goal == "energy" else "bound-over-time"
     small = len(problem.cluster) <= EXACT_NODES and len(problem.tasks) <= EXACT_TASKS
     return "exact" if small else "patterns"
 
 
 def auto_bound(problem: PlacementProblem) -> str:
     """The method with the best bound for a problem of this size."""
-    return "bound-patterns" if problem.over_time is None else "bound-over-time"
+    if problem.over_time is not None:
+        return "bound-over-time"
+    # without GPUs a node has few patterns that matter and many CPU units: pooled nodes prove more
+    return "bound-patterns" if problem.tasks.num_gpu.any() else "bound-pooled"

@@ -17,7 +17,7 @@ from optgap.models.limits import Limits
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.result import Termination
 from optgap.solvers.backends.growing import Growing
-from optgap.solvers.placement.aggregate import Aggregate, Contents
+from optgap.solvers.placement.aggregate import UNITS, Aggregate, Contents
 from optgap.solvers.placement.pricing import Pricer
 
 NEGATIVE = 1e-7
@@ -45,13 +45,13 @@ class Master:
 
     Rows: one per task class (its demand; as an equation when fragmentation counts, because
     then one task too many can pay), one per node type (its count), and where the aggregate counts
-    them one each for the GPUs, CPU packages and nodes in use (how many at least). Columns: an
+    them one each for the GPUs and CPU packages in use (how many at least). Columns: an
     artificial one per class, which leaves a task unserved at a cost, and per row of these, which
     stands for one in use at the least that it costs, then the generated ones.
 
     Parameters
     ----------
-    counted: which of the three is all that costs something, if any.
+    counted: which of the two is all that costs something, if any.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Master:
         for n in aggregate.count:
             self._program.row(upper=n)
         self.head = len(aggregate.classes) + len(aggregate.types)
-        self.units = 3 if aggregate.counting else 0
+        self.units = UNITS if aggregate.counting else 0
         for unit in range(self.units):
             self._program.row(upper=0.0 if unit == counted else math.inf)
         for c in range(len(aggregate.classes)):
@@ -107,7 +107,7 @@ class Master:
             self._program.bound_row(c, d, d if exact else math.inf)
 
     def set_least(self, least: FloatArray) -> None:
-        """Take over how many GPUs, CPU packages and nodes are in use at least, (3,)."""
+        """Take over how many GPUs and CPU packages are in use at least, (2,)."""
         for unit, n in enumerate(least):
             if unit != self.counted:
                 self._program.bound_row(self.head + unit, n if n > 0 else -math.inf, math.inf)
@@ -161,8 +161,8 @@ class Prices:
     ----------
     task: (classes,) price of each.
     nodes: Σ_t n_t·max(0, V_t), see `pricing`. most: the largest V_t, or 0.
-    in_use: (3,) price of a GPU, a CPU package and a node in use: the bound is higher by these
-        times how many are in use at least.
+    in_use: (2,) price of a GPU and a CPU package in use: the bound is higher by these times how
+        many are in use at least.
     """
 
     task: FloatArray
@@ -178,7 +178,7 @@ class ColumnGeneration:
     Attributes
     ----------
     best: the prices that prove `lower`, None before the first.
-    least: (3,) how many GPUs, CPU packages and nodes are in use at least, whole numbers.
+    least: (2,) how many GPUs and CPU packages are in use at least, whole numbers.
     idle: the cost beside the program's value that tolerances are relative to: the idle cluster's.
 
     Parameters
@@ -187,7 +187,7 @@ class ColumnGeneration:
     unserved_cost: (classes,) cost of leaving a task out. When leaving out is not allowed, a
         price ceiling: the loop raises it while the LP still buys at it.
     may_leave_out: whether `unserved_cost` is part of the problem.
-    counted: which of these three is all that costs something, if any.
+    counted: which of these two is all that costs something, if any.
     """
 
     aggregate: Aggregate
@@ -207,7 +207,7 @@ class ColumnGeneration:
     def __post_init__(self) -> None:
         self.idle = self.aggregate.base
         self.master = Master(self.aggregate, self.unserved_cost, self.counted)
-        self.least = np.zeros(3)
+        self.least = np.zeros(UNITS)
         self.last = self.master.solve()
 
     def change_demand(
@@ -310,10 +310,10 @@ class ColumnGeneration:
     def _price(
         self, pricer: Pricer, prices: FloatArray, in_use: FloatArray = NOTHING, *, bound: bool
     ) -> int:
-        worth = np.zeros(3)
+        worth = np.zeros(UNITS)
         worth[: len(in_use)] = np.clip(in_use, 0.0, self.aggregate.unit_cost[: len(in_use)])
         if self.counted is not None:
-            worth = -np.eye(3)[self.counted]
+            worth = -np.eye(UNITS)[self.counted]
         priced = np.where(pricer.priceable, prices, 0.0)
         if not self.aggregate.frag_weight:
             priced = np.maximum(priced, 0.0)

@@ -6,10 +6,9 @@ Given a price π_c for every task class, a node of type t is worth at most
 
 and Σ_c π_c d_c − Σ_t n_t·max(0, V_t) bounds the cost of serving the demands d from below
 (Lagrangian duality: at any prices, not only the best). V_t is found by dynamic programming
-over the node's GPUs and CPU units; where a node that carries nothing is switched off, switching it
-on costs what is subtracted in the end. Two things are relaxed, each in the direction that keeps
-the bound valid: CPU needs are rounded down to units, and memory is priced (μ_t per MiB, chosen
-to make V_t smallest) instead of enforced.
+over the node's GPUs and CPU units. Two things are relaxed, each in the direction that keeps the
+bound valid: CPU needs are rounded down to units, and memory is priced (μ_t per MiB, chosen to make
+V_t smallest) instead of enforced.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import numpy as np
 
 from optgap.models.placement.arrays import BoolArray, FloatArray, IntArray
 from optgap.solvers.placement import kernels
-from optgap.solvers.placement.aggregate import Aggregate, Band, Contents
+from optgap.solvers.placement.aggregate import UNITS, Aggregate, Band, Contents
 
 Rounding = Literal["down", "up"]
 
@@ -32,16 +31,11 @@ THREADS = 2
 """The compiled programs release the interpreter lock; the result does not depend on this."""
 
 
-SPLITS = 2
-"""Classes that are left out at once, at most, of pairs that need too much memory together."""
-
-
 @dataclass(frozen=True, slots=True)
 class Offer:
     """What pricing found for one node type.
 
-    `value` is at least V_t (with rounding ``down``), for contents that are not empty where a node
-    costs something to open; `contents` are attractive contents, best
+    `value` is at least V_t (with rounding ``down``); `contents` are attractive contents, best
     first, which may break the CPU or memory limit by what was relaxed.
     """
 
@@ -127,11 +121,11 @@ class Filled:
 class Memo:
     """Tables made so far for one group of node types.
 
-    By memory price and classes that are left out, and by fragment cost besides.
+    By memory price, and by fragment cost besides.
     """
 
-    tables: dict[tuple[float, tuple[int, ...]], Tables] = field(default_factory=dict)
-    filled: dict[tuple[tuple[float, tuple[int, ...]], bytes], Filled] = field(default_factory=dict)
+    tables: dict[float, Tables] = field(default_factory=dict)
+    filled: dict[tuple[float, bytes], Filled] = field(default_factory=dict)
 
 
 class Pricer:
@@ -166,9 +160,7 @@ class Pricer:
             size, gpus = self._size.get(key, (0, 0))
             self._size[key] = (max(size, self._units(node.cpu_milli)), max(gpus, node.gpus))
         self.last_mu = np.zeros(len(aggregate.types))
-        self.worth = np.zeros(3)
-        # one moment of many, where a node more or less counts, is worth the longer pricing
-        self.splits = SPLITS if aggregate.counting else 0
+        self.worth = np.zeros(UNITS)
         self._groups: dict[bytes, list[int]] = {}
         for t in range(len(aggregate.types)):
             self._groups.setdefault(self.admissible[t].tobytes(), []).append(t)
@@ -206,9 +198,9 @@ class Pricer:
 
         Parameters
         ----------
-        worth: (3,) by how much less a GPU, a CPU package and a node in use cost; nothing if None.
+        worth: (2,) by how much less a GPU and a CPU package in use cost; nothing if None.
         """
-        self.worth = np.zeros(3) if worth is None else worth
+        self.worth = np.zeros(UNITS) if worth is None else worth
         with ThreadPoolExecutor(THREADS) as pool:
             parts = list(pool.map(lambda g: self._group(g, prices, most), self._groups.values()))
         return sorted(itertools.chain.from_iterable(parts), key=lambda offer: offer.type_index)
@@ -219,57 +211,19 @@ class Pricer:
         return [self._offer(t, prices, most, memo) for t in types]
 
     def _offer(self, t: int, prices: FloatArray, most: int, memo: Memo) -> Offer:
-        opening = float(self.aggregate.opening[t] - self.worth[2])
-        value, found = self._apart(t, prices, most, memo, ())
-        return Offer(t, value - opening, tuple(found))
-
-    def _apart(
-        self, t: int, prices: FloatArray, most: int, memo: Memo, without: tuple[int, ...]
-    ) -> tuple[float, list[Contents]]:
-        """V_t(μ) at the best μ, and once more without either of two tasks that exclude each other.
-
-        No contents have both: the larger of the two values is no less than V_t.
-        """
-        value, found, broken = self._relaxed(t, prices, most, memo, without)
-        pair = self._conflict(t, broken) if broken and len(without) < self.splits else None
-        if pair is None or value <= self.aggregate.opening[t] - self.worth[2]:
-            return value, found
-        parts = [self._apart(t, prices, most, memo, (*without, c)) for c in pair]
-        parts.sort(key=lambda part: -part[0])
-        return min(value, parts[0][0]), [*parts[0][1], *parts[1][1], *found]
-
-    def _conflict(self, t: int, broken: Contents) -> tuple[int, int] | None:
-        """Two classes in contents that need more memory together than there is, if any."""
-        tasks = sorted(broken.tasks, key=lambda c: -int(self.aggregate.memory_mib[c]))[:2]
-        memory = int(self.aggregate.memory_mib[tasks].sum())
-        if len(tasks) < 2 or memory <= self.aggregate.types[t].memory_mib:
-            return None
-        return tasks[0], tasks[1]
-
-    def _relaxed(
-        self, t: int, prices: FloatArray, most: int, memo: Memo, without: tuple[int, ...]
-    ) -> tuple[float, list[Contents], Contents | None]:
-        """Minimise V_t(μ) over the memory price μ by intersecting tangents.
-
-        Beside it what was found, and contents that break the limit on memory at that price.
-        """
+        """V_t(μ) at the best memory price μ, which is found by intersecting tangents."""
         limit = self.aggregate.types[t].memory_mib
         found: list[Contents] = []
 
         def probe(mu: float) -> tuple[float, int]:
-            value, contents = self._best(t, prices, mu, most, memo, without)
+            value, contents = self._best(t, prices, mu, most, memo)
             found.extend(contents[: most if len(found) < most else 2])
-            memory = self._memory(contents[0])
-            if memory > limit:
-                broken[:] = contents[:1]
-            return value + mu * limit, memory
+            return value + mu * limit, self._memory(contents[0])
 
-        broken: list[Contents] = []
         value, memory = probe(0.0)
         if memory <= limit or self.rounding == "up":
-            if not without:
-                self.last_mu[t] = 0.0
-            return value, found, None
+            self.last_mu[t] = 0.0
+            return Offer(t, value, tuple(found))
         left = (value, memory)  # V(0) and the memory it uses: a tangent at 0
         right: tuple[float, int] | None = None
         mu = self.last_mu[t] or 0.02 * max(value, 1e-9) / limit
@@ -291,22 +245,15 @@ class Pricer:
             if best - lower <= 1e-4 * max(1.0, abs(best)) or crossing <= 0:
                 break
             mu = crossing
-        if not without:
-            self.last_mu[t] = best_mu
-        return best, found, broken[0]
+        self.last_mu[t] = best_mu
+        return Offer(t, best, tuple(found))
 
     def _memory(self, contents: Contents) -> int:
         memory = self.aggregate.memory_mib
         return sum(n * int(memory[c]) for c, n in contents.tasks.items())
 
     def _best(
-        self,
-        t: int,
-        prices: FloatArray,
-        mu: float,
-        most: int,
-        memo: Memo,
-        without: tuple[int, ...],
+        self, t: int, prices: FloatArray, mu: float, most: int, memo: Memo
     ) -> tuple[float, list[Contents]]:
         """The most valuable contents of type `t`, over CPU bands and numbers of GPUs.
 
@@ -318,7 +265,7 @@ class Pricer:
         gpus = np.arange(node.gpus + 1)
         options: list[tuple[float, int, int, Filled]] = []
         for band in self.bands[t]:
-            filled, idle = self._filled(t, band, prices, (mu, without), memo)
+            filled, idle = self._filled(t, band, prices, mu, memo)
             u = min(self._units(band.max_used_milli), filled.value.shape[1] - 1)
             worth = filled.value[: node.gpus + 1, u]
             worth = worth - (aggregate.gpu_cost[t] - self.worth[0]) * gpus
@@ -336,12 +283,7 @@ class Pricer:
         return options[0][0], contents
 
     def _filled(
-        self,
-        t: int,
-        band: Band,
-        prices: FloatArray,
-        at: tuple[float, tuple[int, ...]],
-        memo: Memo,
+        self, t: int, band: Band, prices: FloatArray, mu: float, memo: Memo
     ) -> tuple[Filled, FloatArray]:
         aggregate = self.aggregate
         mask = self.admissible[t].tobytes()
@@ -350,15 +292,12 @@ class Pricer:
             residual: FloatArray | None = active[1000 - self.gpu_unit * np.arange(self.steps + 1)]
         else:
             residual, idle = None, np.zeros(aggregate.types[t].gpus + 1)
-        key = (at, b"" if residual is None else residual.tobytes())
+        key = (mu, b"" if residual is None else residual.tobytes())
         if key not in memo.filled:
             size, gpus = self._size[mask]
-            if at not in memo.tables:
-                mu, without = at
-                admissible = self.admissible[t].copy()
-                admissible[list(without)] = False
-                memo.tables[at] = self._make_tables(admissible, prices, mu, size)
-            memo.filled[key] = memo.tables[at].fill(gpus, residual)
+            if mu not in memo.tables:
+                memo.tables[mu] = self._make_tables(self.admissible[t], prices, mu, size)
+            memo.filled[key] = memo.tables[mu].fill(gpus, residual)
         return memo.filled[key], idle
 
     def _make_tables(

@@ -52,7 +52,6 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli) -> Offere
         ("optgap generate placement --preset small --set lo", ""),  # `load` is alibaba's
         ("optgap generate placement --set goal=f", "goal=fragmentation"),
         ("optgap run place.json --policy fgd --set s", "score= score=implemented score=exact"),
-        ("optgap run place.json --policy pwr --set strict_fraction=t", "strict_fraction=true"),
         ("optgap solve place.json --method patterns --set ", "tolerance= rounds="),
         ("optgap compare placement --preset small --sweep si", "size= size=40"),
         (

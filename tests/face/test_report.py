@@ -158,7 +158,7 @@ def contrast(a: str, b: str) -> float:
 def test_objects_will_do_instead_of_files(tmp_path: Path) -> None:
     problem = two_nodes_problem()
     result = optgap.run(problem, "fgd")
-    comparison = optgap.compare(problem, "fgd", "bound-types")
+    comparison = optgap.compare(problem, "fgd", "bound-pooled")
     written = report([result, comparison], tmp_path / "x.html", title="From objects")
     assert (tmp_path / "x.html").read_text() == written.html
     assert "<title>From objects</title>" in written.html

@@ -101,7 +101,7 @@ def test_a_grid_is_every_instance_with_every_run_and_seed() -> None:
         family = "placement"
         presets = ["small"]
         policies = ["fgd", "pwr+fgd"]
-        methods = ["bound-types"]
+        methods = ["bound-pooled"]
         [grid.instance]
         size = [5, 6]
         [grid.parameters]
@@ -270,7 +270,9 @@ def test_one_who_turns_tasks_down_is_held_against_a_bound_for_the_rest() -> None
 
 
 def test_an_objective_that_a_method_does_not_treat_is_no_failure() -> None:
-    document = grid(seeds=1, methods=["bound-types"], instance={"size": 5, "goal": "fragmentation"})
+    document = grid(
+        seeds=1, methods=["bound-pooled"], instance={"size": 5, "goal": "fragmentation"}
+    )
     done = swept(document)
     assert done.failed == []
     if done.rows[0]["failure"]:

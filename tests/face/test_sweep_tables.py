@@ -31,7 +31,7 @@ seeds = 2
 family = "placement"
 presets = ["small"]
 policies = ["fgd", "random"]
-methods = ["bound-types"]
+methods = ["bound-pooled"]
 [grid.instance]
 size = [5, 12]
 """
@@ -205,7 +205,7 @@ def test_the_command_says_what_its_means_are_over(cli: Cli) -> None:
     optgap.save(two_nodes_problem(), "roomy.json")
     Path("s.toml").write_text(
         '[[grid]]\nfamily = "placement"\nproblems = ["tight.json", "roomy.json"]\n'
-        'policies = ["fgd", "random"]\nmethods = ["bound-types"]\n'
+        'policies = ["fgd", "random"]\nmethods = ["bound-pooled"]\n'
     )
     answer = sweep(cli, "t.csv")
     assert "placement: left out of all means, as they accepted only a part: 1 of fgd, 1 of" in (

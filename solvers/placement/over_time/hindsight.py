@@ -288,9 +288,6 @@ def unfit(problem: PlacementProblem) -> tuple[str, object, str] | None:
     assert problem.over_time is not None
     if problem.objective.goal != "energy":
         return "objective.goal", problem.objective.goal, "energy"
-    if problem.over_time.sleeps:
-        expected = "nothing: the search counts no nodes that are switched off"
-        return "over_time.sleep_after_s", problem.over_time.sleep_after_s, expected
     return None
 
 
@@ -311,7 +308,7 @@ def hindsight(
 
     Raises
     ------
-    InputError: for a parameter out of range, and where nodes are switched off.
+    InputError: for a parameter out of range, and for another goal than energy.
     """
     trouble = unfit(problem)
     if trouble is not None:

@@ -32,10 +32,8 @@ SPEC = FamilySpec(
         ),
     },
     view="optgap.views.placement:draw",
-    bound_curve="optgap.solvers.placement.over_time.curve:bound_curve",
     doubts="optgap.models.placement.doubts:doubts",
     per_event="greedy-exact",
-    relaxed=("migration", "optgap.models.placement.pieces:movable"),
     regrets="optgap.heuristics.placement.regret:regrets",
     refit="optgap.models.placement.fits:refit",
 )
