@@ -23,12 +23,6 @@ METHODS = entries(
         params={"workers": 0},
     ),
     Entry(
-        "exhaustive",
-        f"{HERE}.exhaustive:exhaustive",
-        "every order of the jobs on every choice of nodes; up to 6 jobs",
-        kind="exact",
-    ),
-    Entry(
         "offline",
         f"{HERE}.offline:offline",
         "annealing of lists, nodes and rules with hindsight: a good schedule of any size, unproven",
