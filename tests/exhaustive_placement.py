@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.fragmentation import node_fragmentation
 from optgap.models.result import Outcome, Status
@@ -126,7 +127,9 @@ class Search:
         )
 
 
-def exhaustive(problem: PlacementProblem) -> Outcome:
+def exhaustive(
+    problem: PlacementProblem, *, limits: Limits | None = None, seed: int = 0
+) -> Outcome:
     """The best of all placements of a tiny problem: some 4 nodes and 6 tasks."""
     search = Search(problem)
     search.run()
