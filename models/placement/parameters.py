@@ -27,9 +27,7 @@ PARAMETERS = {
         choices=("power", "fragmentation", "weighted", "accepted_gpu"),
     ),
     "alibaba-time.goal": _OVER_TIME,
-    "small-time.goal": _OVER_TIME,
     "alibaba-time.size": Parameter("tasks; the trace has 8,152", "tasks"),
-    "small-time.load": Parameter("mean GPU demand over the GPUs there are", "share"),
     "alibaba-time.load": Parameter(
         "highest GPU demand over the GPUs there are, where nodes is 0", "share"
     ),
@@ -42,9 +40,6 @@ PARAMETERS = {
         choices=("synthetic", "recorded"),
     ),
     "days": Parameter("how long synthetic times go on", "days"),
-    "diurnal": Parameter(
-        "a of the rate of synthetic arrivals, 1 + a·sin(2π·t / day)", within=(0.0, 1.0)
-    ),
     "data": Parameter("folder with openb/, for recorded times; empty for $OPTGAP_DATA", "path"),
     "queue": Parameter(
         "a task that does not fit: turned away, in line with all behind it, or overtaken",

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from optgap.models.spec import Entry, entries
-from optgap.solvers.placement.over_time.parameters import HindsightParams
 
 if TYPE_CHECKING:
     from optgap.models.placement import PlacementProblem
@@ -41,9 +40,10 @@ METHODS = entries(
         f"{HERE}.patterns:patterns",
         "offline placement from node patterns, with their bound; any size",
         kind="offline",
-        params={"tolerance": 1e-3, "rounds": 30},
+        params={"tolerance": 1e-3, "patience": 0, "first_nodes": 60, "rounds": 30},
         deterministic=False,
         goals=AT_ONCE,
+        shares=True,
     ),
     Entry(
         "bound-patterns",
@@ -52,6 +52,7 @@ METHODS = entries(
         kind="bound",
         params={"tolerance": 1e-3},
         goals=AT_ONCE,
+        shares=True,
     ),
     Entry(
         "bound-pooled",
@@ -77,7 +78,7 @@ METHODS = entries(
         kind="offline",
         deterministic=False,
         goals=("energy",),
-        options=HindsightParams,
+        params={"moves": 0},
         shares=True,
     ),
 )

@@ -46,7 +46,7 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli) -> Offere
         ("optgap compare place.json --policies a", "all"),
         ("optgap compare elastic --methods ex", "exhaustive"),
         ("optgap explain place.json --beside n", "none node-value"),
-        ("optgap generate placement --preset s", "small small-time"),
+        ("optgap generate placement --preset s", "small"),
         ("optgap compare elastic --preset t", "tiny"),
         ("optgap generate placement --set wa", "watts_per_gpu= watts_per_gpu=120.0"),
         ("optgap generate placement --preset small --set lo", ""),  # `load` is alibaba's

@@ -259,7 +259,9 @@ class Refinement:
 
     def could_prove(self, event: int) -> float:
         """What no prices prove more than beyond the idle cluster, with the patterns so far."""
-        self.generation.change_demand(self.running(event), (), self.pool.least[:, event])
+        self.generation.change_demand(
+            self.running(event), self.limits, (), self.pool.least[:, event]
+        )
         return self.generation.last.value
 
     def running(self, event: int) -> IntArray:
@@ -281,7 +283,7 @@ class Refinement:
         if self.counting is not None:
             self._count(event, demand)
         least = self.seen[event] = self.pool.least[:, event].copy()
-        self.generation.change_demand(demand, self.pool.prices, least)
+        self.generation.change_demand(demand, self.limits, self.pool.prices, least)
         generate(self.generation, self.limits, self.tolerance, EFFORT.units)
         if self.generation.short and self.limits.stop is None:
             self.short = self._infeasible(event)

@@ -143,7 +143,7 @@ class Counting:
         """
         for counted in which:
             generation = self.generations[counted]
-            generation.change_demand(demand, self.pools[counted].prices)
+            generation.change_demand(demand, limits, self.pools[counted].prices)
             unit_milli = cpu_units(generation.aggregate, units)
             # so few rounds are too few for smoothed prices to get there
             generation.run(unit_milli, limits, tolerance=0.0, smoothing=0.0, most_rounds=ROUNDS)

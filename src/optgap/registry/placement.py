@@ -36,4 +36,5 @@ SPEC = FamilySpec(
     per_event="greedy-exact",
     regrets="optgap.heuristics.placement.regret:regrets",
     refit="optgap.models.placement.fits:refit",
+    overview="patterns(tolerance=0.0015,patience=10,first_nodes=10,rounds=8)",
 )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, settings
+from small_time import small_time
 from strategies import placement_problems
 from transcriptions.node_value import SlowNodeValue, SlowValues, least_gpus
 
@@ -23,7 +24,6 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.placement.presets import alibaba, small
-from optgap.models.placement.presets_over_time import small_time
 from optgap.models.result import Outcome
 
 NOTHING = {"q": 1.0, "rent_w": 0.0, "fragment_w": 0.0}

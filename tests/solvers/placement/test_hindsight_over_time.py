@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from slow_placement_schedules import optimum
+from small_time import small_time
 from strategies import timed_placement_problems
 
 import optgap
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import OverTime, PlacementProblem, PlacementSolution
-from optgap.models.placement.presets_over_time import alibaba_time, small_time
+from optgap.models.placement.presets_over_time import alibaba_time
 from optgap.models.result import Status, Termination
 from optgap.solvers.placement import auto
 from optgap.solvers.placement.over_time import hindsight as method
