@@ -28,7 +28,7 @@ METHODS = entries(
         "annealing of lists, nodes and rules with hindsight: a good schedule of any size, unproven",
         kind="offline",
         params={"moves": 0, "starts": 2},
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "time-indexed",
@@ -36,7 +36,7 @@ METHODS = entries(
         "integer program on cells of time, refined; CP-SAT on short streams; any number of jobs",
         kind="bound",
         params={"seconds": 20.0, "jobs": 200, "rounds": 0, "moves": 0},
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "bound-prices",

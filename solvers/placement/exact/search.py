@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from optgap.models.errors import RefereeError
 from optgap.models.limits import Limits
@@ -69,6 +69,7 @@ class Search:
     claimed: float | None = None
     bound: float | None = None
     bound_by: str | None = None
+    ended: Termination = Termination.COMPLETED
     message: str = ""
     info: dict[str, float | int | str] = field(default_factory=dict)
 
@@ -127,9 +128,8 @@ class Search:
             return ""  # placing is the same model
         pooled = pooled_model(self.counted)
         share = self.limits.within(POOLING_SHARE * self.limits.remaining)
-        limits = replace(
-            share,
-            progress=lambda _phase, _found, proven: self.limits.progress(
+        limits = share.telling(
+            lambda _phase, _found, proven: self.limits.progress(
                 "pooled nodes", self.claimed, proven
             ),
         )
@@ -156,9 +156,8 @@ class Search:
         if self.bound is not None:
             slack = 5e-7 * max(1.0, abs(self.bound))
             target = self.bound + (slack if self._minimising else -slack)
-        limits = replace(
-            self.limits,
-            progress=lambda _phase, found, proven: self.limits.progress(
+        limits = self.limits.telling(
+            lambda _phase, found, proven: self.limits.progress(
                 "node by node", found or self.claimed, self._better(proven)
             ),
         )
@@ -172,7 +171,7 @@ class Search:
             tolerance=TOLERANCE,
         )
         self.info["variables"] = placing.model.variables
-        self.info["placing_status"] = str(solved.status)
+        self.info["placing_status"], self.ended = str(solved.status), solved.termination
         if solved.status is Status.INFEASIBLE:
             return f"node by node, {solved.solver}"
         if solved.status is Status.ERROR:
@@ -197,12 +196,11 @@ class Search:
 
     def _outcome(self) -> Outcome:
         optimal = meets(self.claimed, self.bound, self.sense)
-        stopped = Termination.ERROR if self.message else Termination.TIME_LIMIT
         if self.found is None:
             status = Status.NO_SOLUTION if self.bound is None else Status.BOUND_ONLY
         else:
             status = Status.OPTIMAL if optimal else Status.FEASIBLE
-        termination = Termination.COMPLETED if optimal else self.limits.stop or stopped
+        termination = Termination.COMPLETED if optimal else self.limits.stop or self.ended
         bound = self.bound
         if optimal and self.claimed is not None and bound is not None:
             # a bound past the solution it proves is rounding

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from optgap.models.work import WORK
 
 from optgap.models.compiled import interpreted
 from optgap.models.errors import InputError
@@ -24,6 +23,7 @@ from optgap.models.placement.kernels import accepts, model_names, node_table
 from optgap.models.placement.timeline import rest_values
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import freed_s
+from optgap.models.work import WORK
 from optgap.solvers.placement.over_time.book_kernels import (
     Book,
     Case,
@@ -76,7 +76,7 @@ class Search:
                 return False
             end = min(len(order), done + TUNING.placed_at_once)
             at = place_all(self.case, self.book, order, done, end, self.like, waits)
-            self.limits.spend(WORK.placed_on * (at - done) * len(self.book.rows))
+            self.limits.spend(WORK.placed_row * (at - done) * int(self.book.rows.sum()))
             if at < end:
                 self.book = roomier(self.book)
             done = at
@@ -98,7 +98,7 @@ class Search:
         What is in use counts in full (`eased`) for the last fifth.
         """
         done, now = 0, 0.0
-        looks = min(len(self.book.rows), TUNING.looks)
+        share = min(1.0, TUNING.looks / len(self.book.rows))
         while done < moves and self.limits.stop is None:
             step = min(TUNING.moves_at_once, max(1, moves // TUNING.chunks), moves - done)
             ease_all(self.case, self.book, self.ease * max(0.0, 1.0 - now / TUNING.eased_share))
@@ -106,7 +106,7 @@ class Search:
             now = (done + step) / moves
             cold = hot_j * (cold_j / hot_j) ** now
             anneal(self.case, self.book, choice, step, hot, cold, self.rng)
-            self.limits.spend(WORK.renewed_on * step * looks)
+            self.limits.spend(WORK.moved_row * step * share * int(self.book.rows.sum()))
             done += step
             self.keep()
             if (self.book.rows + 2 > 0.8 * np.diff(self.book.first)).any():
@@ -325,11 +325,10 @@ def hindsight(
         mean = max(search.best_j, 1.0) / count
         choice = moves_for(problem, search.case)
         done = search.anneal(moves, warm * TUNING.hot * mean, warm * TUNING.cold * mean, choice)
-    ended = Termination.COMPLETED if done == moves else bound.termination
     return Outcome(
         search.solution_of(),
         Status.FEASIBLE,
-        limits.stop or ended,
+        limits.stop or bound.termination,
         bound=bound.bound,
         bound_by=bound.bound_by,
         info={**bound.info, "constructed_j": first, "moves": done},

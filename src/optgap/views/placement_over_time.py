@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-
 BINS = 300
 """Columns of the heat map."""
 DETAILED = 600

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from strategies import timed_placement_problems
 import optgap
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.placement import OverTime, PlacementProblem, PlacementSolution
+from optgap.models.placement import Cluster, OverTime, PlacementProblem, Tasks
 from optgap.models.placement.presets_over_time import alibaba_time
 from optgap.models.result import Status, Termination
 from optgap.solvers.placement import auto
@@ -28,7 +29,7 @@ from optgap.solvers.placement.over_time.hindsight import (
     long_rows,
     moves_for,
 )
-from optgap.solvers.placement.over_time.parameters import TUNING, HindsightParams
+from optgap.solvers.placement.over_time.parameters import TUNING
 from optgap.solvers.placement.over_time.search_kernels import anneal
 
 
@@ -53,13 +54,9 @@ def test_it_lies_between_the_optimum_and_the_bound(problem: PlacementProblem) ->
 
 
 def test_it_comes_close_to_the_optimum_of_small_problems() -> None:
-    for seed in (0, 1):
-        problem = small_time(seed=seed, size=7)
-        want = optgap.solve(problem, "exact-over-time")
-        assert want.status is Status.OPTIMAL
-        assert want.objective is not None
-        found = optgap.solve(problem, "hindsight", moves=300).objective
-        assert want.objective * (1 - 1e-9) <= found <= 1.002 * want.objective
+    for seed, least in ((0, 78_025.0), (1, 82_405.0)):  # J, proven by an integer program
+        found = optgap.solve(small_time(seed=seed, size=7), "hindsight", moves=300).objective
+        assert least * (1 - 1e-9) <= found <= 1.002 * least
 
 
 def test_it_beats_every_policy_and_a_seed_gives_one_schedule(
@@ -87,10 +84,15 @@ def test_it_beats_every_policy_and_a_seed_gives_one_schedule(
 def test_what_moves_change_is_what_the_referee_sees(
     problem: PlacementProblem, data: st.DataObject
 ) -> None:
+    with mock.patch.object(method, "TUNING", replace(TUNING, tasks=2)):
+        agree(problem, data)
+
+
+def agree(problem: PlacementProblem, data: st.DataObject) -> None:
     search = Search(problem, Limits(), seed=0, ease=data.draw(st.sampled_from((0.0, 0.4))))
     search.construct(np.array(data.draw(st.permutations(range(len(problem.tasks))))))
     assert not problem.check(search.solution_of(search.book))
-    choice = moves_for(problem, search.case, HindsightParams(tasks=2))
+    choice = moves_for(problem, search.case)
     search.anneal(10, 1e6, 1e3, choice)
     ease_all(search.case, search.book, 0.0)
     before = search.solution_of(search.book)
@@ -103,16 +105,37 @@ def test_what_moves_change_is_what_the_referee_sees(
     assert search.best_j <= beyond_empty_j(problem, before) or search.missing
 
 
-def test_at_a_limit_every_task_has_a_place_all_the_same() -> None:
+def test_at_a_limit_no_task_is_put_just_anywhere() -> None:
     problem = small_time(seed=0, size=30)
     found = hindsight(problem, limits=Limits(0.0), seed=0)
     assert found.termination is Termination.TIME_LIMIT
-    assert isinstance(found.solution, PlacementSolution)
-    assert not problem.check(found.solution)
-    assert problem.serves_all(found.solution)
+    assert found.solution is None
     limits = Limits()
     limits.interrupted.set()
     assert hindsight(problem, limits=limits, seed=0).termination is Termination.INTERRUPTED
+
+
+def test_one_task_without_room_is_left_out_and_named() -> None:
+    """Two nodes of one GPU. Halves a and c have to share one, beside w0; so b is on the other.
+
+    Once c has left, a and b have a GPU each, and w1 finds none, though at no moment there is too
+    much: no bound can tell.
+    """
+    tasks = Tasks.of(
+        ["a", "c", "w0", "b", "w1"], [0] * 5, [0] * 5, [1] * 5, [500, 500, 1000, 500, 1000],
+        [""] * 5, submit_s=[0.0, 0.0, 0.0, 2.0, 4.0], duration_s=[6.0, 3.0, 1.0, 4.0, 1.0],
+    )  # fmt: skip
+    nodes = Cluster.of(["m", "n"], [8000] * 2, [1024] * 2, [1, 1], ["T4", "T4"])
+    problem = PlacementProblem.of(nodes, tasks, over_time=OverTime("reject"))
+    found = optgap.solve(problem, "hindsight")
+    assert found.status is Status.FEASIBLE
+    assert found.metrics["failed_tasks"] == 1
+    lost = int(np.flatnonzero(found.solution.node < 0)[0])
+    assert f"no room found for 1 of 5 tasks: {tasks.names[lost]}" in found.message
+    ran = optgap.run(problem, "pwr")
+    assert ran.metrics["failed_tasks"] == 1
+    if np.array_equal(ran.solution.node < 0, found.solution.node < 0):
+        assert found.objective <= ran.objective
 
 
 def test_what_cannot_run_together_waits_or_is_proven_not_to_fit() -> None:
