@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
-from optgap.models.work import WORK
 
 from optgap.models.limits import Limits
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.result import Termination
+from optgap.models.work import WORK
 from optgap.solvers.backends.growing import Growing
 from optgap.solvers.placement.aggregate import UNITS, Aggregate, Contents
 from optgap.solvers.placement.pricing import Pricer
@@ -290,7 +290,8 @@ class ColumnGeneration:
 
         Prices are smoothed towards the best ones so far (Wentges 1997), which steadies the
         bound; when a smoothed round finds no column the LP's own prices are used. With
-        `patience`, so many rounds in a row that bring little end it, too.
+        `patience`, so many rounds in a row that bring little end it, too, once prices prove more
+        than the idle cluster does.
         """
         if self.close(tolerance):
             return
@@ -315,8 +316,8 @@ class ColumnGeneration:
             self.last = self.master.solve(limits)
             limits.progress("columns", self.upper, self.bound)
             gained = self.lower > before + 1e-6 * abs(self.upper - before)
-            brought = self.lower - before
-            slow = slow + 1 if brought < LITTLE * abs(self.aggregate.base + self.lower) else 0
+            little = 0.0 < self.lower < before + LITTLE * self.bound
+            slow = slow + 1 if little else 0
             if patience and slow >= patience:
                 return
             if added or gained:

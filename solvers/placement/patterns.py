@@ -158,7 +158,8 @@ def generate(
     coarse_unit, fine_unit = cpu_units(aggregate, COARSE), cpu_units(aggregate, fine)
     if fine_unit < coarse_unit:
         # cheap rounds find the prices; the few fine ones make the bound tight
-        generation.run(coarse_unit, limits, tolerance=tolerance, patience=patience)
+        until = 0.0 if patience else tolerance
+        generation.run(coarse_unit, limits, tolerance=until, patience=patience)
     generation.run(fine_unit, limits, tolerance=tolerance)
     return generation
 

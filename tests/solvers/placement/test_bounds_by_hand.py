@@ -30,6 +30,7 @@ Row = tuple[int, int, int, int, str]
 """milli-vCPU, MiB, GPUs, milli-GPU of each, models."""
 POWER = PowerModel({"T4": 10.0, "G2": 30.0}, {"T4": 70.0, "G2": 150.0})
 """60 and 120 W for a GPU more, 105 W for a package of 32 vCPU."""
+NOTHING = np.zeros(0)
 WORKLOAD = TargetWorkload.of([2000, 4000], [1000, 500], [2, 1], ["", ""], [0.25, 0.75])
 
 
@@ -427,9 +428,9 @@ def test_any_prices_bound_the_cost_of_serving_the_demand() -> None:
     pricer = Pricer(aggregate, 1000.0)
     for price, bound in ((100.0, 300.0), (112.5, 337.5), (130.0, 390 - 2 * 35), (50.0, 150.0)):
         fresh.lower = -np.inf
-        fresh._price(pricer, np.array([price]), bound=True)
+        fresh._price(pricer, np.array([price]), Limits(), NOTHING, bound=True)
         assert fresh.lower == pytest.approx(bound)
     # a worse one later takes nothing away
     fresh.lower = 337.0
-    fresh._price(pricer, np.array([50.0]), bound=True)
+    fresh._price(pricer, np.array([50.0]), Limits(), NOTHING, bound=True)
     assert fresh.lower == 337.0
