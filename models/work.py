@@ -30,6 +30,14 @@ class Work:
     placed_row, moved_row
         Placement over time: a task that is put, and a move of annealing, per row of the books of
         the nodes that are looked at.
+    queueing_start
+        A job started on trial in a list of queueing.
+    queueing_event
+        An event of a queue that a policy serves.
+    queueing_look
+        A start that the bound by prices looks at.
+    coscheduling_start
+        A job started on trial in a list of coscheduling.
     """
 
     lp: float = 1.5e-4
@@ -42,6 +50,10 @@ class Work:
     pattern_unit: float = 1.95e-7
     placed_row: float = 5e-8
     moved_row: float = 3.2e-7
+    queueing_start: float = 5e-8
+    queueing_event: float = 1e-5
+    queueing_look: float = 3e-8
+    coscheduling_start: float = 3e-6
 
     def linear(self, iterations: int, rows: int) -> float:
         """Return the work of a linear program that took so many simplex iterations."""

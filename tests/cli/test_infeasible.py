@@ -23,7 +23,7 @@ def _problem(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("solve",),
         ("solve", "--method", "milp", "-q", "--json", "out.json"),
-        ("bound",),
+        ("solve", "--bound-only"),
         ("compare",),
         ("compare", "--methods", "bound-pooled", "-q"),
     ],

@@ -32,7 +32,6 @@ SLIPS = (
     ("compare problem.json --policies pwr,bestfitt", "bestfit"),
     ("compare problem.json --methods exat", "exact"),
     ("compare placement --preset small --set gaol=power", "goal"),
-    ("reproduce pwr-fg3", "pwr-fig3"),
     ("data list openbb", "openb"),
     ("data fetsh openb", "fetch"),
     ("fit linear-powr power.csv", "linear-power"),
