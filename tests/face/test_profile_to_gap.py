@@ -124,7 +124,7 @@ def test_the_command_line_has_the_same_path(tmp_path: Path, cli: Cli) -> None:
     saved = cli("compare", made, "--policies", "fgd,pwr", "--methods", "exact", "--json", "-")
     # and in one
     once = cli(
-        "compare", "placement", *given, "--profile", csv, *column,
+        "compare", "placement", *given, "--model", csv, *column,
         "--policies", "fgd,pwr", "--methods", "exact", "--samples", "2", "--json", "-", "-q",
     )  # fmt: skip
     bounds = [json.loads(one.out)["best_bound"] for one in (saved, once)]
@@ -268,7 +268,16 @@ def test_missing_values_concern_only_what_a_model_reads(cli: Cli, tmp_path: Path
     with pytest.raises(optgap.InputError, match=r"run time \[ms\] \(time_s\): found nothing"):
         optgap.fit(table, "power-law-jct", by="application", cv=0)
     table.to_csv(tmp_path / "t.csv")
-    line = ("fit", "linear-power", str(tmp_path / "t.csv"), "--drop-missing", "--cv", "0", "--json")
+    line = (
+        "fit",
+        "linear-power",
+        str(tmp_path / "t.csv"),
+        "--drop",
+        "missing",
+        "--cv",
+        "0",
+        "--json",
+    )
     assert json.loads(cli(*line, "-").out)["overall"]["n"] == len(table)
 
 

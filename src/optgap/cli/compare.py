@@ -51,16 +51,9 @@ Models = Annotated[
     list[str] | None,
     opt.option(
         "--model",
-        "FIT.json",
-        "a saved fit to put into the problem: gaps get an interval; repeatable",
-    ),
-]
-Profiles = Annotated[
-    list[str] | None,
-    opt.option(
-        "--profile",
-        "CSV",
-        "measurements: fits what the family needs, for the preset to rest on; repeatable",
+        "FIT.json|CSV",
+        "a saved fit, or measurements to fit, for the problem to rest on: gaps get an interval; "
+        "repeatable",
     ),
 ]
 Samples = Annotated[
@@ -87,7 +80,6 @@ def command(
     sweep: Sweep = None,
     settings: Settings = None,
     models: Models = None,
-    profiles: Profiles = None,
     columns: opt.Columns = None,
     samples: Samples = None,
     level: Level = None,
@@ -105,12 +97,12 @@ def command(
     from optgap.parameters import assignments
     from optgap.plotting.figures import require_ending
 
-    opt.require_writable(json, plot, read=(subject, *(profiles or []), *(models or [])))
+    opt.require_writable(json, plot, read=(subject, *(models or [])))
     require_ending(plot)
     if subject is None:
         of_preset = {"--preset": preset, "--size": size, "--sweep": sweep, "--set": settings}
         of_runs = {"--policies": policies != "all", "--methods": methods != "auto"}
-        of_fits = {"--model": models, "--profile": profiles, "--column": columns}
+        of_fits = {"--model": models, "--column": columns}
         of_draws = {"--samples": samples, "--level": level, "--parts": parts}
         lone = {**of_preset, **of_runs, **of_fits, **of_draws}
         opt.refuse(lone, "it without a family", "a family before it")
@@ -118,7 +110,7 @@ def command(
     given = assignments(settings or [], "--set")
     if size is not None:
         given["size"] = str(size)
-    fits = _fits(subject, profiles or [], columns or [], models or [], sweep, seed, quiet)
+    fits = _fits(subject, models or [], columns or [], sweep, seed, quiet)
     drawn = _drawn(fits, samples, level, sweep)
     if is_file(subject):
         refuse_beside_file({"--preset": preset, "--size": size, "--sweep": sweep})
@@ -214,9 +206,8 @@ def _overview(
 
 def _fits(
     subject: str,
-    profiles: list[str],
+    given: list[str],
     columns: list[str],
-    models: list[str],
     sweep: str | None,
     seed: int,
     quiet: bool,
@@ -226,11 +217,13 @@ def _fits(
     from optgap.parameters import assignments
 
     wanted = assignments(columns, "--column")
+    profiles = [path for path in given if not path.endswith((".json", ".json.gz"))]
     if not profiles:
-        opt.refuse({"--column": columns}, "it without --profile", "a profile")
-        return models
-    opt.refuse({"--model": models, "--sweep": sweep}, "it beside --profile", "one of the two")
-    opt.refuse({"--profile": is_file(subject)}, "it beside a problem file", "a family")
+        opt.refuse({"--column": columns}, "it without --model CSV", "measurements")
+        return list(given)
+    beside = {"--model": len(given) > len(profiles), "--sweep": sweep}
+    opt.refuse(beside, "it beside --model CSV", "one of the two")
+    opt.refuse({"--model": is_file(subject)}, "measurements beside a problem file", "a family")
     from optgap.comparing.profiles import fits_for
     from optgap.fitting.readers import read_profiles
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -81,7 +80,7 @@ Formulation = Annotated[
     option(
         "--method",
         "M",
-        "the formulation, see `optgap families`; auto is the family's first",
+        "the formulation, with its parameters in parentheses; auto is the family's first",
         completing.formulations("auto"),
     ),
 ]
@@ -116,12 +115,6 @@ Columns = Annotated[
         "what a column is called and measured in, as watts=power_w:kW; repeatable",
     ),
 ]
-Strict = Annotated[
-    bool,
-    typer.Option(
-        "--strict/--no-strict", help="refuse values that look like another unit, or only warn"
-    ),
-]
 PlotFile = Annotated[
     str | None, option("--plot", "FILE", "draw the picture here: .png, .svg or .pdf")
 ]
@@ -138,59 +131,26 @@ def refuse(options: Mapping[str, object], found: str, expected: str) -> None:
             raise InputError(option, "", NoQuote(found), expected)
 
 
-def _option(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
-    return inspect.Parameter(
-        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-    )
-
-
-COMMON = (
-    _option("seed", Annotated[int, typer.Option("--seed", min=0, hidden=True)], 0),
-    _option(
-        "time_limit",
-        Annotated[float | None, typer.Option("--time-limit", callback=positive, hidden=True)],
-    ),
-    _option("verbose", Verbose, False),
-)
-"""What every command takes, whether it has a use for it or not."""
-
-
-def with_common(function: Callable[..., int]) -> Callable[..., int]:
-    """A command that takes those of `COMMON`, too, which the function has no use for."""
-    signature = inspect.signature(function, eval_str=True)
-    unused = [option for option in COMMON if option.name not in signature.parameters]
-
-    @wraps(function)
-    def command(**given: Any) -> int:
-        for option in unused:
-            del given[option.name]
-        return function(**given)
-
-    return _shown_with(command, signature, unused)
-
-
 def with_files(function: Callable[..., int], files: Mapping[str, str]) -> Callable[..., int]:
     """Give a command that takes ``**files`` one option per file that some family knows.
 
     So that a new family needs no change in the commands. `files` are names with help texts.
     """
     more = [
-        _option(
+        inspect.Parameter(
             name,
-            Annotated[
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
                 (list[str] if REPEATABLE in text else str) | None,
-                typer.Option(f"--{name}", metavar="FILE", help=text),
+                typer.Option(
+                    f"--{name}", *(["--models"] * (name == "model")), metavar="FILE", help=text
+                ),
             ],
         )
         for name, text in files.items()
     ]
-    return _shown_with(function, inspect.signature(function, eval_str=True), more)
-
-
-def _shown_with(
-    function: Callable[..., int], signature: inspect.Signature, more: Sequence[inspect.Parameter]
-) -> Callable[..., int]:
-    """The function as typer is to see it: its own options, and `more` behind them."""
+    signature = inspect.signature(function, eval_str=True)
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     anything: Any = function
     anything.__signature__ = signature.replace(parameters=[*own, *more])
