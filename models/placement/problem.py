@@ -132,12 +132,12 @@ class PlacementProblem(Shown):
             k = self.tasks.gangs[0][0]
             where, expected = "field tasks.nodes", "1 where tasks do not leave"
             raise InputError(source, where, int(self.tasks.parts[k]), expected)
-        self._validate_sleep(source)
         for k, model in enumerate(self.cluster.models):
             if self.cluster.gpus[k] and model not in self.power.gpu_full_w:
                 raise InputError(
                     source, f"field nodes.model[{k}]", model, "a model with power figures"
                 )
+        self._validate_sleep(source)
         known = set(self.power.gpu_full_w) | set(self.cluster.models)
         largest = {
             "cpu_milli": int(self.cluster.cpu_milli.max()),
