@@ -135,7 +135,6 @@ class PlacementProblem(Shown):
                 raise InputError(
                     source, f"field nodes.model[{k}]", model, "a model with power figures"
                 )
-        self._validate_sleep(source)
         known = set(self.power.gpu_full_w) | set(self.cluster.models)
         largest = {
             "cpu_milli": int(self.cluster.cpu_milli.max()),
