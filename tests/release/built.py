@@ -47,9 +47,7 @@ optgap compare problem.json --json gaps.json --plot gaps.png
 optgap report gaps.json -o gaps.html
 optgap solve problem.json --method milp --set backend=highs
 optgap solve problem.json --method milp --set backend=cbc
-optgap solve problem.json --method milp --set backend=scipy
-optgap solve problem.json --method milp --set backend=cbc
-optgap solve problem.json --method cpsat
+optgap solve problem.json --method exact
 optgap compare consolidation --preset mixed --size 6 --policies default --methods bound-area
 optgap compare coscheduling --size 5
 optgap generate queueing --preset small --size 5 -o queue.json
