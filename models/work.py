@@ -41,7 +41,7 @@ class Work:
     mip_look: float = 3.4e-3
     mip_entry: float = 1.7e-7
     cpsat: float = 1.2
-    queueing_start: float = 5e-8
+    queueing_start: float = 1e-7
     queueing_event: float = 1e-5
     queueing_look: float = 3e-8
     coscheduling_start: float = 3e-6
