@@ -70,7 +70,7 @@ def test_a_schedule_is_written_as_csv_and_a_bound_stands_alone(
     policy = ["--policy", "ecosched(tau=0.15)", "--schedule", str(out), "-q"]
     assert cli("run", str(problem), *policy).code == 0
     assert out.read_text().startswith("job,app,gpu_count,start_s,end_s,gpu_index\n")
-    bound = json.loads(cli("bound", str(problem), "--json", "-", "-q").out)
+    bound = json.loads(cli("solve", str(problem), "--bound-only", "--json", "-", "-q").out)
     assert bound["status"] == "bound_only"
     assert bound["bound"] <= 299_300 * (1 + 1e-6)
 
