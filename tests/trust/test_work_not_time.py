@@ -25,7 +25,7 @@ from optgap.models.limits import Limits
 from optgap.models.result import Result, Status, Termination
 from optgap.registry import FAMILIES
 
-BY_WORK: tuple[str, ...] = ("coscheduling", "elastic", "placement")
+BY_WORK: tuple[str, ...] = ("coscheduling", "elastic", "placement", "queueing")
 """Families whose solvers are decided by work alone."""
 SPEEDS = (20.0, 0.05)
 QUICK_S = 10.0
