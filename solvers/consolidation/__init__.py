@@ -29,7 +29,7 @@
         lns               the tasks of a few servers solved anew
     large_scale           beyond 600 tasks: GPUs filled one by one, with the closed-form bound
     bounding              cutting stock and set covering bounds, for which no tree is grown
-    formulations/         the compact model on CP-SAT, Eq. 6-14 as printed, and brute force
+    formulations/         the compact model on CP-SAT, and Eq. 6-14 as printed
     over_time/            tasks that come and go, and bounds on their energy
 
 Where GPUs, servers or power lines differ there is no tree, but annealing, column bounds and the
@@ -43,8 +43,8 @@ from typing import TYPE_CHECKING
 
 from optgap.models.spec import Entry, entries
 from optgap.solvers.consolidation.over_time.parameters import (
+    TUNING,
     BoundParams,
-    ExactParams,
     HindsightParams,
 )
 
@@ -80,13 +80,6 @@ METHODS = entries(
         goals=POWER,
     ),
     Entry(
-        "exhaustive",
-        f"{HERE}.formulations.exhaustive:exhaustive",
-        "every placement tried; up to 6 tasks",
-        kind="exact",
-        goals=POWER,
-    ),
-    Entry(
         "bound-columns",
         f"{HERE}.bounding:bound_columns",
         "linear program over what one GPU may hold, and counts by level rounded up",
@@ -106,14 +99,6 @@ METHODS = entries(
         "energy of the work itself, and of the tasks that must be there at each time",
         kind="bound",
         goals=ENERGY,
-    ),
-    Entry(
-        "exact-over-time",
-        f"{HERE}.over_time.exact:exact_over_time",
-        "every set of tasks that can share a GPU for life; up to 15 tasks of one GPU each",
-        kind="exact",
-        goals=ENERGY,
-        options=ExactParams,
     ),
     Entry(
         "bound-over-time",
@@ -147,18 +132,13 @@ FORMULATIONS = entries(
 
 
 def auto(problem: ConsolidationProblem) -> str:
-    """The method for this problem."""
+    """Return the name of the method for this problem."""
     from optgap.solvers.consolidation.config import DEFAULT
-    from optgap.solvers.consolidation.formulations.exhaustive import MOST_TASKS
 
     if problem.objective.goal == "energy":
-        from optgap.solvers.consolidation.over_time.exact import unfit
-
-        if len(problem) > BoundParams().most_tasks:
-            return "bound-over-time"
-        return "hindsight" if unfit(problem) else "exact-over-time"
+        return "hindsight" if len(problem) <= TUNING.most_tasks else "bound-over-time"
     if problem.rules.util_scaled:
-        return "exhaustive" if len(problem) <= MOST_TASKS else "bound-columns"
+        return "bound-columns"
     alike = len(set(problem.servers)) == 1 and len(set(problem.servers[0].gpus)) == 1
     return "filling" if alike and len(problem) > DEFAULT.tree.tasks else "exact"
 

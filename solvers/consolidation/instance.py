@@ -196,7 +196,7 @@ def instance_of(
     """
     follows = problem.rules.util_scaled and problem.objective.goal == "power"
     if follows and scaled == "no":
-        expected = "false: of the methods only exhaustive and bound-columns take it"
+        expected = "false: of the methods only bound-columns takes it"
         raise InputError(problem.name, "field util_scaled", NoQuote("true"), expected)
     used = sorted(set(problem.gpu_kind.tolist()))
     place = {kind: k for k, kind in enumerate(used)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,83 +11,54 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
-from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray, IntArray
+from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.energy import bound_energy
-from optgap.solvers.consolidation.over_time.lives import bound_by_lives
 from optgap.solvers.consolidation.over_time.master import Course, Master, Prices, priced
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation, relaxation
 
 BY_PRICES = "prices of memory, presence and progress over time, each task at its cheapest"
-BY_LIVES = "who lives on whose GPU from beginning to end, as an integer program"
 
 
 def bound_over_time(
     problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
-    """A bound on every schedule, moves for nothing included where there may be some.
+    """Bound every schedule from below, schedules that move tasks for nothing included.
 
-    It is no less than that of ``bound-energy``. `given` as in `BoundParams`.
+    The bound is no less than that of ``bound-energy``. `given` as in `BoundParams`.
 
     Raises
     ------
     InputError: for a parameter out of range.
     """
     params = chosen(BoundParams, given, "bound-over-time")
-    known = best_bound(problem, limits, params)
-    return replace(bound_only(known.bound, limits), info={"rounds": known.rounds})
+    bound, rounds = best_bound(problem, limits, params)
+    return replace(bound_only(bound, limits), info={"rounds": rounds})
 
 
-@dataclass(frozen=True, eq=False)
-class BestBound:
-    """A bound over time.
-
-    Parameters
-    ----------
-    rounds: of column generation. place: who lives where in the program of lives, if it was solved,
-        see `bound_by_lives`.
-    """
-
-    bound: Bound
-    rounds: int = 0
-    place: IntArray | None = None
-
-
-def best_bound(problem: ConsolidationProblem, limits: Limits, params: BoundParams) -> BestBound:
-    """The largest bound by prices, by lives and of ``bound-energy``."""
+def best_bound(
+    problem: ConsolidationProblem, limits: Limits, params: BoundParams
+) -> tuple[Bound, int]:
+    """Return the larger of the bounds by prices and of ``bound-energy``, and the rounds taken."""
     known = bound_energy(problem, limits=limits, seed=0)
     best = Bound(float(known.bound or 0.0), str(known.bound_by), ())
-    if len(problem) > params.most_tasks or limits.stop is not None:
-        return BestBound(best)
-    place = None
-    if stays(problem) and len(problem) <= params.most_lives:
-        joules, place = bound_by_lives(problem, limits, params)
-        best = best.raised(joules, BY_LIVES)
-    found, rounds = by_prices(relaxed_by(problem, params), limits, params)
-    return BestBound(best.raised(found, BY_PRICES), rounds, place)
-
-
-def stays(problem: ConsolidationProblem) -> bool:
-    """Whether each task starts when it is submitted and ends where it started."""
-    return not problem.rules.migration and not problem.rules.waiting
-
-
-def relaxed_by(problem: ConsolidationProblem, params: BoundParams) -> Relaxation:
-    """The relaxation with as many buckets as the parameters say."""
+    if len(problem) > TUNING.most_tasks or limits.stop is not None:
+        return best, 0
     buckets = params.buckets or (40 if len(problem) <= 150 else 32)
-    return relaxation(problem, buckets, params.tangents)
+    found, rounds = by_prices(relaxation(problem, buckets, TUNING.tangents), limits, params)
+    return best.raised(found, BY_PRICES), rounds
 
 
 def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:
     """The best bound that prices prove within the limits, J, and how often they were changed."""
-    relaxed = relaxed.sharpened(relaxed.certain, params, limits)
+    relaxed = relaxed.sharpened(relaxed.certain, limits)
     best, rounds, courses = 0.0, 0, None
-    for k in range(params.passes):
+    for k in range(TUNING.passes):
         run = Run(relaxed, params, best, courses)
         best, rounds = run.go(limits), rounds + run.rounds
-        sharper = relaxed.sharpened(run.presence(), params, limits)
-        if sharper is relaxed or limits.stop is not None or k + 1 == params.passes:
+        sharper = relaxed.sharpened(run.presence(), limits)
+        if sharper is relaxed or limits.stop is not None or k + 1 == TUNING.passes:
             break
         relaxed, courses = sharper, run.master.latest()
     scale = best + float(np.abs(relaxed.work).sum())
@@ -140,7 +111,7 @@ class Run:
 
     def _try(self, raw: Prices) -> None:
         """Courses at prices between the best and the last; at the last where that is no better."""
-        for prices in (self.center.between(raw, self.params.smoothing), raw):
+        for prices in (self.center.between(raw, TUNING.smoothing), raw):
             bound, courses = priced(self.relaxed, prices.feasible(self.relaxed))
             self.master.add(courses)
             if bound > self.reached:

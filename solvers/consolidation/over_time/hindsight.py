@@ -22,7 +22,7 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
 from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.outcome import bound_only
-from optgap.solvers.consolidation.over_time.bounding import BY_LIVES, best_bound
+from optgap.solvers.consolidation.over_time.bounding import best_bound
 from optgap.solvers.consolidation.over_time.case import Case, case_of
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams, HindsightParams
 from optgap.solvers.consolidation.over_time.repacking import Repacking
@@ -36,7 +36,7 @@ from optgap.solvers.consolidation.over_time.search_kernels import (
 DRAWS = 8
 """Random numbers per move."""
 ANEW = "packed anew at every arrival and end; moves at other times were not tried"
-STAYS = "moves no task"
+STAYS = "moves no task; the bound beside it lets tasks move for nothing"
 
 
 class Search:
@@ -78,11 +78,6 @@ class Search:
         self.best = copied(self.plan)
         return True
 
-    def adopt(self, plan: Plan) -> None:
-        """Go on from a plan that has a place for every task and breaks no rule."""
-        self._replay(plan)
-        self.plan, self.best = plan, copied(plan)
-
     def take(self, place: IntArray) -> bool:
         """Go on from an assignment if it breaks no rule and needs less; whether it does."""
         plan = empty_plan(self.case)
@@ -118,9 +113,11 @@ class Search:
                 found.append(g)
         return np.array(found, dtype=np.int64)
 
-    def anneal(self, moves: int, hot: float, cold: float) -> None:
-        """So many moves, from one temperature to another, J."""
-        at_once = TUNING.moves_at_once
+    def anneal(self, moves: int) -> None:
+        """Anneal the plan; `moves` of 0 for 20,000 moves, fewer with few or many tasks."""
+        tasks, at_once = len(self.case.submit), TUNING.moves_at_once
+        moves = moves or min(500 * tasks, 20_000, 6_000_000 // tasks)
+        hot, cold = (x * self.joules / tasks for x in (TUNING.hot, TUNING.cold))
         chunks = max(1, moves // at_once)
         usable = min(len(self.case.gpu_kind), int(self.plan.place.max()) + 9)
         for k in range(chunks):
@@ -180,68 +177,36 @@ def solution_of(case: Case, plan: Plan) -> ConsolidationSolution:
     return ConsolidationSolution.of(assignments, clocks)
 
 
-def searched(
-    problem: ConsolidationProblem,
-    limits: Limits,
-    seed: int,
-    params: HindsightParams,
-    place: IntArray | None = None,
-    enough: float = math.inf,
-    insertion: bool = True,
-) -> Search | None:
-    """A search that has been run; None where it finds no room for all tasks to begin with.
-
-    It begins with the better of insertion, if wanted, and an assignment, if there is one that keeps
-    the rules, and ends there with many tasks if more than `enough` J are needed.
-    """
-    search = Search(problem, limits, seed)
-    found = insertion and search.construct()
-    if place is not None:
-        found = search.take(place) or found
-    if not found:
-        return None
-    if len(problem) > TUNING.few_tasks and search.joules > enough:
-        return search
-    moves = params.moves or min(500 * len(problem), 20_000, 6_000_000 // len(problem))
-    mean = search.joules / len(problem)
-    search.anneal(moves, params.hot * mean, params.cold * mean)
-    return search
-
-
 def hindsight(problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any) -> Outcome:
-    """A schedule, and the bound of ``bound-over-time`` beside it.
+    """Return a schedule of little energy, and the bound of ``bound-over-time`` beside it.
 
-    Tasks start as soon as their GPUs have room. Where they may move it is the better of one that
-    packs all anew at every event and, up to `TUNING.inserted` tasks, one that moves none, which
-    begins with insertion, with more tasks with the best of many packings. `given` as in
-    `HindsightParams`.
+    Tasks start as soon as their GPUs have room. Where tasks may move, the schedule is the better of
+    one that packs all tasks anew at every event and, up to `TUNING.inserted` tasks, one that moves
+    none. The latter is annealed from insertion; where tasks may not move, from the better of
+    insertion and packing, and with many tasks from packing. `given` as in `HindsightParams`.
 
     Raises
     ------
-    InputError: for a parameter out of range.
+    InputError
+        If a parameter is out of range.
     """
     params = chosen(HindsightParams, given, "hindsight")
-    within = limits.within(params.proof * limits.remaining)
-    known = best_bound(problem, within, BoundParams())
-    bound = known.bound
-    joules, solution, said = math.inf, None, ""
-    place, many = known.place, len(problem) > TUNING.inserted
-    if problem.rules.migration or many:
-        packed = Repacking(problem, limits, seed)
-        packed.search(params.schedules or min(1000, 60_000 // len(problem)))
-        if math.isfinite(packed.joules):
-            joules, solution, said = packed.joules, packed.solution(), ANEW
-            if not problem.rules.migration:
-                place, said = packed.place(), STAYS
-    if solution is None or not (problem.rules.migration and many):
-        search = searched(
-            problem, limits, seed, params, place, enough=joules,
-            insertion=solution is None or not many,
-        )  # fmt: skip
-        if search is not None and search.joules < joules:
+    bound, _ = best_bound(problem, limits, BoundParams())
+    moves, many = problem.rules.migration, len(problem) > TUNING.inserted
+    packed = Repacking(problem, limits, seed)
+    packed.search(params.schedules or min(1000, 60_000 // len(problem)))
+    joules, solution, said = packed.joules, None, ANEW if moves else STAYS
+    if math.isfinite(joules):
+        solution = packed.solution()
+    if solution is None or not (moves and many):
+        search = Search(problem, limits, seed)
+        found = search.construct() if solution is None or not many else False
+        if solution is not None and not moves:
+            found = search.take(packed.place()) or found
+        if found and (not moves or search.joules <= joules or len(problem) <= TUNING.few_tasks):
+            search.anneal(params.moves)
+        if found and search.joules < joules:
             joules, solution, said = search.joules, search.solution(), STAYS
-    if said == STAYS and bound.by != BY_LIVES:
-        said += "; the bound beside it lets tasks move for nothing"
     if solution is None:
         return replace(bound_only(bound, limits), message="insertion finds no room for a task")
     return Outcome(

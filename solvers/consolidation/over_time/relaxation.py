@@ -18,7 +18,7 @@ from optgap.models.limits import Limits
 from optgap.solvers.consolidation.numerics import FloatArray, IntArray
 from optgap.solvers.consolidation.over_time.energy import sample_times
 from optgap.solvers.consolidation.over_time.envelope import Envelope, envelope
-from optgap.solvers.consolidation.over_time.parameters import BoundParams
+from optgap.solvers.consolidation.over_time.parameters import TUNING
 from optgap.solvers.consolidation.over_time.shares import best_share, closed_forms, sizes
 
 
@@ -82,20 +82,20 @@ class Relaxation:
         before[:, 1:] = np.cumsum(self.cover[:, :-1], axis=1)
         return np.clip(self.effort[:, None] - before, 0.0, self.cover)
 
-    def sharpened(self, there: FloatArray, params: BoundParams, limits: Limits) -> Relaxation:
+    def sharpened(self, there: FloatArray, limits: Limits) -> Relaxation:
         """With the shares that bind most in each bucket where tasks are `there` for so many s."""
         known = self.shares[: self.regular]
         more: list[FloatArray] = []
         for k in range(self.buckets):
             weight = self.weight * there[:, k]
             own = np.flatnonzero(weight > 1e-6 * max(1e-300, float(weight.max())))
-            if len(own) < 2 or len(own) > params.most_present or limits.stop is not None:
+            if len(own) < 2 or len(own) > TUNING.most_present or limits.stop is not None:
                 continue
             share = np.zeros(self.tasks)
-            found = best_share(weight[own], self.demand[:, own], self.limits, params.nodes, limits)
+            found = best_share(weight[own], self.demand[:, own], self.limits, TUNING.nodes, limits)
             share[own] = found * self.weight[own]
             best = max((float((g * there[:, k]).sum()) for g in [*known, *more]), default=0.0)
-            if float((share * there[:, k]).sum()) > best * (1 + params.sharper):
+            if float((share * there[:, k]).sum()) > best * (1 + TUNING.sharper):
                 more.append(share)
         if not more:
             return self

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from exhaustive_consolidation import Enumeration
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_consolidation import consolidation_problems
@@ -28,7 +29,6 @@ from optgap.solvers.consolidation.branch_and_price.feasibility import pack_colum
 from optgap.solvers.consolidation.branch_and_price.tree import PrimalHeuristic, Tree
 from optgap.solvers.consolidation.column_generation.master import FREE
 from optgap.solvers.consolidation.config import DEFAULT
-from optgap.solvers.consolidation.formulations.exhaustive import Enumeration
 from optgap.solvers.consolidation.instance import instance_of
 from optgap.solvers.consolidation.numerics import IntArray
 from optgap.solvers.consolidation.outcome import Incumbent
@@ -361,7 +361,7 @@ def test_what_a_layout_leaves_is_solved_to_its_optimum(
     if not layout.fits(first, servers):
         return
     residual = layout.residual(first, servers)
-    brute = Enumeration(residual.instance, Limits())
+    brute = Enumeration(residual.instance)
     brute.run()
     found = Incumbent(residual.instance)
     found.watts = float((instance.width * instance.least_watts).sum() + instance.server_w.sum() + 1)
