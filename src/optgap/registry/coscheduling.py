@@ -26,7 +26,6 @@ SPEC = FamilySpec(
     },
     view="optgap.views.coscheduling:draw",
     doubts="optgap.models.coscheduling.doubts:doubts",
-    exact={"exact-window": "optgap.solvers.coscheduling.oracle:best_schedule"},
     per_event="exact-window",
     regrets="optgap.solvers.coscheduling.regret:regrets",
     refit="optgap.models.coscheduling.fits:refit",
