@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -17,15 +16,14 @@ from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
 from optgap.models.times import TOLERANCE_S
+from optgap.solvers.consolidation.exact import repack
 
 Gpus = tuple[int, ...]
-Exact = Callable[[ConsolidationProblem, Sequence[Gpus | None] | None, Limits, int], Outcome]
-"""The least power of tasks that are all present: where each runs by now, limits and a seed."""
 TIMES = RepackTimes()
 
 
 def opt_repack(
-    problem: ConsolidationProblem, *, limits: Limits, seed: int, exact: Exact, **given: Any
+    problem: ConsolidationProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
     """Least power for the tasks that are present, whenever one arrives or ends.
 
@@ -51,9 +49,9 @@ def opt_repack(
     if not problem.rules.migration:
         raise InputError("opt_repack", "field migration", NoQuote("false"), "true: it moves tasks")
     if problem.objective.goal == "power":
-        return _at_once(problem, limits, seed, exact, options)
+        return _at_once(problem, limits, seed, options)
     each = event_s or min(TIMES.event_s, TIMES.run_s / (2 * len(problem)))
-    repacker = Repacker(problem, limits, seed, exact, capacity, each)
+    repacker = Repacker(problem, limits, seed, capacity, each)
     engine = Engine(
         problem,
         repacker.decide,
@@ -70,13 +68,13 @@ def opt_repack(
 
 
 def _at_once(
-    problem: ConsolidationProblem, limits: Limits, seed: int, exact: Exact, options: OptRepackParams
+    problem: ConsolidationProblem, limits: Limits, seed: int, options: OptRepackParams
 ) -> Outcome:
     """All tasks are present: there is one event that counts."""
     ruled = problem
     if options.capacity:
         ruled = replace(problem, rules=replace(problem.rules, capacity=options.capacity))  # type: ignore[arg-type]
-    found = exact(ruled, None, limits.within(max(options.event_s, TIMES.at_once_s)), seed)
+    found = repack(ruled, None, limits.within(max(options.event_s, TIMES.at_once_s)), seed)
     proven = int(found.status is Status.OPTIMAL)
     return Outcome(
         found.solution,
@@ -96,11 +94,10 @@ class Repacker:
         problem: ConsolidationProblem,
         limits: Limits,
         seed: int,
-        exact: Exact,
         capacity: str,
         event_s: float,
     ) -> None:
-        self.problem, self.limits, self.seed, self.exact = problem, limits, seed, exact
+        self.problem, self.limits, self.seed = problem, limits, seed
         self.capacity = capacity or problem.rules.capacity
         self.event_s = event_s
         self.events = self.proven = 0
@@ -144,7 +141,7 @@ class Repacker:
         """GPUs by task: from where they are, better ones as far as the time for an event goes."""
         stay = [state.gpus_of(j) if state.due[j] < float("inf") else None for j in present]
         snapshot = self._snapshot(state, present)
-        found = self.exact(snapshot, stay, self.limits.within(self.event_s), self.seed)
+        found = repack(snapshot, stay, self.limits.within(self.event_s), self.seed)
         if found.solution is None:
             return None
         self.events += 1

@@ -25,7 +25,6 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.queueing import Jobs, QueueingProblem
-from optgap.models.result import Status
 
 
 @settings(max_examples=40)

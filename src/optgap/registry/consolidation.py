@@ -26,7 +26,6 @@ SPEC = FamilySpec(
     },
     view="optgap.views.consolidation:draw",
     doubts="optgap.models.consolidation.doubts:doubts",
-    exact={"opt_repack": "optgap.solvers.consolidation.exact:repack"},
     per_event="opt_nomig",
     freed="optgap.models.consolidation.problem:with_moves",
     regrets="optgap.heuristics.consolidation.regret:regrets",
