@@ -20,7 +20,7 @@ from optgap.solvers.consolidation.bounds.level_counts import (
 )
 from optgap.solvers.consolidation.branch_and_price.tree import Tree
 from optgap.solvers.consolidation.config import DEFAULT, Params
-from optgap.solvers.consolidation.exact import tree_heuristics
+from optgap.solvers.consolidation.exact import tree_heuristic
 from optgap.solvers.consolidation.instance import Instance, instance_of
 from optgap.solvers.consolidation.numerics import IntArray, Placement
 from optgap.solvers.consolidation.outcome import Incumbent
@@ -43,7 +43,7 @@ def grown(
     construct(incumbent, Limits(), rng, 1)
     if incumbent.placement is None or not counts_fix_power(instance, levels):
         return None
-    given = tree_heuristics(instance, levels, rng, params) if heuristics else ()
+    given = tree_heuristic(instance, params) if heuristics else None
     counts = level_counts(instance, levels)
     return Tree(instance, levels, counts, incumbent, given, 0, params)
 

@@ -3,9 +3,7 @@
 from optgap.heuristics.consolidation.parameters import (
     CatsParams,
     DefaultParams,
-    DotProdParams,
     FirstParams,
-    HotCloudParams,
     LeastAddedEnergyParams,
     OptNomigParams,
     OptRepackParams,
@@ -21,14 +19,12 @@ POLICIES = entries(
         f"{HERE}.cats:cats",
         "CATS, Algorithms 1-4: least correlated awake GPU, then the clock down to 5 % of κ",
         options=CatsParams,
-        deterministic=False,
     ),
     Entry(
         "hotcloud",
         f"{HERE}.hotcloud:hotcloud",
         "first awake GPU whose mean utilisation and the task's stay within u_max",
-        options=HotCloudParams,
-        deterministic=False,
+        options=PackingParams,
     ),
     Entry(
         "first",
@@ -46,7 +42,7 @@ POLICIES = entries(
         "dotprod",
         f"{HERE}.dotprod:dotprod",
         "the server with the smallest dot product of what is free and what is asked",
-        options=DotProdParams,
+        options=PackingParams,
     ),
     Entry(
         "fgd",

@@ -7,7 +7,7 @@ from typing import Any
 
 from optgap.heuristics.consolidation.clocks import lowest
 from optgap.heuristics.consolidation.engine import Engine
-from optgap.heuristics.consolidation.parameters import OptRepackParams, RepackTimes
+from optgap.heuristics.consolidation.parameters import OptRepackParams, RepackWork
 from optgap.heuristics.consolidation.state import Choice, State
 from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.consolidation.problem import ConsolidationObjective
@@ -17,9 +17,10 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.models.spec import chosen
 from optgap.models.times import TOLERANCE_S
 from optgap.solvers.consolidation.exact import repack
+from optgap.solvers.consolidation.turns import turn
 
 Gpus = tuple[int, ...]
-TIMES = RepackTimes()
+WORK = RepackWork()
 
 
 def opt_repack(
@@ -27,13 +28,13 @@ def opt_repack(
 ) -> Outcome:
     """Least power for the tasks that are present, whenever one arrives or ends.
 
-    Each event starts from what the last one left, and is solved as far as its time goes: the
+    Each event starts from what the last one left, and is solved as far as its work goes: the
     message and `events_proven` say for how many the least power is proven. `given` as in
     `OptRepackParams`.
 
     Raises
     ------
-    InputError: for another rule than these, a negative time, power that follows utilisation, or
+    InputError: for another rule than these, negative work, power that follows utilisation, or
         tasks that may not move.
     """
     options = chosen(OptRepackParams, given, "opt_repack")
@@ -42,7 +43,7 @@ def opt_repack(
         expected = f"{problem.rules.capacity}, the problem's own rule"
         raise InputError("opt_repack", "capacity", capacity, expected)
     if not 0 <= event_s < 1e6:
-        raise InputError("opt_repack", "event_s", event_s, "seconds, at least 0")
+        raise InputError("opt_repack", "event_s", event_s, "units of work, at least 0")
     if problem.rules.util_scaled:
         expected = "false: an event is solved for power that follows clocks alone"
         raise InputError("opt_repack", "field util_scaled", NoQuote("true"), expected)
@@ -50,17 +51,9 @@ def opt_repack(
         raise InputError("opt_repack", "field migration", NoQuote("false"), "true: it moves tasks")
     if problem.objective.goal == "power":
         return _at_once(problem, limits, seed, options)
-    each = event_s or min(TIMES.event_s, TIMES.run_s / (2 * len(problem)))
+    each = event_s or limits.effort * min(WORK.event, WORK.run / (2 * len(problem)))
     repacker = Repacker(problem, limits, seed, capacity, each)
-    engine = Engine(
-        problem,
-        repacker.decide,
-        lowest,
-        limits,
-        strict=options.strict_queue,
-        repack=repacker.repack,
-    )
-    outcome = engine.run()
+    outcome = Engine(problem, repacker.decide, lowest, limits, repack=repacker.repack).run()
     proven, events = repacker.proven, repacker.events
     info = {**outcome.info, "events_proven": proven, "events_unproven": events - proven}
     said = "" if proven == events else f"least power proven at {proven} of {events} events"
@@ -74,7 +67,8 @@ def _at_once(
     ruled = problem
     if options.capacity:
         ruled = replace(problem, rules=replace(problem.rules, capacity=options.capacity))  # type: ignore[arg-type]
-    found = repack(ruled, None, limits.within(max(options.event_s, TIMES.at_once_s)), seed)
+    units = max(options.event_s, limits.effort * WORK.at_once)
+    found = repack(ruled, None, turn(limits, units), seed)
     proven = int(found.status is Status.OPTIMAL)
     return Outcome(
         found.solution,
@@ -95,11 +89,11 @@ class Repacker:
         limits: Limits,
         seed: int,
         capacity: str,
-        event_s: float,
+        each: float,
     ) -> None:
         self.problem, self.limits, self.seed = problem, limits, seed
         self.capacity = capacity or problem.rules.capacity
-        self.event_s = event_s
+        self.each = each
         self.events = self.proven = 0
         self.plan: dict[int, Gpus] = {}
 
@@ -138,10 +132,10 @@ class Repacker:
             engine.move(ell, self.plan[ell])
 
     def _solved(self, state: State, present: list[int]) -> dict[int, Gpus] | None:
-        """GPUs by task: from where they are, better ones as far as the time for an event goes."""
+        """GPUs by task: from where they are, better ones as far as the work for an event goes."""
         stay = [state.gpus_of(j) if state.due[j] < float("inf") else None for j in present]
         snapshot = self._snapshot(state, present)
-        found = repack(snapshot, stay, self.limits.within(self.event_s), self.seed)
+        found = repack(snapshot, stay, turn(self.limits, self.each), self.seed)
         if found.solution is None:
             return None
         self.events += 1

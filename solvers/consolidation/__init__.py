@@ -2,10 +2,11 @@
 
 `exact` is a branch-and-price over sets of tasks that share a GPU (columns):
 
-    exact                 the driver: construction, closed-form bound, exchange, then the tree
+    exact                 the driver: construction, closed-form bound, then the tree
     instance, config      the problem as arrays; all parameters, and nothing else tunes anything
     outcome               the best placement so far, a bound with its proof, and what is returned
     numerics              types, and the tolerances that proofs are stated with
+    turns                 budgets of work inside a search that comes back to what they leave
     bounds/
         martello_toth     GPUs that a set of tasks needs: sums of each capacity, and L2
         level_counts      the closed-form bound: GPUs counted by cost level
@@ -19,14 +20,11 @@
         branching         WHERE A NODE BRANCHES: on a count, on a server, around a vector of counts
         tree              best-first search, and the base class of a primal heuristic
         feasibility       whether counts are feasible, by an integer program; columns to placements
-    primal/               WHERE THE INCUMBENT COMES FROM, chosen in `exact.tree_heuristics`
+    primal/               WHERE THE INCUMBENT COMES FROM, chosen in `exact.tree_heuristic`
         construction      greedy, in orders by power and size
         annealing         of the power, on any instance
-        pairwise_exchange given counts of GPUs, where memory is the only capacity
         diving            columns of the linear program fixed one after another; what is left anew
         server_diving     tasks of several GPUs assigned to servers by the linear program first
-        gang_layout       tasks of several GPUs placed first, by annealing; the rest by a small tree
-        lns               the tasks of a few servers solved anew
     large_scale           beyond 600 tasks: GPUs filled one by one, with the closed-form bound
     bounding              cutting stock and set covering bounds, for which no tree is grown
     formulations/         the compact model on CP-SAT, and Eq. 6-14 as printed
@@ -60,7 +58,7 @@ METHODS = entries(
         f"{HERE}.exact:exact",
         "branch-and-price on counts of GPUs and servers; the strengthened compact model on CP-SAT",
         kind="exact",
-        params={"workers": 0},
+        params={"workers": 1},
         goals=POWER,
     ),
     Entry(

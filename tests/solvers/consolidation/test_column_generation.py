@@ -33,6 +33,7 @@ from optgap.solvers.consolidation.column_generation.kernels import (
     best_columns,
     fill_tables,
 )
+from optgap.solvers.consolidation.column_generation.master import PENALTY
 from optgap.solvers.consolidation.column_generation.pricing import coarse_sizes
 from optgap.solvers.consolidation.config import DEFAULT
 from optgap.solvers.consolidation.instance import Instance, instance_of
@@ -247,7 +248,7 @@ def test_no_column_is_worth_more_than_pricing_says(seed: int, rows: int, most: i
     tables = np.zeros((len(room), n + 1, int(room.max()) + 1))
     knapsack = Knapsack(sizes, limits, profits, coarse, room, tables)
     fill_tables(knapsack)
-    value, upper, size, items = best_columns(knapsack, cost, most, server, server_price)
+    value, upper, size, items, _ = best_columns(knapsack, cost, most, server, server_price)
     for first in range(n):
         best = -math.inf
         for k in range(n):
@@ -343,7 +344,7 @@ def test_counts_that_are_too_few_cost_the_penalty_of_what_is_missing() -> None:
     asked = generation.solve(Limits(), stop_bound=own_watts + 0.5 * each)
     assert own_watts + 0.5 * each <= asked.bound
     at_most = generation.solve(Limits())
-    penalty = DEFAULT.master.penalty * each
+    penalty = PENALTY * each
     assert own_watts + penalty <= at_most.bound <= at_most.value * (1 + 1e-9)
 
 
