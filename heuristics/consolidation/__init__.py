@@ -67,14 +67,17 @@ POLICIES = entries(
         f"{HERE}.least_added_energy:least_added_energy",
         "ours: the GPU where the task adds least energy until all have ended; knows durations",
         options=LeastAddedEnergyParams,
-        deterministic=False,
+        seeded=True,
+        knows=("durations",),
     ),
     Entry(
         "opt_repack",
         f"{HERE}.opt_repack:opt_repack",
         "solved anew with free migration whenever a task arrives or ends",
         options=OptRepackParams,
-        deterministic=False,
+        seeded=True,
+        moves=True,
+        knows=("durations",),
     ),
 )
 
@@ -82,7 +85,7 @@ CUSTOM = Entry(
     "custom",
     f"{HERE}.custom:run",
     "a policy of your own: place(task, state) returns GPUs",
-    deterministic=False,
+    seeded=True,
 )
 
 __all__ = ["CUSTOM", "POLICIES"]
