@@ -3,13 +3,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from binpacking import bin_packing
 from hypothesis import given, settings
 from strategies_consolidation import consolidation_problems, micro
 from trees_consolidation import least_watts
 
 from optgap.heuristics.consolidation import POLICIES
 from optgap.models.consolidation import ConsolidationProblem, GpuKind, Server, Task
-from optgap.models.consolidation.presets import bin_packing, mixed
+from optgap.models.consolidation.presets import mixed
 from optgap.models.consolidation.problem import Rules
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
