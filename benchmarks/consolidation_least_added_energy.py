@@ -1,7 +1,7 @@
 """Least added energy beside the consolidation policies there were, paired by seed.
 
     python benchmarks/consolidation_least_added_energy.py [--sizes 40,500] [--seeds 3-7] [--errors]
-        [--preset pai] [--capacities none,mean] [--hindsight 0] [--moves 20000]
+        [--preset pai] [--capacities none,mean] [--hindsight 0]
 
 Energy relative to the best other policy of each seed (the least of `OTHERS`, chosen with
 hindsight), with 95 % intervals of the mean by Student's t, and the mean stretch of both.
@@ -52,7 +52,6 @@ def main() -> None:
     parser.add_argument("--preset", default="pai", choices=tuple(PRESETS))
     parser.add_argument("--capacities", default="none,mean")
     parser.add_argument("--hindsight", type=int, default=0, help="seeds with hindsight as well")
-    parser.add_argument("--moves", type=int, default=20_000, help="of annealing")
     given = parser.parse_args()
     low, high = (int(part) for part in given.seeds.split("-"))
     print(
@@ -64,16 +63,13 @@ def main() -> None:
             ours = OURS[: 2 if capacity == "none" else 1]  # means within 100 % are within 150 %
             ours += TOLD if given.errors else ()
             settings = {"size": size, "capacity": capacity}
-            known = given.hindsight, given.moves
-            rows(given.preset, settings, range(low, high + 1), ours, known)
+            rows(given.preset, settings, range(low, high + 1), ours, given.hindsight)
 
 
-def rows(
-    preset: str, settings: dict, seeds: range, ours: tuple[str, ...], known: tuple[int, int]
-) -> None:
+def rows(preset: str, settings: dict, seeds: range, ours: tuple[str, ...], known: int) -> None:
     """One row for each of our variants, seed by seed against the best of the others.
 
-    `known`: of how many seeds the schedule with hindsight is made, and in how many moves.
+    `known`: of how many seeds the schedule with hindsight is made.
     """
     hindsight: list[tuple[float, float]] = []
     best: list[tuple[float, float]] = []
@@ -86,8 +82,8 @@ def rows(
             begun = time.process_time()
             found[name].append(outcome(problem, name))
             cpu[name] += time.process_time() - begun
-        if len(hindsight) < known[0]:
-            hindsight.append(hindsight_of(problem, known[1]))
+        if len(hindsight) < known:
+            hindsight.append(hindsight_of(problem))
     others = statistics.mean(energy for energy, _ in best)
     for name, values in found.items():
         change = [100 * (e / b - 1) for (e, _), (b, _) in zip(values, best, strict=True)]
@@ -118,9 +114,9 @@ def distances(
     return [interval(closed), " / ".join(f"{value:.1f}" for value in means)]
 
 
-def hindsight_of(problem: optgap.Problem, moves: int) -> tuple[float, float]:
+def hindsight_of(problem: optgap.Problem) -> tuple[float, float]:
     """MJ of the best schedule known, and of the bound."""
-    found = optgap.solve(problem, "hindsight", moves=moves)
+    found = optgap.solve(problem, "hindsight")
     bound = optgap.bound(problem, "bound-energy").bound
     return found.objective / 1e6, bound / 1e6
 

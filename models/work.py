@@ -76,8 +76,6 @@ class ConsolidationWork:
         A GPU that construction compares for one of a task's GPUs.
     course
         A task and a pair of time buckets in pricing over time.
-    moved
-        An annealing move over time, per task.
     packed
         A task and a GPU that a packing at an event compares, per order of packing.
     """
@@ -89,7 +87,6 @@ class ConsolidationWork:
     filled: float = 7e-6
     placed: float = 1e-8
     course: float = 1e-8
-    moved: float = 1e-5
     packed: float = 2e-8
 
 

@@ -109,7 +109,7 @@ METHODS = entries(
     Entry(
         "hindsight",
         f"{HERE}.over_time.hindsight:hindsight",
-        "least added energy, then annealing of who shares a GPU and at which clock; bounded",
+        "the best of many packings of the tasks that are present, event by event; bounded",
         kind="offline",
         seeded=True,
         goals=ENERGY,

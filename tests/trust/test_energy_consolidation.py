@@ -147,7 +147,7 @@ def test_no_bound_exceeds_the_optimum_and_no_schedule_is_below(part: int) -> Non
     for seed in (*range(part, MANY, 5), *PRESENT[part : part + 1]):
         problem = drawn(seed)
         truth = least(problem)
-        searched = optgap.solve(problem, "hindsight", moves=500, schedules=50)
+        searched = optgap.solve(problem, "hindsight", schedules=50)
         if math.isinf(truth):
             assert searched.solution is None, seed
             continue
@@ -200,7 +200,7 @@ def test_no_clocks_of_tasks_that_follow_each_other_reach_below_the_bound() -> No
         many = len(problem)
         grid = np.linspace(low, most, 60 if many == 2 else 9)
         truth = min(joules(problem, 0, list(range(many)), m) for m in product(grid, repeat=many))
-        found = optgap.solve(problem, "hindsight", moves=2000, schedules=50)
+        found = optgap.solve(problem, "hindsight", schedules=50)
         assert found.bound is not None
         assert found.objective is not None
         assert found.bound <= truth * (1 + 1e-9), seed

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from optgap.models.work import CONSOLIDATION
 
+from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.bounds.level_counts import CostLevels
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.kernels import (
@@ -70,9 +70,7 @@ class Pricer:
         sizes = (instance.demand / np.maximum(self.limit[:, None], 1)).sum(axis=0)
         self.order: IntArray = np.lexsort((-sizes, -levels.of))
         self.demand: IntArray = np.ascontiguousarray(instance.demand[:, self.order])
-        table = self.limit > 1  # a row that only keeps tasks apart would make tables coarser
-        table[0] = True
-        self.coarse, self.room = coarse_sizes(self.demand[table], self.limit[table], params)
+        self.coarse, self.room = coarse_sizes(self.demand, self.limit, params)
         self._tables: FloatArray = np.zeros(
             (len(self.room), instance.tasks + 1, int(self.room.max()) + 1)
         )

@@ -11,10 +11,11 @@ from optgap.models.consolidation import ConsolidationProblem
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
+from optgap.models.work import CONSOLIDATION
 from optgap.solvers.consolidation.numerics import BOUND_SAFETY, FloatArray
 from optgap.solvers.consolidation.outcome import Bound, bound_only
 from optgap.solvers.consolidation.over_time.energy import bound_energy
-from optgap.solvers.consolidation.over_time.master import Course, Master, Prices, priced
+from optgap.solvers.consolidation.over_time.master import Master, Prices, priced
 from optgap.solvers.consolidation.over_time.parameters import TUNING, BoundParams
 from optgap.solvers.consolidation.over_time.relaxation import Relaxation, relaxation
 
@@ -51,19 +52,12 @@ def best_bound(
 
 
 def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:
-    """The best bound that prices prove within the limits, J, and how often they were changed."""
-    relaxed = relaxed.sharpened(relaxed.certain, limits)
-    best, rounds, courses = 0.0, 0, None
-    for k in range(TUNING.passes):
-        run = Run(relaxed, params, best, courses)
-        best, rounds = run.go(limits), rounds + run.rounds
-        sharper = relaxed.sharpened(run.presence(), limits)
-        if sharper is relaxed or limits.stop is not None or k + 1 == TUNING.passes:
-            break
-        relaxed, courses = sharper, run.master.latest()
+    """Return the best bound that prices prove within the limits, J, and how often they changed."""
+    run = Run(relaxed, params)
+    best = run.go(limits)
     scale = best + float(np.abs(relaxed.work).sum())
     besides = float(relaxed.curve.work_j.sum())
-    return best + besides - BOUND_SAFETY * (scale + besides), rounds
+    return best + besides - BOUND_SAFETY * (scale + besides), run.rounds
 
 
 class Run:
@@ -74,34 +68,28 @@ class Run:
     best: the best bound so far, J. rounds: of programs solved.
     """
 
-    def __init__(
-        self,
-        relaxed: Relaxation,
-        params: BoundParams,
-        best: float,
-        courses: list[Course] | None,
-    ) -> None:
-        self.relaxed, self.params, self.best, self.rounds = relaxed, params, best, 0
+    def __init__(self, relaxed: Relaxation, params: BoundParams) -> None:
+        self.relaxed, self.params, self.rounds = relaxed, params, 0
         self.master = Master(relaxed)
         self.center = _first(relaxed)
         self.weights: FloatArray = np.zeros(0)
         bound, first = priced(relaxed, self.center.feasible(relaxed))
-        self.best = max(best, bound)
-        self.reached = bound  # by the prices of this run
-        self.master.add([*first, *(courses or [])])
+        self.best = max(0.0, bound)
+        self.master.add(first)
 
     def go(self, limits: Limits) -> float:
         """Until no row is broken and no course is missing; the best bound, J."""
         params, master = self.params, self.master
-        while self.rounds < params.rounds:
+        while self.rounds < params.rounds * limits.effort:
             self.rounds += 1
             solved = master.solve(limits)
             if solved is None or limits.stop is not None:
                 break
             raw, self.weights, value = solved
             self._try(raw)
+            limits.spend(2 * CONSOLIDATION.course * self.relaxed.cover.size * self.relaxed.buckets)
             limits.progress("prices", None, self.best * (1 - BOUND_SAFETY))
-            missing = value - self.reached > params.close * value
+            missing = value - self.best > params.close * value
             if missing:
                 continue
             most = TUNING.new_rows * self.relaxed.buckets
@@ -114,14 +102,9 @@ class Run:
         for prices in (self.center.between(raw, TUNING.smoothing), raw):
             bound, courses = priced(self.relaxed, prices.feasible(self.relaxed))
             self.master.add(courses)
-            if bound > self.reached:
-                self.reached, self.center = bound, prices
-                self.best = max(self.best, bound)
+            if bound > self.best:
+                self.best, self.center = bound, prices
                 return
-
-    def presence(self) -> FloatArray:
-        """(L, K) s that tasks are there in the last program."""
-        return self.master.totals(self.weights)[0]
 
 
 def _first(relaxed: Relaxation) -> Prices:
