@@ -26,6 +26,7 @@ OTHERS = (
     "dotprod",
     "fgd",
     "hotcloud",
+    "hotcloud(fit=best)",
     "first",
     "cats",
     "opt_nomig",

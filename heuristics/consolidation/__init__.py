@@ -4,6 +4,7 @@ from optgap.heuristics.consolidation.parameters import (
     CatsParams,
     DefaultParams,
     FirstParams,
+    HotCloudParams,
     LeastAddedEnergyParams,
     OptNomigParams,
     OptRepackParams,
@@ -24,7 +25,7 @@ POLICIES = entries(
         "hotcloud",
         f"{HERE}.hotcloud:hotcloud",
         "first awake GPU whose mean utilisation and the task's stay within u_max",
-        options=PackingParams,
+        options=HotCloudParams,
     ),
     Entry(
         "first",

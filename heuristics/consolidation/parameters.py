@@ -65,8 +65,22 @@ class FirstParams:
 
 
 @dataclass(frozen=True)
+class HotCloudParams:
+    """Parameters of HotCloud."""
+
+    fit: str = parameter(
+        "first",
+        "the first GPU that will do, or the one of highest mean",
+        source="HotCloud",
+        choices=("first", "best"),
+    )
+    u_max: float = _u_max()
+    dfs: bool = _dfs()
+
+
+@dataclass(frozen=True)
 class PackingParams:
-    """Parameters of HotCloud, BestFit, DotProd and FGD."""
+    """Parameters of BestFit, DotProd and FGD."""
 
     u_max: float = _u_max()
     dfs: bool = _dfs()

@@ -53,10 +53,12 @@ def best_bound(
 
 def by_prices(relaxed: Relaxation, limits: Limits, params: BoundParams) -> tuple[float, int]:
     """Return the best bound that prices prove within the limits, J, and how often they changed."""
+    besides = float(relaxed.curve.work_j.sum())
+    if relaxed.curve.watts[-1] <= 0:  # only what follows utilisation draws any power
+        return besides * (1 - BOUND_SAFETY), 0
     run = Run(relaxed, params)
     best = run.go(limits)
     scale = best + float(np.abs(relaxed.work).sum())
-    besides = float(relaxed.curve.work_j.sum())
     return best + besides - BOUND_SAFETY * (scale + besides), run.rounds
 
 

@@ -195,6 +195,7 @@ def test_every_policy_keeps_every_rule_over_time(problem: ConsolidationProblem) 
     ("policy", "params", "said"),
     [
         ("cats", {"delta_mhz": 0.0}, "a step in MHz"),
+        ("hotcloud", {"fit": "worst"}, "one of first, best"),
         ("opt_nomig", {"capacity": "slot"}, "one of none, mean"),
         ("opt_repack", {"capacity": "all"}, "none, mean, slot, peak"),
     ],

@@ -116,6 +116,19 @@ def test_the_bound_charges_power_that_follows_utilisation(migration: bool) -> No
     assert found.bound == pytest.approx(found.objective, rel=1e-3)
 
 
+@pytest.mark.parametrize("contention", [0.5, 1.0])
+def test_gpus_without_static_power_are_bounded_by_their_work(contention: float) -> None:
+    tasks = [Task(f"t{k}", 4.0, duration_s=100.0, util_percent=np.array([50.0])) for k in range(2)]
+    problem = ConsolidationProblem.of(
+        [GpuKind(power=PowerLine(0.0, 0.1))], [Server((0,))] * 2, tasks, goal="energy",
+        rules=Rules(waiting=False, util_scaled=True, contention=contention), period_s=100.0,
+    )  # fmt: skip
+    found = optgap.solve(problem, "hindsight", schedules=20)
+    assert found.objective is not None
+    assert found.bound is not None
+    assert 0 < found.bound <= found.objective * (1 + 1e-9)
+
+
 def test_the_pace_of_one_gpu_is_not_lent_to_another() -> None:
     # b fills a GPU; a and c may be apart from it, and no clock of b's lets them end in time
     tasks = [
