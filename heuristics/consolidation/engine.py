@@ -59,6 +59,7 @@ class Engine:
         self.state = State(problem)
         self.timed = problem.objective.goal == "energy"
         self.assignments: list[Assignment] = []
+        self.last: dict[int, int] = {}  # where the last assignment of each task stands
         self.changes: list[Clock] = []
         self.queue: list[int] = []
         self.refused = 0
@@ -105,7 +106,7 @@ class Engine:
             return False
         self.queue.remove(task)
         self.state.put(task, gpus)
-        self.assignments.append(Assignment(task, tuple(sorted(gpus)), self.state.time_s))
+        self._note(task, gpus)
         self._settle(gpus)
         return True
 
@@ -124,8 +125,18 @@ class Engine:
         state.since[task] = state.time_s
         before = state.take(task)
         state.put(task, gpus)
-        self.assignments.append(Assignment(task, tuple(sorted(gpus)), state.time_s))
+        self._note(task, gpus)
         self._settle({*before, *gpus})
+
+    def _note(self, task: int, gpus: Iterable[int]) -> None:
+        """Log where a task runs from now on, in place of where it came at this same instant."""
+        stay = Assignment(task, tuple(sorted(gpus)), self.state.time_s)
+        known = self.last.get(task)
+        if known is not None and self.assignments[known].start_s == stay.start_s:
+            self.assignments[known] = stay
+        else:
+            self.last[task] = len(self.assignments)
+            self.assignments.append(stay)
 
     def _settle(self, gpus: Iterable[int]) -> None:
         """New clocks after residents have changed; a GPU that has woken starts at f_max."""

@@ -97,7 +97,7 @@ def test_waking_and_power_by_utilisation_are_set_from_the_command_line(
     assert found["metrics"]["mean_stretch"] > 1
     given = ["--set", "util_scaled=true", "-o", str(path)]
     assert cli("generate", "consolidation", *tables, *CLUSTER, *given).code == 0
-    assert json.loads(cli("solve", str(path), "--json", "-", "-q").out)["status"] == "optimal"
+    assert json.loads(cli("solve", str(path), "--json", "-", "-q").out)["bound"] > 0
     refused = cli("solve", str(path), "--method", "exact")
     assert refused.code == 2
     assert "util_scaled: found true" in refused.err

@@ -59,11 +59,10 @@ class Repacking:
         caps = TUNING.summed_percent if moves else TUNING.staying_percent
         caps = caps if len(problem.rows) == 0 else (math.inf,)
         keys = self._keys() if moves else np.zeros((0, len(self.mean)))
-        levels, longer = (TUNING.packed_levels, 0.0) if moves else ((1.0,), TUNING.longer)
-        per_s = longer / float(case.duration.mean())
+        per_s = 0.0 if moves else TUNING.longer / float(case.duration.mean())
         self.first = [
             tried(Rule(self.mean, most, NO_ORDERS, level, per_s), keys)
-            for level, cap in itertools.product(levels, caps)
+            for level, cap in itertools.product(TUNING.packed_levels, caps)
             for most in self._most(cap, moves)
         ]
         if moves:  # for a time limit within which nothing can be packed anew

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from optgap.solvers.consolidation.bounds.level_counts import (
     counts_fix_power,
     level_counts,
 )
+from optgap.solvers.consolidation.column_generation import master as master_module
 from optgap.solvers.consolidation.column_generation.dual_bound import Duals
 from optgap.solvers.consolidation.column_generation.enumeration import enumerate_columns
 from optgap.solvers.consolidation.column_generation.generation import ColumnGeneration
@@ -307,7 +307,9 @@ def test_every_column_of_a_cheap_enough_placement_is_enumerated_or_part_of_one(
     assert (few is None) == (len(found) > 1)
 
 
-def test_a_linear_program_forgets_columns_that_it_does_not_use() -> None:
+def test_a_linear_program_forgets_columns_that_it_does_not_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     tree = tree_of(mixed(seed=0, size=40))
     generation, master, box = tree.generation, tree.generation.master, tree.root.box
     value = generation.solve(Limits()).value
@@ -320,7 +322,8 @@ def test_a_linear_program_forgets_columns_that_it_does_not_use() -> None:
     assert found.value == pytest.approx(value, rel=1e-7)
     # with room for few columns most are removed, and generated again
     instance = tree.instance
-    master.params = replace(master.params, columns=60, columns_per_task=1)
+    monkeypatch.setattr(master_module, "MOST_COLUMNS", 60)
+    monkeypatch.setattr(master_module, "COLUMNS_PER_TASK", 1)
     pairs = itertools.combinations(range(instance.tasks), 2)
     master.add(p for p in pairs if (instance.demand[:, p].sum(1) <= instance.max_capacity).all())
     known = len(master.columns)

