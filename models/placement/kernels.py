@@ -47,7 +47,6 @@ NODE = np.dtype(
         ("cpu_idle_w", "f8"),
         ("cpu_full_w", "f8"),
         ("cpu_eq1", "?"),
-        ("switch_w", "f8"),  # what it draws less when it is off than empty, 0 where it stays on
     ]
 )
 """What never changes about a node."""
@@ -93,9 +92,6 @@ def node_table(problem: PlacementProblem, order: IntArray) -> Table:
     table["cpu_idle_w"] = power.cpu.idle_w
     table["cpu_full_w"] = power.cpu.full_w
     table["cpu_eq1"] = power.cpu_rule == "eq1"
-    if problem.over_time is not None and problem.over_time.sleeps:
-        types = [cluster.types[t] for t in cluster.type_of[order].tolist()]
-        table["switch_w"] = [power.idle_w(node) - problem.over_time.off_w for node in types]
     return table
 
 

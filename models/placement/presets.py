@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -52,9 +51,6 @@ OBJECTIVE_PARAMS = {
 }
 OVER_TIME = {
     "queue": "reject",
-    "sleep_after_s": math.inf,
-    "wake_s": 0.0,
-    "off_w": 0.0,
     **OBJECTIVE_PARAMS,
     "goal": "energy",
 }
@@ -90,19 +86,11 @@ PRESETS = entries(
             "size": 8152,
             "times": "synthetic",
             "days": 14.0,
-            "diurnal": 0.0,
             "load": 0.4,
             "nodes": 0,
             "data": "",
             **OVER_TIME,
         },
-        seeded=True,
-    ),
-    Entry(
-        "small-time",
-        f"{HERE}_over_time:small_time",
-        "tasks that leave (size, 30) on five nodes: exact methods",
-        params={"size": 30, "load": 0.3, **OVER_TIME},
         seeded=True,
     ),
 )
@@ -250,9 +238,6 @@ def from_csv(
     sampling: Sampling = "trace-first",
     queue: str = "",
     horizon_s: float = 0.0,
-    sleep_after_s: float = math.inf,
-    wake_s: float = 0.0,
-    off_w: float = 0.0,
     goal: Goal | TimeGoal = "power",
     alpha: float = 0.5,
     watts_per_gpu: float = 120.0,
@@ -270,7 +255,7 @@ def from_csv(
     With a `queue` (``reject``, ``fifo`` or ``backfill``) every task comes once, at its own time,
     and leaves; so do tasks in a file that has ``submit_s`` and ``duration_s``, turned away where
     they do not fit unless `queue` says more. `horizon_s` cuts what is later; a goal stands for
-    the one over time; `sleep_after_s`, `wake_s` and `off_w` are as in `OverTime`.
+    the one over time.
 
     Raises
     ------
@@ -289,12 +274,7 @@ def from_csv(
             found = NoQuote("an order beside times")
             raise InputError(str(order), "", found, "one or the other: tasks come when they come")
         over_time, chosen = _horizon(queue, horizon_s, trace)
-        over_time = replace(over_time, sleep_after_s=sleep_after_s, wake_s=wake_s, off_w=off_w)
         goal = over_time_goal(goal)
-    elif sleep_after_s < math.inf or wake_s or off_w:
-        found = NoQuote("tasks without times")
-        expected = "tasks that leave: submit_s and duration_s in their file, or a queue"
-        raise InputError("--set", "sleep_after_s, wake_s, off_w", found, expected)
     elif order is not None:
         chosen = read_order(order, trace)
     else:

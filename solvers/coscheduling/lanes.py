@@ -121,7 +121,7 @@ def two_lanes(
     above allow.
     """
     thresholds = {g for g, _ in (*first, *second)} | {problem.gpus}
-    length = {(g, job): _runtime(problem, g, job) for g, job in (*first, *second)}
+    length = {(g, job): problem.mode(job, g).runtime_s for g, job in (*first, *second)}
     makespan = max(
         math.fsum(length[item] for item in first if item[0] >= u)
         + math.fsum(length[item] for item in second if item[0] >= problem.gpus + 1 - u)
@@ -139,10 +139,3 @@ def two_lanes(
         starts[item[1]] = now
     order = sorted(starts, key=lambda job: (starts[job], job))
     return in_order(problem, [counts[job] for job in range(len(problem))], order)
-
-
-def _runtime(problem: CoschedulingProblem, count: int, job: int) -> float:
-    mode = problem.application(job).mode(count)
-    if mode is None:
-        raise ValueError(f"job {job} has no mode on {count} GPUs")
-    return mode.runtime_s

@@ -58,13 +58,13 @@ class Found:
     proven: bool
 
 
-def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: int = 0) -> Outcome:
+def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: int = 1) -> Outcome:
     """The schedule of least objective, with proof; stopped early, the best one and a bound.
 
     Parameters
     ----------
-    workers: CP-SAT's threads; 0 for one per core, and no fewer than eight, which search in
-        different ways.
+    workers: CP-SAT's threads; with more than one, which of several optima is found, or how far a
+        search got that was stopped, cannot be repeated.
     """
     found = best_schedule(problem, limits, seed, workers)
     value, led = found.value, found.led
@@ -86,7 +86,7 @@ def best_schedule(
     problem: CoschedulingProblem,
     limits: Limits,
     seed: int,
-    workers: int = 0,
+    workers: int = 1,
     first: Sequence[int] = (),
 ) -> Found:
     """What `oracle` finds; the jobs of `first` run already: they start at time 0."""
@@ -123,7 +123,7 @@ def _best_product(
 
     def solved(part: CoschedulingProblem) -> tuple[float, float, float]:
         nonlocal best, by
-        # a search that does not end leaves time for the other prices
+        # a search that does not end leaves work for the other prices
         share = limits.within(max(0.2 * limits.remaining, 0.05))
         found = best_schedule(part, share, seed, workers, first)
         if best is None or value_of(problem, found.starts) < value_of(problem, best):
@@ -173,7 +173,7 @@ def _searched(
     answer = cpsat.run(
         program.model,
         limits,
-        workers=workers or max(8, cpsat.cores()),
+        workers=workers,
         seed=seed,
         scale=lambda number: number * program.unit,
         enough=enough,

@@ -56,7 +56,7 @@ def test_a_schedule_is_written_as_csv_and_a_bound_stands_alone(
     assert cli("run", str(problem), "--policy", "fifo", "--schedule", str(out), "-q").code == 0
     lines = out.read_text().splitlines()
     assert lines[:3] == ["job,start_s,end_s,nodes", "1,0.0,3600.0,0:4", "2,3600.0,4200.0,0:8"]
-    bound = json.loads(cli("bound", str(problem), "--json", "-", "-q").out)
+    bound = json.loads(cli("solve", str(problem), "--bound-only", "--json", "-", "-q").out)
     assert bound["status"] == "bound_only"
     assert bound["bound"] <= 954
 

@@ -35,9 +35,8 @@ READERS: dict[str, Callable[[str], tuple[str, ...]]] = {
     "models.json": lambda path: ("generate", "elastic", "--jobs", "elastic.csv", "--models", path),
     "fit.json": lambda path: ("generate", "consolidation", "--tasks", "c.csv", "--model", path),
     "profile.csv": lambda path: ("fit", "--audit", path),
-    "spec.toml": lambda path: ("sweep", path, "--dry-run"),
+    "spec.toml": lambda path: ("sweep", path),
     "rows.json": lambda path: ("report", path, "-o", "page.html"),
-    "catalogue.toml": lambda path: ("data", "list", "--catalogue", path),
 }
 """A command for every reader, by the name of the file that it is to read."""
 

@@ -26,6 +26,7 @@ def command(
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
+    effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
     **tables: str | None,
@@ -39,7 +40,7 @@ def command(
     _refuse_foreign(problem, tables)
     runnable = choose_policy(problem, policy, params)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet
+        lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet, effort
     )
     if result.solution is not None:
         _write(problem, result.solution, tables)

@@ -57,7 +57,7 @@ def timed(still: PlacementProblem, queue: str, seed: int = 0) -> PlacementProble
     ("name", "params"),
     [
         *((name, {}) for name in POLICIES if name != "node-value"),
-        ("pwr", {"strict_fraction": True}),
+        ("pwr", {"score": "exact"}),
         ("pwr+fgd", {"score": "exact"}),
     ],
     ids=str,

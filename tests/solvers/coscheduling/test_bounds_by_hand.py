@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
-from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.solvers.coscheduling.area import bound_area, least_cost_j, least_makespan
 from optgap.solvers.coscheduling.integers import floor_of_bound, integers
@@ -169,13 +168,6 @@ def test_more_patterns_than_are_wanted_are_none(monkeypatch: pytest.MonkeyPatch)
     assert patterns(made) is None
     monkeypatch.setattr(module, "MOST_PATTERNS", 2 * len(every))
     assert patterns(made) == every
-
-
-@pytest.mark.parametrize("gap", [-0.1, 1.0, 1.5, float("nan")])
-def test_a_gap_that_is_none_is_refused(gap: float) -> None:
-    with pytest.raises(InputError, match="a number from 0 to below 1"):
-        bound_patterns(problem(0), limits=Limits(), seed=0, gap=gap)
-    assert bound_patterns(problem(0), limits=Limits(), seed=0, gap=0.0).bound is not None
 
 
 # -- energy times makespan -----------------------------------------------------------------
