@@ -63,6 +63,7 @@ def command(
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
+    effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:
@@ -86,6 +87,7 @@ def command(
             policies=policies,
             methods=methods,
             time_limit=time_limit,
+            effort=effort,
             seed=seed,
             limits=limits,
             columns=assignments(columns or [], "--column"),
@@ -93,6 +95,7 @@ def command(
         ),
         time_limit if kind == "kubernetes" else None,
         quiet,
+        effort,
     )
     out = Output(json, quiet)
     out.document(answer)

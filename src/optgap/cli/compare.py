@@ -57,9 +57,12 @@ Models = Annotated[
     ),
 ]
 Samples = Annotated[
-    int | None, opt.option("--samples", "N", "draws from the fit's covariance (20)")
+    int | None,
+    opt.option("--samples", "N", "draws of the fits; 19 without it, or what --level takes"),
 ]
-Level = Annotated[float | None, opt.option("--level", "SHARE", "of the draws within (0.9)")]
+Level = Annotated[
+    float | None, opt.option("--level", "SHARE", "that a further draw lies within (0.9)")
+]
 Parts = Annotated[
     bool,
     typer.Option(
@@ -85,6 +88,7 @@ def command(
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.RunLimit = None,
+    effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
 ) -> int:
     from optgap.cli.subjects import is_file, refuse_beside_file
@@ -102,7 +106,7 @@ def command(
         of_draws = {"--samples": samples, "--level": level, "--parts": parts}
         lone = {**of_preset, **of_runs, **of_fits, **of_draws}
         opt.refuse(lone, "it without a family", "a family before it")
-        return _overview(Output(json, quiet), seed, time_limit, plot)
+        return _overview(Output(json, quiet), seed, time_limit, effort, plot)
     given = assignments(settings or [], "--set")
     if size is not None:
         given["size"] = str(size)
@@ -114,7 +118,8 @@ def command(
     else:
         family, beside, work = _of_preset(subject, preset, sweep, given, seed, drawn)
     wanted = chosen(family, policies, methods, given, beside)
-    work = partial(work, policies=wanted[0], methods=wanted[1], time_limit=time_limit, seed=seed)
+    runs = {"time_limit": time_limit, "effort": effort, "seed": seed}
+    work = partial(work, policies=wanted[0], methods=wanted[1], **runs)
     answer = interruptible(lambda limits: work(limits=limits, parts=parts), quiet=quiet)
     code = _deliver(answer, Output(json, quiet), plot)
     proof = None if parts else _proof(answer)
@@ -171,13 +176,15 @@ def _proof(answer: Answer) -> Result | None:
     return next((one.infeasible for one in all_of if one.infeasible), None)
 
 
-def _overview(out: Output, seed: int, time_limit: float | None, plot: str | None) -> int:
+def _overview(
+    out: Output, seed: int, time_limit: float | None, effort: float, plot: str | None
+) -> int:
     from optgap.cli.work import exit_code, interruptible
     from optgap.comparing.overview import compare_all, head, table
     from optgap.plotting.figures import save_figure
 
     answer = interruptible(
-        lambda limits: compare_all(seed=seed, time_limit=time_limit, limits=limits),
+        lambda limits: compare_all(seed=seed, time_limit=time_limit, effort=effort, limits=limits),
         quiet=not out.talk,
     )
     out.document(answer)

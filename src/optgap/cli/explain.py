@@ -58,6 +58,7 @@ def command(
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.RunLimit = None,
+    effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
 ) -> int:
     from optgap.api import choose_policy
@@ -85,6 +86,7 @@ def command(
             logged=None if rows is None else rows.solution,
             beside=() if beside == "none" else beside,
             time_limit=time_limit,
+            effort=effort,
             seed=seed,
             limits=limits,
             **given,

@@ -123,6 +123,7 @@ def _list(spec: FamilySpec, role: Role) -> list[dict[str, Any]]:
                 for name, parameter in spec.explained(role, entry).items()
             ],
             "deterministic": not entry.seeded,
+            "repeatable": entry.repeatable,
             "goals": list(entry.goals),
         }
         for entry in getattr(spec, role).values()

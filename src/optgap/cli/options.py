@@ -30,6 +30,13 @@ def positive(value: float | None) -> float | None:
     return value
 
 
+def positive_factor(value: float) -> float:
+    """Refuse a factor that is no positive, finite number."""
+    if not (0 < value < math.inf):
+        raise typer.BadParameter("expected a positive number")
+    return value
+
+
 def argument(metavar: str, text: str, offers: completing.Completer | None = None) -> Any:
     """An argument by its place; `offers` is what a shell completes it with."""
     return typer.Argument(metavar=metavar, help=text, autocompletion=offers)
@@ -52,7 +59,17 @@ Seed = Annotated[
 ]
 TimeLimit = Annotated[float | None, _time_limit("stop after so many seconds")]
 RunLimit = Annotated[
-    float | None, _time_limit("stop each single method and policy after so many seconds")
+    float | None,
+    _time_limit("cut each method and each policy of your own after so many seconds"),
+]
+Effort = Annotated[
+    float,
+    typer.Option(
+        "--effort",
+        metavar="FACTOR",
+        callback=positive_factor,
+        help="multiply every budget of work: 4 for better bounds, 0.2 for a quick answer",
+    ),
 ]
 Method = Annotated[
     str,

@@ -35,6 +35,7 @@ def command(
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
+    effort: opt.Effort = 1.0,
     quiet: opt.Quiet = False,
     verbose: opt.Verbose = False,
 ) -> int:
@@ -51,7 +52,10 @@ def command(
     )
     runnable = choose_method(problem, method, params, bounding=bound_only)
     result = interruptible(
-        lambda limits: execute(problem, runnable, limits, seed, bound_only), time_limit, quiet
+        lambda limits: execute(problem, runnable, limits, seed, bound_only),
+        time_limit,
+        quiet,
+        effort,
     )
     if conflict:
         result = _with_conflict(result, problem, time_limit, quiet)

@@ -71,12 +71,11 @@ class Drawn:
         return {**vars(self), "parts": list(self.parts)}
 
 
-def draws(
-    fits: Sequence[FittedParameters], count: int, rng: np.random.Generator
-) -> list[list[FittedParameters]]:
+def draw(fits: Sequence[FittedParameters], seed: int, number: int) -> list[FittedParameters]:
     """Parameters drawn for each group of each fit: their error, residuals, between applications.
 
-    Where applications are drawn, the k-th draw of all fits is of the same.
+    Each draw has a generator of its own, so that more draws keep the first ones. Where
+    applications are drawn, all fits draw the same.
 
     Raises
     ------
@@ -84,11 +83,7 @@ def draws(
     """
     from optgap.fitting.saved import drawn
 
-    which = rng.random(count)
-    columns = [
-        [read_fit(d) for d in drawn(fit.document, fit.source, count, rng, which)] for fit in fits
-    ]
-    return [
-        [replace(column[k], source=fit.source) for fit, column in zip(fits, columns, strict=True)]
-        for k in range(count)
-    ]
+    rng = np.random.default_rng([seed, number])
+    which = rng.random(1)
+    found = [drawn(fit.document, fit.source, 1, rng, which)[0] for fit in fits]
+    return [replace(read_fit(d), source=f.source) for d, f in zip(found, fits, strict=True)]
