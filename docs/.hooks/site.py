@@ -23,7 +23,7 @@ API = {
     ]),
     "api/work.md": ("Sweep, data", [
         "optgap.sweeping.spec", "optgap.sweeping.engines", "optgap.sweeping.driver",
-        "optgap.datasets.store", "optgap.datasets.catalogue", "optgap.datasets.places",
+        "optgap.datasets", "optgap.sweeping.cells",
         "optgap.views",
     ]),
     "api/contract.md": ("Results, limits, errors", [

@@ -58,8 +58,8 @@ def test_a_slip_is_answered_with_the_name_that_was_meant(line: str, name: str, c
 
 @pytest.mark.usefixtures("here")
 def test_a_method_given_as_a_policy_is_told_to_be_one(cli: Cli) -> None:
-    told = cli("run", "problem.json", "--policy", "cpsat").err
-    assert "cpsat is a method of placement" in told
+    told = cli("run", "problem.json", "--policy", "milp").err
+    assert "milp is a method of placement" in told
     told = cli("run", "problem.json", "--policy", "hps").err
     assert "hps is a policy of queueing" in told
 

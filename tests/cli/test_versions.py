@@ -53,7 +53,7 @@ def test_a_completion_script_is_shown(shell: str) -> None:
     ("words", "expected"),
     [
         ("optgap rep", "report"),
-        ("optgap sweep --res", "--resume"),
+        ("optgap sweep --sch", "--scheduler"),
         ("optgap run --po", "--policy"),
     ],
 )
