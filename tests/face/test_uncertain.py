@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from conftest import ROOT
 
 import optgap
-from optgap.comparing.draws import draw
+from optgap.comparing.draws import draws
 from optgap.comparing.uncertain import Interval, UncertainComparison, least_samples
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status
 from optgap.models.spec import Entry
+from optgap.render import text_table
 
 
 @pytest.fixture(scope="module")
@@ -50,11 +55,11 @@ def test_an_interval_holds_one_more_draw_as_often_as_it_says() -> None:
 
 
 def test_more_draws_keep_the_first_ones(problem: Any) -> None:
-    once, again = ([draw(problem.fits, 5, k) for k in range(n)] for n in (2, 4))
+    once, again = (list(islice(draws(problem.fits, 5), n)) for n in (20, 40))
     assert [[f.groups for f in fits] for fits in once] == [
-        [f.groups for f in fits] for fits in again[:2]
+        [f.groups for f in fits] for fits in again[:20]
     ]
-    assert once[0][0].groups != once[1][0].groups
+    assert once[0][0].groups != once[1][0].groups != once[19][0].groups
 
 
 def test_fit_and_draws_have_the_same_bound_and_the_gap_is_inside(problem: Any) -> None:
@@ -142,3 +147,23 @@ def test_where_nothing_is_affordable_no_interval_is_given(problem: Any) -> None:
     assert "no intervals: 2 draws take 8" in told
     assert "--effort 2 draws them" in told
     assert not gaps.samples
+
+
+@pytest.mark.slow
+def test_the_documented_example_is_what_the_page_says(tmp_path: Path) -> None:
+    """Test the five lines of csv-to-gap.md on its table, to the last digit that it shows."""
+    page = (ROOT / "docs" / "csv-to-gap.md").read_text()
+    fences = re.findall(r"```(\w*)\n(.*?)```", page, re.DOTALL)
+    (csv,) = (text for kind, text in fences if kind == "csv")
+    (shown,) = (text for kind, text in fences if kind == "" and "gap to bound" in text)
+    (tmp_path / "sweep.csv").write_text(csv)
+    fits = [
+        optgap.fit(tmp_path / "sweep.csv", model, by="application")
+        for model in ("linear-power", "power-law-jct")
+    ]
+    problem = optgap.generate("consolidation", seed=0, size=12, models=fits)
+    gaps = optgap.compare(problem, "cats,first", uncertainty=19)
+    assert {comparison.bound_by for comparison in gaps.comparisons} == {gaps.comparison.bound_by}
+    assert text_table(*gaps.table()) == shown.rstrip()
+    assert len(gaps.samples) == 19
+    assert not any(one.outside for one in gaps.intervals)

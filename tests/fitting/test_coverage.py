@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from conftest import Cli
 
 import optgap
-from optgap.comparing.draws import Drawn, draw
+from optgap.comparing.draws import Drawn, draws
 from optgap.fitting.predictive import Predictive
 from optgap.fitting.saved import from_document, save
 from optgap.fitting.uncertainty import drawn_interval, samples
@@ -83,7 +84,7 @@ def test_fits_of_one_table_are_drawn_for_the_same_application() -> None:
     table = sweep(6, noise=1e-6)
     fits = [optgap.fit(table, name, cv=0) for name in ("linear-power", "power-law-jct")]
     read = [read_fit(fit) for fit in fits]
-    pairs = [draw(read, 3, number) for number in range(200)]
+    pairs = list(islice(draws(read, 3), 200))
     watts = np.log([pair[0].groups[""]["alpha"] for pair in pairs])
     seconds = np.log([pair[1].groups[""]["e_min"] for pair in pairs])
     assert np.corrcoef(watts, seconds)[0, 1] > 0.4  # one level made both

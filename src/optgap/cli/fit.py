@@ -132,11 +132,12 @@ def _fit(
     from optgap.fitting.plots import save_plot
     from optgap.fitting.workflow import report_of
     from optgap.models.jsonio import dump_json, write_text
+    from optgap.models.tables import guarded
 
     report = report_of(estimator, table, by, split)
     # files first: a reader of the text who has seen enough (| head) closes the pipe
     if output is not None and estimator.name == DEVICES and output.endswith(".csv"):
-        write_text(output, device_csv(report.fit))
+        write_text(output, guarded(device_csv(report.fit)))
     elif output is not None:
         dump_json(output, report.to_json())
     if plot is not None:

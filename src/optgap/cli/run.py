@@ -65,11 +65,12 @@ def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:
 
 def _write(problem: Any, solution: Any, tables: dict[str, str | None]) -> None:
     from optgap.models.jsonio import write_text
+    from optgap.models.tables import guarded
 
     spec = family(problem.family)
     for name, path in tables.items():
         if path is not None:
-            write_text(path, spec.export(name, problem, solution))
+            write_text(path, guarded(spec.export(name, problem, solution)))
 
 
 opt.with_files(command, file_options(outgoing=True))

@@ -10,14 +10,13 @@ import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from optgap.comparing import gaps
 from optgap.comparing.comparison import Comparison, drawn
-from optgap.comparing.draws import Drawn, draw
+from optgap.comparing.draws import Drawn, draws
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem
 from optgap.making import fitted
@@ -291,7 +290,7 @@ def compare_uncertain(
     ----------
     problem: it, or the path of a file with one.
     models: fits, or files of them (``optgap.fit/1``); those in the problem unless given.
-        Each is drawn from what it says of its error, see `draw`.
+        Each is drawn from what it says of its error, see `draws`.
     samples: how many draws; as many as `level` takes unless given. Fewer give a range.
     level: probability with which one more draw lies within an interval.
     effort: factor by which budgets are multiplied. All draws together take `BUDGET` units: where
@@ -420,12 +419,11 @@ def _drawn_problems(
     refit = family(problem.family).models.refit
     found: list[Problem] = []
     left_out, reason = 0, ""
-    for k in count():
+    for drawn_fits in draws(fits, seed):
         if len(found) == wanted:
             return found, left_out
         if left_out > MOST_LEFT_OUT * wanted:
             break
-        drawn_fits = draw(fits, seed, k)
         try:
             found.append(refit(problem, drawn_fits, seed))
         except InputError as error:

@@ -17,6 +17,7 @@ from optgap.api import (
 )
 from optgap.comparing.comparison import ACCEPTED, ALL, Comparison
 from optgap.comparing.gaps import Methods, Policies, compare, policy_names
+from optgap.comparing.unfinished import CUT
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.explaining.logged import logged_result
@@ -135,7 +136,7 @@ def explain(
         judged=True,
         notes=(*notes, *trouble),
         seed=own.seed,
-        termination=next((t for t in stops if t is not Termination.COMPLETED), table.termination),
+        termination=next((t for t in CUT if t in stops), table.termination),
         versions=versions(),
     )
 

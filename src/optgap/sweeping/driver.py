@@ -19,6 +19,7 @@ from optgap.models.errors import InputError, NoQuote
 from optgap.models.jsonio import finite, write_bytes
 from optgap.models.limits import Limits
 from optgap.models.result import Termination
+from optgap.models.tables import guarded
 from optgap.render import Answer, Table, percent
 from optgap.sweeping.cells import COLUMNS, Row
 from optgap.sweeping.engines import Engine
@@ -251,5 +252,5 @@ def _write(rows: Sequence[Row], target: Path) -> None:
     if target.suffix.lower() == ".parquet":
         frame.to_parquet(buffer, index=False)
     else:
-        frame.to_csv(buffer, index=False)
+        buffer.write(guarded(frame.to_csv(index=False)).encode())
     write_bytes(target, buffer.getvalue())
