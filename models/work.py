@@ -116,3 +116,40 @@ class ElasticWork:
 
 
 ELASTIC = ElasticWork()
+
+
+@dataclass(frozen=True)
+class ConsolidationWork:
+    """Work of consolidation's own loops, in units per counted event.
+
+    Parameters
+    ----------
+    cell
+        A cell of the tables that pricing fills.
+    look
+        A task that the search of pricing looks at.
+    node
+        A node of the enumeration of columns.
+    move
+        An annealing move, per capacity row and two more.
+    filled
+        A GPU that a task takes when GPUs are filled one by one.
+    placed
+        A GPU that construction compares for one of a task's GPUs.
+    course
+        A task and a pair of time buckets in pricing over time.
+    packed
+        A task and a GPU that a packing at an event compares, per order of packing.
+    """
+
+    cell: float = 2e-9
+    look: float = 2e-8
+    node: float = 1e-6
+    move: float = 1e-7
+    filled: float = 7e-6
+    placed: float = 1e-8
+    course: float = 1e-8
+    packed: float = 2e-8
+
+
+CONSOLIDATION = ConsolidationWork()
