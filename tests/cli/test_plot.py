@@ -51,11 +51,6 @@ def test_the_ending_says_the_format_and_the_same_run_makes_the_same_file(
     assert sorted(Path().glob(".*")) == []  # nothing half-written is left
 
 
-def test_an_exact_solution_is_drawn(cli: Cli) -> None:
-    assert cli("solve", "problem.json", "--plot", "s.png").code == 0
-    assert Path("s.png").read_bytes().startswith(b"\x89PNG")
-
-
 @pytest.mark.parametrize("name", ["x.gif", "x", "x.png.txt", ".png"])
 @pytest.mark.parametrize("command", [("run", "--policy"), ("solve", "--method"), ("compare", "")])
 def test_another_ending_is_one_line_before_any_work(

@@ -349,10 +349,3 @@ def test_a_stopped_run_keeps_what_it_placed(openb_s42: PlacementProblem) -> None
     assert (outcome.solution.node[done:] == -1).all()
     assert openb_s42.check(outcome.solution) == []
     assert outcome.claimed == openb_s42.evaluate(outcome.solution).objective
-
-
-def test_a_spent_time_limit_places_nothing() -> None:
-    problem = problem_of([G2], [(0, 0, 0, 0, "")])
-    outcome = POLICIES["pwr"].load()(problem, limits=Limits(time_limit=0.0), seed=0)
-    assert outcome.termination is Termination.TIME_LIMIT
-    assert placements(outcome.solution) == [None]
