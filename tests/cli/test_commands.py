@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Cli, two_nodes_problem
+from conftest import Cli, refused, two_nodes_problem
 
 import optgap
 from optgap.cli import COMMANDS, REMOVED
@@ -20,14 +20,6 @@ RESULT_KEYS = {
     "schema", "family", "method", "kind", "status", "termination", "objective", "unit", "sense",
     "bound", "bound_by", "gap", "seconds", "seed", "versions", "metrics", "solution",
 }  # fmt: skip
-
-
-@pytest.fixture
-def problem_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """`two_nodes` as a file, in the current directory."""
-    monkeypatch.chdir(tmp_path)
-    optgap.save(two_nodes_problem(), "problem.json")
-    return "problem.json"
 
 
 def rows_of(text: str) -> dict[str, str]:
@@ -298,9 +290,7 @@ def test_a_users_policy_is_compared_like_any_other(cli: Cli, problem_file: str) 
 @pytest.mark.parametrize("name", ["lost", "crash"])
 def test_a_users_faulty_policy_is_bad_input(cli: Cli, problem_file: str, name: str) -> None:
     Path("mine.py").write_text(OWN)
-    one = cli("run", problem_file, "--policy", f"mine.py:{name}", "--json", "r.json")
-    assert one.code == 2
-    assert len(one.err.splitlines()) == 1
+    refused(cli("run", problem_file, "--policy", f"mine.py:{name}", "--json", "r.json"))
     assert not Path("r.json").exists()
     table = cli("compare", problem_file, "--policies", f"mine.py:{name},fgd", "--json", "g.json")
     assert table.code == 2

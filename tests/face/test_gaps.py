@@ -27,14 +27,7 @@ RESULT_KEYS = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _enumeration(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Methods whose answers are known."""
-    import optgap.solvers.placement as room
-
-    monkeypatch.setattr(room, "METHODS", enumeration.METHODS, raising=False)
-    monkeypatch.setattr(room, "auto", lambda problem: "enumerate", raising=False)
-    monkeypatch.setattr(room, "auto_bound", lambda problem: "loose", raising=False)
+pytestmark = pytest.mark.usefixtures("enumerated")
 
 
 def refuse_all(task: Any, state: Any) -> None:
