@@ -50,7 +50,7 @@ class Work:
     pattern_unit: float = 1.95e-7
     placed_row: float = 5e-8
     moved_row: float = 3.2e-7
-    queueing_start: float = 5e-8
+    queueing_start: float = 1e-7
     queueing_event: float = 1e-5
     queueing_look: float = 3e-8
     coscheduling_start: float = 3e-6

@@ -18,9 +18,8 @@ from collections import Counter, defaultdict
 from typing import Any, ClassVar
 
 from optgap.models.coscheduling import CoschedulingProblem
-from optgap.solvers.coscheduling.integers import Integers, integers
+from optgap.solvers.coscheduling.integers import Integers, integers, minimise
 from optgap.solvers.coscheduling.lists import Start, in_order
-from optgap.solvers.coscheduling.objective import minimise
 
 FINE = 1e7
 """Ticks per second where run times are no decimals: this model does not mind large numbers."""
@@ -91,10 +90,8 @@ class Lanes:
         number: Counter[tuple[int, int, int]] = Counter()
         ends = [0.0, 0.0]
         for job, count, start in sorted(starts, key=lambda item: (item[2], item[0])):
-            mode = self.problem.application(job).mode(count)
             lane = 0 if ends[0] <= ends[1] or self.problem.numa == 1 else 1
-            if mode is not None:
-                ends[lane] = start + mode.runtime_s
+            ends[lane] = start + self.problem.mode(job, count).runtime_s
             if count == self.problem.gpus:
                 lane = 0
             number[self.problem.jobs[job], count, lane] += 1

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from optgap.models.coscheduling import CoschedulingProblem, CoschedulingSolution
-from optgap.models.coscheduling.gpus import placed
+from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.limits import Limits
 from optgap.models.times import slack_s
 from optgap.models.work import WORK
@@ -165,8 +164,3 @@ def annealed(
         if value < least:
             best, least = found, value
     return best
-
-
-def solution_of(problem: CoschedulingProblem, starts: Sequence[Start]) -> CoschedulingSolution:
-    """With concrete GPUs."""
-    return placed(problem, starts)

@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from optgap.models.coscheduling import CoschedulingObjective, CoschedulingProblem
+from optgap.models.coscheduling.gpus import placed
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.backends import cpsat
 from optgap.solvers.coscheduling.area import bound_area
 from optgap.solvers.coscheduling.intervals import Intervals
 from optgap.solvers.coscheduling.lanes import Lanes, two_at_most
-from optgap.solvers.coscheduling.lists import Start, annealed, best_of, solution_of, value_of
+from optgap.solvers.coscheduling.lists import Start, annealed, best_of, value_of
 from optgap.solvers.coscheduling.patterns import patterns, prove
 from optgap.solvers.coscheduling.product import least_product
 
@@ -72,7 +73,7 @@ def oracle(problem: CoschedulingProblem, *, limits: Limits, seed: int, workers: 
     price = problem.objective.goal == "edp"
     why = "proven at the prices of time tried" if price else "proven for times rounded down"
     return Outcome(
-        solution_of(problem, found.starts),
+        placed(problem, found.starts),
         Status.OPTIMAL if found.proven else Status.FEASIBLE,
         found.termination,
         claimed=value,
@@ -131,9 +132,8 @@ def _best_product(
             limits.progress("prices of time", value_of(problem, best), None)
         by = found.led.by
         makespan = max(
-            start - part.epoch_s + mode.runtime_s
+            start - part.epoch_s + problem.mode(job, count).runtime_s
             for job, count, start in found.starts
-            if (mode := problem.application(job).mode(count)) is not None
         )
         energy = value_of(replace(part, objective=CoschedulingObjective("energy")), found.starts)
         return min(found.led.bound, found.value), energy, makespan

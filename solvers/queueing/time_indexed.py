@@ -53,6 +53,7 @@ class Tuning:
     proving: units of work that it is given.
     splitting: how periods are split at first.
     units: of work for all programs together.
+    share: of what is left of them that a program may take at least; more where more is open.
     most: periods; where there are more, prices have the last word.
     """
 
@@ -67,6 +68,7 @@ class Tuning:
     proving: float = 6.0
     splitting: Splitting = field(default_factory=Splitting)
     units: float = 20.0
+    share: float = 0.25
     most: int = 10
 
 
@@ -187,6 +189,7 @@ class _Search:
             left = sorted((each for each in self.periods if not each.settled), key=self._open)
             for k, period in enumerate(left):
                 share = self._open(period) / sum(self._open(other) for other in left[k:])
+                share = max(share, self.tuning.share)
                 self._improve(period, units.within(share * units.remaining))
             done += 1
             if done == 1 and self.rounds > 1:

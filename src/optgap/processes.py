@@ -16,9 +16,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from joblib.externals.loky.backend import get_context
-from joblib.externals.loky.process_executor import ProcessPoolExecutor, ShutdownExecutorError
-
 from optgap.models.clock import COMPILING
 from optgap.models.limits import Limits
 
@@ -53,13 +50,19 @@ class Processes:
         self._begin = partial(_begin, os.getpid(), begin)
         self._threads = ThreadPoolExecutor(count)
         self._own = threading.local()
-        self._all: list[ProcessPoolExecutor] = []
+        self._all: list[Any] = []
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
         """Have a process call the function; `ProcessDied` is raised where the process did."""
         return self._threads.submit(self._call, function, arguments)
 
     def _call(self, function: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        # a quarter of a second to import, which a run in one process does without
+        from joblib.externals.loky.process_executor import (
+            ProcessPoolExecutor,
+            ShutdownExecutorError,
+        )
+
         if getattr(self._own, "process", None) is None:
             self._own.process = ProcessPoolExecutor(1, initializer=self._begin, env=SAFE)
             self._all.append(self._own.process)
@@ -120,6 +123,8 @@ def side_by_side(
             _outcome(partial(work, limits)) if not limits.interrupted.is_set() else Outcome()
             for work in works
         ]
+    from joblib.externals.loky.backend import get_context
+
     context = get_context("loky")
     interrupted, stuck, said = context.Event(), context.Event(), context.SimpleQueue()
     pool = Processes(size, partial(_listen, interrupted, stuck, said, limits.effort))

@@ -342,7 +342,7 @@ def test_an_integer_of_400_digits_in_a_table_of_measurements_is_one_line(
 
 
 def test_a_node_of_a_model_without_power_figures_is_one_line(cli: Cli, tmp_path: Path) -> None:
-    problem = optgap.generate("placement", "small-time", size=4).to_json()
+    problem = optgap.generate("placement", "alibaba-time", size=4).to_json()
     problem["nodes"]["model"][0] = "XYZ"
     for more in ({}, {"sleep_after_s": 60.0}):
         problem["over_time"].update(more)

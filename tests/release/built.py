@@ -113,12 +113,13 @@ def commands(user: Clean, check: Check) -> None:
 
 def sweeps(user: Clean, check: Check, install: list[str], wheel: Path) -> None:
     """An extra that is missing is said in a line; once it is there, its command runs."""
-    done = user.run(["optgap", "sweep", "GRID.toml"])
+    command = ["optgap", "sweep", "GRID.toml", "-o", "GRID.parquet"]
+    done = user.run(command)
     check.that(
         "sweep without its extra", done.returncode == 2 and MISSING in done.stderr, done.stderr
     )
     user.checked([*install, f"{wheel}[sweep]"])
-    done = user.run(["optgap", "sweep", "GRID.toml"])
+    done = user.run(command)
     check.that("sweep with its extra", done.returncode == 0, done.stdout + done.stderr)
 
 
