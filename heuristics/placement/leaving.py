@@ -219,13 +219,6 @@ def wait(flow: Flow, k: int) -> None:
 
 
 @inner
-def go(flow: Flow, k: int) -> None:
-    """Task `k`, the first of its line, waits no longer."""
-    flow.first[flow.line[k]] = flow.behind[k]
-    flow.counts[WAITING] -= 1
-
-
-@inner
 def next_in_queue(run: Run, flow: Flow, changed: int) -> int:
     """The first waiting task that the queue may start and one of the changed nodes fits; or -1.
 
@@ -252,16 +245,6 @@ def next_in_queue(run: Run, flow: Flow, changed: int) -> int:
     return head
 
 
-@inner
-def note_change(flow: Flow, n: int, changed: int) -> int:
-    """Note that a task has left node `n`; returns how many nodes tasks have left at this moment."""
-    for i in range(changed):
-        if flow.changed[i] == n:
-            return changed
-    flow.changed[changed] = n
-    return changed + 1
-
-
 @compiled
 def follow(run: Run, flow: Flow, events: int) -> bool:
     """Pass up to so many arrivals and moments at which tasks leave; whether any is left.
@@ -279,7 +262,9 @@ def follow(run: Run, flow: Flow, events: int) -> bool:
                 gone = pop(flow)
                 leave(run, flow, gone, end)
                 refresh(run, flow.node[gone])
-                changed = note_change(flow, flow.node[gone], changed)
+                if not (flow.changed[:changed] == flow.node[gone]).any():
+                    flow.changed[changed] = flow.node[gone]
+                    changed += 1
             flow.blocked[:] = False
             k = next_in_queue(run, flow, changed)
         elif k < total:
@@ -303,6 +288,7 @@ def follow(run: Run, flow: Flow, events: int) -> bool:
                 continue
             if changed == 0:  # it has just come
                 break
-            go(flow, k)
+            flow.first[flow.line[k]] = flow.behind[k]  # it waits no longer
+            flow.counts[WAITING] -= 1
             k = next_in_queue(run, flow, changed)
     return bool(flow.counts[ARRIVED] < total or flow.counts[RUNNING] > 0)

@@ -17,6 +17,7 @@ from optgap.models.placement.arrays import IntArray
 from optgap.models.placement.fits import matches, refit, watts_of
 from optgap.models.placement.making import (
     ORIGIN,
+    aims_of,
     cluster_of,
     power_model,
     proportional,
@@ -116,10 +117,7 @@ def alibaba(
     size: int = 1213,
     load: float = 0.7,
     sampling: Sampling = "monte-carlo",
-    goal: Goal = "power",
-    alpha: float = 0.5,
-    watts_per_gpu: float = 120.0,
-    cpu_rule: CpuRule = "packages",
+    **aims: Any,
 ) -> PlacementProblem:
     """The Alibaba cluster with `size` nodes in its own proportions, loaded up to `load`.
 
@@ -143,31 +141,21 @@ def alibaba(
         trace.take(chosen.tolist()),
         target_of_classes(),
         ranks.permutation(size),
-        power_model(cpu_rule),
-        PlacementObjective(goal, alpha, watts_per_gpu),
+        *aims_of(**aims),
         f"alibaba, load {load:g}, seed {seed}" + ("" if size == 1213 else f", {size} nodes"),
         ORIGIN,
     )
 
 
-def small(
-    *,
-    seed: int,
-    size: int = 40,
-    goal: Goal = "power",
-    alpha: float = 0.5,
-    watts_per_gpu: float = 120.0,
-    cpu_rule: CpuRule = "packages",
-) -> PlacementProblem:
+def small(*, seed: int, size: int = 40, **aims: Any) -> PlacementProblem:
     """Eight nodes with 38 GPUs, and `size` tasks drawn from the Default workload.
 
     Raises
     ------
     InputError: for a size below 1 or a parameter out of range.
     """
-    objective = PlacementObjective(goal, alpha, watts_per_gpu)
     name = f"small, {size} tasks, seed {seed}"
-    return _of_types(SMALL_CLUSTER, name, seed, size, None, cpu_rule, objective)
+    return _of_types(SMALL_CLUSTER, name, seed, size, None, *aims_of(**aims))
 
 
 def _of_types(
@@ -176,7 +164,7 @@ def _of_types(
     seed: int,
     size: int,
     fit: FittedParameters | None,
-    cpu_rule: CpuRule,
+    power: PowerModel,
     objective: PlacementObjective,
 ) -> PlacementProblem:
     """Nodes of these types, and tasks drawn from the Default workload that fit them."""
@@ -186,7 +174,6 @@ def _of_types(
     cluster = cluster_of(types)
     trace = that_fit(trace_of_classes(), cluster)
     chosen = arrivals.integers(len(trace), size=size)
-    power = power_model(cpu_rule)
     if fit is not None:  # so that the nodes' models have power figures
         idle = {name: p["idle_w"] for name, p in fit.groups.items()}
         full = {name: p["full_w"] for name, p in fit.groups.items()}
@@ -204,15 +191,7 @@ def _of_types(
     return made if fit is None else refit(made, [fit])
 
 
-def measured(
-    *,
-    seed: int,
-    size: int = 40,
-    goal: Goal = "power",
-    alpha: float = 0.5,
-    watts_per_gpu: float = 120.0,
-    cpu_rule: CpuRule = "packages",
-) -> PlacementProblem:
+def measured(*, seed: int, size: int = 40, **aims: Any) -> PlacementProblem:
     """`small` on nodes whose GPUs' idle and full power were measured.
 
     Raises
@@ -220,8 +199,7 @@ def measured(
     InputError: for a size below 1 or a parameter out of range.
     """
     name, fit = f"measured, {size} tasks, seed {seed}", measured_devices()
-    objective = PlacementObjective(goal, alpha, watts_per_gpu)
-    made = _of_types(MEASURED_CLUSTER, name, seed, size, fit, cpu_rule, objective)
+    made = _of_types(MEASURED_CLUSTER, name, seed, size, fit, *aims_of(**aims))
     return replace(made, origin=f"{ORIGIN}; power: fits of public measurements")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,17 +15,16 @@ from optgap.models.placement.arrays import FloatArray
 from optgap.models.placement.cluster import Cluster
 from optgap.models.placement.making import (
     ORIGIN,
+    aims_of,
     cluster_of,
-    power_model,
     proportional,
     target_of_classes,
     that_fit,
     trace_of_classes,
 )
-from optgap.models.placement.objective import Goal, PlacementObjective, TimeGoal, over_time_goal
+from optgap.models.placement.objective import Goal, TimeGoal, over_time_goal
 from optgap.models.placement.openb import read_tasks
 from optgap.models.placement.over_time import OverTime, Queue
-from optgap.models.placement.power import CpuRule
 from optgap.models.placement.problem import PlacementProblem
 from optgap.models.placement.tasks import Tasks
 
@@ -46,9 +46,7 @@ def alibaba_time(
     queue: Queue = "reject",
     data: str = "",
     goal: Goal | TimeGoal = "energy",
-    alpha: float = 0.5,
-    watts_per_gpu: float = 120.0,
-    cpu_rule: CpuRule = "packages",
+    **aims: Any,
 ) -> PlacementProblem:
     """`size` tasks of the Default workload that come and leave, on a cluster that fits them.
 
@@ -92,8 +90,7 @@ def alibaba_time(
         kept,
         target_of_classes(),
         ranks.permutation(len(cluster)),
-        power_model(cpu_rule),
-        PlacementObjective(over_time_goal(goal), alpha, watts_per_gpu),
+        *aims_of(over_time_goal(goal), **aims),
         f"alibaba-time, {len(kept)} tasks, {over}, {len(cluster)} nodes, seed {seed}",
         origin,
         over_time=rules,

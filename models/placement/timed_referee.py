@@ -13,7 +13,7 @@ from optgap.models.placement.cluster import TASKS_PER_NODE
 from optgap.models.placement.referee import check_tasks
 from optgap.models.placement.timeline import NodeEvents, node_events, node_values, rest_values
 from optgap.models.result import Evaluation, Violation
-from optgap.models.times import shown, slack_s
+from optgap.models.times import LATEST_S, shown, slack_s
 
 if TYPE_CHECKING:
     from optgap.models.placement.problem import PlacementProblem
@@ -57,12 +57,19 @@ def _starts(
     problem: PlacementProblem, start_s: FloatArray, solution: PlacementSolution
 ) -> Iterator[Violation]:
     assert problem.over_time is not None
-    submit = problem.tasks.submit_s
+    submit, lasting = problem.tasks.submit_s, problem.lasting_s
     placed, slack = solution.node >= 0, slack_s(submit)
-    early = placed & ~((start_s >= submit - slack) & (start_s < math.inf))
-    for k in np.flatnonzero(early).tolist():
+    for k in np.flatnonzero(placed & ~(start_s >= submit - slack)).tolist():
         limit = float(submit[k])
         yield Violation("start after submission", f"task {k}", float(start_s[k]), limit)
+    latest = problem.epoch_s + LATEST_S
+    for k in np.flatnonzero(placed & (start_s > latest)).tolist():
+        yield Violation("latest start", f"task {k}", float(start_s[k]), latest)
+    for k in np.flatnonzero(placed & (start_s <= latest)).tolist():
+        start, asked = float(start_s[k]), float(lasting[k])
+        lasts = (start + asked) - start
+        if lasts < asked / 2:  # so late that rounding leaves nothing of it
+            yield Violation("a run as long as the task", f"task {k}", lasts, asked)
     if not problem.over_time.waits:
         for k in np.flatnonzero(placed & (start_s > submit + slack)).tolist():
             limit = float(submit[k])

@@ -17,6 +17,7 @@ from optgap.models.placement import PlacementProblem
 from optgap.models.result import Outcome, Status, Termination
 from optgap.solvers.placement.aggregate import Aggregate
 from optgap.solvers.placement.columns import ColumnGeneration, cpu_units, stand_alone_cost
+from optgap.solvers.placement.exact.infeasible import impossible
 from optgap.solvers.placement.offline import Effort, Rounding, expand
 
 BOUND_BY = "column generation over node patterns (Lagrangian bound)"
@@ -218,39 +219,8 @@ def _stop(generation: ColumnGeneration, limits: Limits) -> Termination:
 
 def hopeless(problem: PlacementProblem) -> Outcome | None:
     """A proof of infeasibility that needs no search, where every task must be placed."""
-    if optional(problem):
-        return None
-    return never_fits(problem) or _totals(problem)
-
-
-def _totals(problem: PlacementProblem) -> Outcome | None:
-    """A proof of infeasibility by adding up what is asked for and what there is."""
-    cluster, tasks = problem.cluster, problem.tasks
-    for name, asked, there in (
-        ("milli-GPU", int(tasks.demand_milli.sum()), cluster.gpu_capacity_milli),
-        ("milli-vCPU", int(tasks.cpu_milli.sum()), int(cluster.cpu_milli.sum())),
-        ("MiB of memory", int(tasks.memory_mib.sum()), int(cluster.memory_mib.sum())),
-    ):
-        if asked > there:
-            message = f"the tasks ask for {asked} {name}, {asked - there} more than there are"
-            return Outcome(None, Status.INFEASIBLE, message=message)
-    return None
-
-
-def never_fits(problem: PlacementProblem) -> Outcome | None:
-    """A proof of infeasibility when a task fits no node even when that is empty."""
-    if not problem.never_fits:
-        return None
-    k = problem.never_fits[0]
-    more = int(problem.tasks.first[list(problem.never_fits)].sum()) - 1
-    parts, name = int(problem.tasks.parts[k]), problem.subjects[int(problem.tasks.gang[k])]
-    fewer = "no node" if parts == 1 else f"fewer than {parts} nodes"
-    return Outcome(
-        None,
-        Status.INFEASIBLE,
-        message=f"task {name} (arrival {k}) fits {fewer} even when empty"
-        + (f", and {more} more like it" if more else ""),
-    )
+    reason = "" if optional(problem) else impossible(problem)
+    return Outcome(None, Status.INFEASIBLE, message=reason) if reason else None
 
 
 def too_much(problem: PlacementProblem, limits: Limits) -> Outcome | None:

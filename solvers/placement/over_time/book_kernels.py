@@ -285,12 +285,6 @@ def remove(case: Case, book: Book, k: int) -> None:
 
 
 @inner
-def full(book: Book, n: int) -> bool:
-    """Whether the book of node `n` has no room for another task."""
-    return bool(book.first[n] + book.rows[n] + 2 > book.first[n + 1])
-
-
-@inner
 def empty_for(case: Case, book: Book, k: int, n: int) -> bool:
     """Whether nothing runs on node `n` while task `k` would."""
     row = row_at(book, n, case.start_s[k])
@@ -343,15 +337,6 @@ def start_at(case: Case, k: int, time_s: float) -> None:
 
 
 @inner
-def end_on(case: Case, book: Book, row: int) -> float:
-    """When the task ends whose end this row is; minus infinity for a row that is none."""
-    if book.event[row] % 2 == 0 or book.event[row] < 0:
-        return -math.inf
-    gone = book.event[row] // 2
-    return float(case.start_s[gone] + case.lasting_s[gone])
-
-
-@inner
 def earliest_s(case: Case, book: Book, k: int, after_s: float) -> float:
     """When row `k` first fits a node as a task ends there, later than `after_s`; or infinity."""
     best = math.inf
@@ -359,7 +344,10 @@ def earliest_s(case: Case, book: Book, k: int, after_s: float) -> float:
         for row in range(row_at(book, n, after_s) + 1, book.first[n] + book.rows[n]):
             if book.time_s[row] >= best:
                 break
-            end = end_on(case, book, row)
+            gone = book.event[row] // 2
+            if book.event[row] < 0 or book.event[row] % 2 == 0:  # a start
+                continue
+            end = case.start_s[gone] + case.lasting_s[gone]
             if after_s < end < best:
                 start_at(case, k, end)
                 if added_j(case, book, k, n, math.inf)[0] < math.inf:
@@ -379,7 +367,7 @@ def put(case: Case, book: Book, k: int, like: IntArray) -> int:
     parts = case.parts[k]
     for i in range(k, k + parts):
         _, n, mask = cheapest(case, book, i, like)
-        if n >= 0 and not full(book, n):
+        if n >= 0 and book.first[n] + book.rows[n] + 2 <= book.first[n + 1]:
             insert(case, book, i, n, mask)
             continue
         for j in range(k, i):

@@ -28,13 +28,13 @@ from optgap.models.result import Outcome, Status, Termination
 from optgap.models.times import shown, slack_s
 from optgap.solvers.placement.aggregate import UNITS, Aggregate
 from optgap.solvers.placement.columns import ColumnGeneration
+from optgap.solvers.placement.exact.infeasible import never_fits
 from optgap.solvers.placement.over_time.demand import Demand, at_a_moment
 from optgap.solvers.placement.over_time.pool import Counting, Pool
 from optgap.solvers.placement.patterns import (
     ROUNDING_ERROR,
     generate,
     generation_for,
-    never_fits,
     optional,
     too_much,
 )
@@ -83,9 +83,9 @@ def bound_over_time(
     found: the patterns and prices of an earlier call for the same nodes and a superset of the
         tasks; those of this one where there is none.
     """
-    lost = None if optional(problem) else never_fits(problem)
-    if lost is not None:
-        return lost
+    lost = "" if optional(problem) else never_fits(problem)
+    if lost:
+        return Outcome(None, Status.INFEASIBLE, message=lost)
     assert problem.over_time is not None
     if problem.over_time.waits:
         return _waiting(problem, limits, tolerance)

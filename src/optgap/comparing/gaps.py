@@ -106,7 +106,9 @@ def compare(
     lines += ran
     accepted: dict[str, _Scope] = {}
     for line in lines:
-        line.scope = line.scope or _scope_of(line.result, full, accepted)
+        # a schedule that leaves something out is about a part of the problem, whoever made it
+        if line.scope is None or (line.result.solution is not None and not serves(line.result)):
+            line.scope = _scope_of(line.result, full, accepted)
         if bench.hopeless and line.scope is not full:
             line.scope = None
     if bench.hopeless:

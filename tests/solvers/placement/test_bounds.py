@@ -136,19 +136,19 @@ def test_an_overloaded_cluster_is_proven_infeasible() -> None:
     problem = presets.alibaba(seed=0, size=40, load=1.2)
     result = optgap.bound(problem, "bound-patterns")
     assert result.status is Status.INFEASIBLE
-    short = int(problem.tasks.demand_milli.sum()) - problem.cluster.gpu_capacity_milli
-    assert f"{short} more than there are" in result.message
+    asked, there = int(problem.tasks.demand_milli.sum()), problem.cluster.gpu_capacity_milli
+    assert f"ask for {asked} milli-GPU, the cluster has {there}" in result.message
 
 
 def test_tasks_that_only_add_up_are_proven_not_to_fit_together() -> None:
-    """Three GPUs for four tasks of 0.7 GPU: enough in total, too few in truth."""
+    """Three GPUs for seven tasks of 0.4 GPU: enough in total, too few in truth."""
     problem = PlacementProblem.of(
         Cluster.of(["a", "b"], [8000, 8000], [4096, 4096], [2, 1], ["T4", "T4"]),
-        Tasks.of(["t"] * 4, [1000] * 4, [0] * 4, [1] * 4, [700] * 4, [""] * 4),
+        Tasks.of(["t"] * 7, [1000] * 7, [0] * 7, [1] * 7, [400] * 7, [""] * 7),
     )
     result = optgap.bound(problem, "bound-patterns")
     assert result.status is Status.INFEASIBLE
-    assert "at least 1 of 4 tasks" in result.message
+    assert "at least 1 of 7 tasks" in result.message
 
 
 def test_a_task_that_fits_nowhere_is_named() -> None:
@@ -160,7 +160,7 @@ def test_a_task_that_fits_nowhere_is_named() -> None:
     changed = PlacementProblem.from_json(Fields(document, "test"))
     result = optgap.bound(changed, "bound-patterns")
     assert result.status is Status.INFEASIBLE
-    assert "arrival 5" in result.message
+    assert result.message.startswith("task 5 (")
 
 
 def test_a_time_limit_is_kept_and_said() -> None:

@@ -156,10 +156,11 @@ def test_what_fills_the_cluster_fits_and_a_little_more_does_not() -> None:
     assert solved(full, "patterns").bound == pytest.approx(70 + 450, rel=1e-6)
     over = solved(problem(PAIR, PAIR, HALF), "patterns")
     assert over.status is Status.INFEASIBLE
-    assert over.message == "the tasks ask for 4500 milli-GPU, 500 more than there are"
+    assert over.message == "the tasks ask for 4500 milli-GPU, the cluster has 4000"
     assert solved(problem(*[LARGE] * 4), "patterns").status is Status.BOUND_ONLY
-    found = solved(problem(*[LARGE] * 8, nodes=3), "patterns")
-    assert found.message == "at least 2 of 8 tasks cannot be placed together"
+    two_fit: Row = (1000, 10, 1, 400, "")  # on each GPU
+    found = solved(problem(*[two_fit] * 14, nodes=3), "patterns")
+    assert found.message == "at least 2 of 14 tasks cannot be placed together"
 
 
 def test_what_can_be_accepted_is_bounded_from_above() -> None:
