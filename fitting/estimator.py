@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from optgap.fitting import metrics
-from optgap.fitting.optimise import Floats, Loss, Residuals, Spread, multi_start, spread
+from optgap.fitting.optimise import Floats, Loss, Residuals, Robust, Spread, spread
 from optgap.fitting.parameter import Parameter, at_priors, prior_spread, towards
 from optgap.fitting.profile import QUANTITIES, Profile
 from optgap.models.errors import InputError, NoQuote, one_of
@@ -245,15 +245,9 @@ class Estimator(ABC):
     ) -> Self:
         lower, upper = np.array([[p.lower, p.upper] for p in params], dtype=float).T
         target = self.target(profile)
-        fit = multi_start(
-            self._residuals(self.design(profile, facts), target, facts, params),
-            starts,
-            lower,
-            upper,
-            loss=self.loss,
-            scale=self.loss_scale,
-            hop=(lambda theta: self.hops(theta, profile, facts)) if len(starts) > 1 else None,
-        )
+        evaluate = self._residuals(self.design(profile, facts), target, facts, params)
+        problem = Robust(evaluate, lower, upper, self.loss, self.loss_scale)
+        fit = problem.best(starts, lambda theta: self.hops(theta, profile, facts))
         edge = 1e-9 * np.maximum(np.abs(fit.theta), 1e-12)
         at_bound = ((fit.theta <= lower + edge) & np.isfinite(lower)) | (
             (fit.theta >= upper - edge) & np.isfinite(upper)
