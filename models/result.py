@@ -54,7 +54,11 @@ class Termination(StrEnum):
     """Why the work stopped."""
 
     COMPLETED = "completed"
+    """Nothing was cut short."""
+    WORK_LIMIT = "work_limit"
+    """A budget of work was used up: the same on every machine."""
     TIME_LIMIT = "time_limit"
+    """The user's limit on time cut the work."""
     INTERRUPTED = "interrupted"
     ERROR = "error"
 
@@ -164,17 +168,14 @@ class Result:
         frame: DataFrame = _face("result_frame")(self, table)
         return frame
 
-    def plot(self, path: str | os.PathLike[str] | None = None, *, bound: bool = False) -> Figure:
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """The solution as a figure; written to `path` (.png, .svg or .pdf), too, where it is given.
-
-        With `bound`, placement over time has the least power proven at every moment in it.
 
         Raises
         ------
-        InputError: for a result without a solution, a place that cannot be written to, or `bound`
-            where there is no such curve.
+        InputError: for a result without a solution, or a place that cannot be written to.
         """
-        figure: Figure = _face("plot_result")(self, path, bound=bound)
+        figure: Figure = _face("plot_result")(self, path)
         return figure
 
     def _repr_html_(self) -> str:

@@ -90,13 +90,15 @@ class Entry:
     summary: one line for tables.
     kind: ``exact``, ``bound``, ``offline`` (a solution with hindsight, unproven) or ``policy``.
     params: names and defaults of its own parameters; a default's type is the parameter's type.
-    deterministic: False when the seed matters.
+    seeded: whether the seed matters.
     goals: the objectives it can treat; empty for all of its family.
     options: a dataclass of `parameter` fields, which then gives `params`.
     exact: for a policy that asks an exact method at its events, that method, ``module:function``:
         the registry puts it in, as policies know no solvers; the function gets it as `exact`.
     shares: whether the function takes `found`, a dictionary in which it leaves what it found out
         and finds it again when it runs on a part of the same problem.
+    moves: whether the policy may move tasks that run, where its family's others may not.
+    knows: what the policy is told beyond what every policy of its family sees.
     """
 
     name: str
@@ -104,11 +106,13 @@ class Entry:
     summary: str
     kind: Kind = "policy"
     params: Mapping[str, Any] = field(default_factory=dict)
-    deterministic: bool = True
+    seeded: bool = False
     goals: tuple[str, ...] = ()
     options: type | None = None
     exact: str = ""
     shares: bool = False
+    moves: bool = False
+    knows: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.options is not None:

@@ -31,7 +31,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 PARSED = {
     r"optgap reproduce (?!list)\S+.*": "minutes, or the public traces; tests/reproduce",
     r"optgap data (fetch|path).*": "needs a network, and what it brought; tests/face/test_datasets",
-    r"optgap (--install-completion|profile.*)": "changes the shell's files; needs a GPU",
+    r"optgap --install-completion": "changes the shell's files",
     r"optgap generate elastic --trace .*": "needs a published trace; tests/models/elastic",
     r"optgap fit powerflow-energy .*": "needs a profile over clocks and GPUs; tests/fitting",
     r"optgap audit swf .*": "needs a log in that format; tests/audit",
@@ -55,8 +55,6 @@ SIZE = 5
 """Sizes of presets here, those of `SMALL` by name: nodes, tasks or jobs."""
 QUICK = {"optgap.solvers.elastic.offline:offline": {"runs": 5, "rounds": 20}}
 """Searches that take as long for few jobs as for many: what they find is tested elsewhere."""
-TRIALS = "3"
-"""What `tune` tries here."""
 FORM = re.compile(r".*[\[…].*|[A-Z]{3,}")
 """A word of a command that stands for something else."""
 NAME = re.compile(r"(?:^|=|:|,)([\w-]+\.(?:csv|json|toml|py|txt))\b")
@@ -117,8 +115,6 @@ class Reader:
             require_options(words)
         else:
             self.supply(words)
-            if "--trials" in words:
-                words[words.index("--trials") + 1] = TRIALS
             answer = self.cli(*words[1:])
             assert answer.code == 0, f"{line}: {answer.err}"
             if reader:

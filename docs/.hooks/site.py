@@ -28,10 +28,9 @@ API = {
         "optgap.registry.table", "optgap.registry.runnable", "optgap.registry.outside",
         "optgap.exchange.export", "optgap.exchange.reading", "optgap.exchange.solutionfiles",
     ]),
-    "api/work.md": ("Reproduce, sweep, tune, data", [
+    "api/work.md": ("Reproduce, sweep, data", [
         "optgap.reproduce", "optgap.reproduce.report", "optgap.reproduce.cache",
         "optgap.sweeping.spec", "optgap.sweeping.engines", "optgap.sweeping.driver",
-        "optgap.tuning.entry", "optgap.tuning.ranges", "optgap.tuning.result",
         "optgap.datasets.store", "optgap.datasets.catalogue", "optgap.datasets.places",
         "optgap.views",
     ]),
@@ -82,7 +81,7 @@ def nav(pages: Iterable[str], root: Path) -> list[Any]:
             )
             + [
                 {_title(root, page): page}
-                for page in ("data.md", "sweep.md", "sweeps.md", "tune.md", "tuning.md")
+                for page in ("data.md", "sweep.md", "sweeps.md", "tune.md")
                 if page in left and not left.discard(page)  # type: ignore[func-returns-value]
             ]
         },

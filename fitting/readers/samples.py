@@ -86,7 +86,7 @@ def is_optgap(header: set[str]) -> bool:
 
 
 def read_optgap(raw: RawTable) -> Profile:
-    """Samples of ``optgap profile``, cut into runs."""
+    """Cut samples into runs, as ``optgap profile`` once wrote them."""
     names = ("power_w", "frequency_mhz", "memory_mhz", "util_percent", "power_limit_w")
     columns = {name: raw.numbers(name) for name in names if name in raw.header}
     series = {name: values for name, values in columns.items() if np.any(np.isfinite(values))}

@@ -21,14 +21,14 @@ POLICIES = entries(
         f"{HERE}.cats:cats",
         "CATS, Algorithms 1-4: least correlated awake GPU, then the clock down to 5 % of κ",
         options=CatsParams,
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "hotcloud",
         f"{HERE}.hotcloud:hotcloud",
         "first awake GPU whose mean utilisation and the task's stay within u_max",
         options=HotCloudParams,
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "first",
@@ -71,14 +71,17 @@ POLICIES = entries(
         f"{HERE}.least_added_energy:least_added_energy",
         "ours: the GPU where the task adds least energy until all have ended; knows durations",
         options=LeastAddedEnergyParams,
-        deterministic=False,
+        seeded=True,
+        knows=("durations",),
     ),
     Entry(
         "opt_repack",
         f"{HERE}.opt_repack:opt_repack",
         "solved anew with free migration whenever a task arrives or ends",
         options=OptRepackParams,
-        deterministic=False,
+        seeded=True,
+        moves=True,
+        knows=("durations",),
     ),
 )
 
@@ -86,7 +89,7 @@ CUSTOM = Entry(
     "custom",
     f"{HERE}.custom:run",
     "a policy of your own: place(task, state) returns GPUs",
-    deterministic=False,
+    seeded=True,
 )
 
 __all__ = ["CUSTOM", "POLICIES"]

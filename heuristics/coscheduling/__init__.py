@@ -16,7 +16,7 @@ POLICIES = entries(
         f"{HERE}.ecosched:ecosched",
         "EcoSched: per event the jobs and GPU counts of least energy regret and idle share",
         options=EcoSchedParams,
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "marble",
@@ -53,7 +53,7 @@ CUSTOM = Entry(
     "custom",
     f"{HERE}.custom:run",
     "a policy of your own: place(state) returns (job, gpu_count) pairs",
-    deterministic=False,
+    seeded=True,
 )
 
 __all__ = ["CUSTOM", "POLICIES"]

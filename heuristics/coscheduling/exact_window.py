@@ -8,8 +8,7 @@ not there yet, are not.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from optgap.heuristics.coscheduling.engine import Action, State, replay
 from optgap.heuristics.coscheduling.parameters import ExactWindowParams
@@ -19,26 +18,11 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.models.times import slack_s
-
-
-class Planned(Protocol):
-    """A schedule: whether it is proven optimal, and its (job, GPU count, start in s)."""
-
-    @property
-    def proven(self) -> bool:
-        """Whether no schedule is better."""
-
-    @property
-    def starts(self) -> Sequence[tuple[int, int, float]]:
-        """Of every job."""
-
-
-Exact = Callable[[CoschedulingProblem, Limits, int, int, Sequence[int]], Planned]
-"""The best schedule of a problem: limits, seed, threads, and the jobs that run already."""
+from optgap.solvers.coscheduling.oracle import best_schedule
 
 
 def exact_window(
-    problem: CoschedulingProblem, *, limits: Limits, seed: int, exact: Exact, **given: Any
+    problem: CoschedulingProblem, *, limits: Limits, seed: int, **given: Any
 ) -> Outcome:
     """The optimum of the window at each event; `given` as in `ExactWindowParams`.
 
@@ -52,7 +36,7 @@ def exact_window(
         raise InputError("exact-window", "window", window, "a number of jobs, or 0 for all")
     if not options.seconds > 0:
         raise InputError("exact-window", "seconds", options.seconds, "a positive time in s")
-    planner = _Planner(problem, limits, seed, options, exact)
+    planner = _Planner(problem, limits, seed, options)
 
     def choose(state: State) -> Action:
         jobs = state.waiting[:window] if window else state.waiting
@@ -72,13 +56,11 @@ class _Planner:
         limits: Limits,
         seed: int,
         options: ExactWindowParams,
-        exact: Exact,
     ) -> None:
         self.problem = problem
         self.limits = limits
         self.seed = seed
         self.options = options
-        self.exact = exact
         self.plan: dict[int, tuple[float, int]] = {}
         self.plans = self.unproven = 0
 
@@ -102,7 +84,7 @@ class _Planner:
         running = [(job, count, start) for job, (start, count) in begun]
         rest = remaining(self.problem, jobs, running, state.time_s)
         first = range(len(state.running))
-        found = self.exact(rest, limits, self.seed, self.options.workers, first)
+        found = best_schedule(rest, limits, self.seed, self.options.workers, first)
         self.plans += 1
         self.unproven += not found.proven
         self.plan = {

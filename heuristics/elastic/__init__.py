@@ -23,13 +23,15 @@ POLICIES = entries(
         f"{HERE}.powerflow:powerflow",
         "PowerFlow (Algorithm 1): GPUs, then clocks, by time saved per energy spent",
         options=PowerFlowParams,
-        deterministic=False,
+        seeded=True,
+        knows=("remaining work",),
     ),
     Entry(
         "afs",
         f"{HERE}.afs:afs",
         "AFS-L: elastic; the next GPUs to the winner of a tournament of pairs",
         options=AfsParams,
+        knows=("remaining work",),
     ),
     Entry(
         "tiresias",
@@ -72,24 +74,28 @@ POLICIES = entries(
         f"{HERE}.elastic_fifo:elastic_srtf",
         "the same by remaining time",
         options=ClockParams,
+        knows=("remaining work",),
     ),
     Entry(
         "optimal",
         f"{HERE}.optimal:optimal",
         "the exact optimum of Eq. 18-19 at every event, with what is known then",
         options=OptimalParams,
+        knows=("remaining work",),
     ),
     Entry(
         "optimal-slowdown",
         f"{HERE}.optimal:optimal_slowdown",
         "the same, of slowdowns instead of times: not the longest job first",
         options=OptimalSlowdownParams,
+        knows=("remaining work",),
     ),
     Entry(
         "work-value",
         f"{HERE}.work_value:work_value",
         "ours: what does most worth of work, restarts taken off; work is worth what it costs",
         options=WorkValueParams,
+        knows=("remaining work",),
     ),
 )
 
@@ -97,7 +103,7 @@ CUSTOM = Entry(
     "custom",
     f"{HERE}.custom:run",
     "a policy of your own: allocate(state) returns {job: (gpus, frequency_mhz)}",
-    deterministic=False,
+    seeded=True,
 )
 
 __all__ = ["CUSTOM", "POLICIES"]

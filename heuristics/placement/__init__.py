@@ -22,12 +22,14 @@ POLICIES = entries(
         f"{HERE}.fgd:fgd",
         "FGD: least increase of expected fragmentation",
         options=FgdParams,
+        knows=("the mix of tasks",),
     ),
     Entry(
         "pwr+fgd",
         f"{HERE}.pwr_fgd:pwr_fgd",
         "PWR and FGD, weighted by alpha and 1 - alpha",
         options=PwrFgdParams,
+        knows=("the mix of tasks",),
     ),
     Entry(
         "bestfit",
@@ -53,7 +55,7 @@ POLICIES = entries(
         "random",
         f"{HERE}.random:random",
         "Random: any feasible node and GPU",
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "firstfit",
@@ -70,6 +72,7 @@ POLICIES = entries(
         f"{HERE}.node_value:node_value",
         "ours: least increase of power less the change of what the rest of the node is worth",
         options=NodeValueParams,
+        knows=("the mix of tasks",),
     ),
 )
 
@@ -77,7 +80,7 @@ CUSTOM = Entry(
     "custom",
     f"{HERE}.custom:run",
     "a policy of your own: place(task, state)",
-    deterministic=False,
+    seeded=True,
 )
 
 __all__ = ["CUSTOM", "POLICIES"]

@@ -22,9 +22,9 @@ from optgap.models.compiled import UP_TO, interpreted
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray, IntArray
-from optgap.models.queueing.list_schedule import held_gpus
-from optgap.models.queueing.online import EVENTS, LONGEST, Online
 from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.queueing.list_schedule import held_gpus
+from optgap.solvers.queueing.online import EVENTS, LONGEST, Online
 
 LOOK_EVERY_S = 0.05
 """Seconds between two looks at the limits, about."""

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from optgap.models.queueing.parameters import RESERVE_AFTER_S
 from optgap.models.spec import parameter
+from optgap.solvers.queueing.parameters import RESERVE_AFTER_S
 
 
 def _strict() -> Any:

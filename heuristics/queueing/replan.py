@@ -2,7 +2,7 @@
 
 A plan is a list schedule beside the running jobs for the problem's own objective, by estimates and
 without a job that is still to come, improved by annealing. Jobs that it starts now are started, on
-its nodes. The compiled part is `models.queueing.replanning`, shared with the search with hindsight.
+its nodes. The compiled part is `solvers.queueing.replanning`, which `offline` uses, too.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from optgap.heuristics.queueing.parameters import ReplanParams
 from optgap.heuristics.queueing.rule import require
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
-from optgap.models.queueing.list_schedule import stream_of
-from optgap.models.queueing.online import PLANS, online_of
-from optgap.models.queueing.replanning import Effort, serve
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
+from optgap.solvers.queueing.list_schedule import stream_of
+from optgap.solvers.queueing.online import PLANS, online_of
+from optgap.solvers.queueing.replanning import Effort, serve
 
 WEIGHT = 100
 """Work of a job beside one under a fixed rule, about: when streams are small enough for Python."""

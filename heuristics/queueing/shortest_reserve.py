@@ -2,7 +2,7 @@
 
 Jobs go to nodes that run as long anyway, so that nodes become free as a whole; the first wide job
 that has waited ``reserve_after_s`` and fits nowhere books the nodes with the earliest last ends.
-Both rules, and the compiled part, are `models.queueing.reserving`, shared with the search with
+Both rules, and the compiled part, are `solvers.queueing.reserving`, shared with the search with
 hindsight.
 """
 
@@ -15,11 +15,11 @@ from optgap.heuristics.queueing.parameters import ShortestReserveParams
 from optgap.heuristics.queueing.rule import require
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem
-from optgap.models.queueing.list_schedule import stream_of
-from optgap.models.queueing.online import online_of
-from optgap.models.queueing.reserving import serve
 from optgap.models.result import Outcome
 from optgap.models.spec import chosen
+from optgap.solvers.queueing.list_schedule import stream_of
+from optgap.solvers.queueing.online import online_of
+from optgap.solvers.queueing.reserving import serve
 
 
 def shortest_reserve(

@@ -58,7 +58,7 @@ PRESETS = entries(
             "kappas": 4,
             "util_scaled": False,
         },
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "measured",
@@ -74,7 +74,7 @@ PRESETS = entries(
             "samples": 12,
             "kappas": 4,
         },
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "testbed",
@@ -88,7 +88,7 @@ PRESETS = entries(
             "wake_s": 0.0,
             "util_scaled": False,
         },
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "pai",
@@ -104,7 +104,7 @@ PRESETS = entries(
             "series": "synthetic",
             "data": "",
         },
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "philly",
@@ -120,14 +120,14 @@ PRESETS = entries(
             "series": "synthetic",
             "data": "",
         },
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "binpacking",
         f"{HERE}:bin_packing",
         "Falkenauer's bin packing classes: one server per GPU, one κ, no static power",
         params={"kind": "u120"},
-        deterministic=False,
+        seeded=True,
     ),
 )
 

@@ -36,28 +36,28 @@ PRESETS = entries(
         "optgap.models.coscheduling.presets:synthetic",
         "a synthetic pool of 17 applications (size = jobs, 17) on one node",
         params={"size": 17, **NODE_PARAMS, "between_s": 0.0},
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "measured",
         "optgap.models.coscheduling.presets:measured",
         "jobs of 13 applications (size = jobs, 17) from fits of EcoSched's H100 profiles and DRAM",
         params={"size": 17, **NODE_PARAMS, "between_s": 0.0},
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "synthetic-25",
         "optgap.models.coscheduling.presets:synthetic_25",
         "the synthetic pool, with 25 jobs as in the paper's main queue on H100",
         params={"size": 25, **NODE_PARAMS},
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "stream",
         "optgap.models.coscheduling.presets:stream",
         "the synthetic pool as a stream: exponential times between jobs (mean between_s)",
         params={"size": 17, "between_s": 20.0, **NODE_PARAMS},
-        deterministic=False,
+        seeded=True,
     ),
 )
 

@@ -43,7 +43,7 @@ PRESETS = entries(
             "requested": 0,
             **LIMITS,
         },
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "measured",
@@ -59,7 +59,7 @@ PRESETS = entries(
             "eta": 0.6,
             "restarts": True,
         },
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "day",
@@ -74,7 +74,7 @@ PRESETS = entries(
             "requested": 0,
             **LIMITS,
         },
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "large",
@@ -89,14 +89,14 @@ PRESETS = entries(
             "requested": 0,
             **LIMITS,
         },
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "tiny",
         f"{HERE}:tiny",
         "6 jobs on 4 GPUs with 4 clocks and free restarts, where the optimum can be searched",
         params={"size": 6, "gpus": 4, "clocks": 4, "eta": 0.6, "pool": "a100", "hours": 0.1},
-        deterministic=False,
+        seeded=True,
     ),
 )
 

@@ -66,21 +66,21 @@ PRESETS = entries(
         f"{HERE}:alibaba",
         "the Alibaba 2023 cluster (size = nodes, 1,213) and its Default workload up to a load",
         params={"size": 1213, "load": 0.7, "sampling": "monte-carlo", **OBJECTIVE_PARAMS},
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "measured",
         f"{HERE}:measured",
         "eight nodes of H100 and V100 whose power was measured, tasks as in small (size, 40)",
         params={"size": 40, **OBJECTIVE_PARAMS},
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "small",
         f"{HERE}:small",
         "eight nodes of the Alibaba types and a few of its tasks (size = tasks, 40): exact methods",
         params={"size": 40, **OBJECTIVE_PARAMS},
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "alibaba-time",
@@ -96,14 +96,14 @@ PRESETS = entries(
             "data": "",
             **OVER_TIME,
         },
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "small-time",
         f"{HERE}_over_time:small_time",
         "tasks that leave (size, 30) on five nodes: exact methods",
         params={"size": 30, "load": 0.3, **OVER_TIME},
-        deterministic=False,
+        seeded=True,
     ),
 )
 

@@ -1,12 +1,6 @@
-"""What the parameters of the presets mean; one that differs in an entry is ``entry.parameter``.
-
-And a default of policies and searches: here, as whoever lists it needs no compiled code.
-"""
+"""What the parameters of the presets mean; one that differs in an entry is ``entry.parameter``."""
 
 from optgap.models.spec import Parameter
-
-RESERVE_AFTER_S = 600.0
-"""The wait after which a job of a whole node or more books, where nothing else is said, s."""
 
 PARAMETERS = {
     "size": Parameter("how many jobs", "jobs", "HPS/PBS/SBS, Sec. IV-A"),

@@ -64,15 +64,16 @@ class Backend:
 # highspy 1.14.0 calls wrong solutions optimal (ERGO-Code/HiGHS#2957).
 HIGHSPY = ">=1.12,<1.14"
 ORTOOLS = ">=9.15.6755,<10"
+PULP = {"pulp": ">=3.3.1,<5", "cbcbox": ">=2.931"}
 
 BACKENDS: Mapping[str, Backend] = {
     backend.name: backend
     for backend in (
         Backend("highs", "HiGHS", {"highspy": HIGHSPY}, duals=True),
-        Backend("cbc", "CBC", {"pulp": ">=3.3.1,<5", "cbcbox": ">=2.931"}, extra="cbc"),
+        Backend(
+            "cbc", "CBC", {"pulp": ">=3.3.1,<5", "cbcbox": ">=2.931"}, extra="cbc", interrupts=False
+        ),
         Backend("cpsat", "CP-SAT", {"ortools": ORTOOLS}, continuous=False),
-        Backend("scipy", "SciPy (HiGHS)", {"scipy": ">=1.15"}, interrupts=False),
-        Backend("scip", "SCIP", {"ortools": ORTOOLS}),
     )
 }
 
@@ -186,7 +187,7 @@ def solve(model: LinearModel, *, backend: str, limits: Limits, **options: Any) -
     Parameters
     ----------
     model: the formulation.
-    backend: ``highs``, ``cbc``, ``scip``, ``scipy`` or ``cpsat``.
+    backend: ``highs``, ``cbc`` or ``cpsat``.
     limits: time limit, interrupt and progress.
     options: see `Options` in ``solvers/backends/linear.py`` (``gap``, ``seed``, ``workers``,
         ``start``, ``target``, ``tolerance``, ``presolve``).

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from optgap.models.limits import Limits
+from optgap.models.limits import Limits, why_stopped
 from optgap.models.result import Termination
+from optgap.models.work import WORK
 from optgap.solvers.backends.linear import LinearModel, Options, Solved, normalised
 from optgap.solvers.backends.watch import watch
 
@@ -27,10 +28,7 @@ def probe() -> None:
 
 def cores() -> int:
     """Cores that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS and Windows
-        return os.cpu_count() or 1
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,18 +51,21 @@ def run(
     model: Any,
     limits: Limits,
     *,
-    workers: int = 0,
+    workers: int = 1,
     seed: int = 0,
     phase: str = "CP-SAT",
     scale: Callable[[float], float] = float,
     settings: Callable[[Any], None] | None = None,
     enough: Callable[[Any], bool] | None = None,
 ) -> Run:
-    """Run CP-SAT on a `cp_model.CpModel` within the limits.
+    """Run CP-SAT on a `cp_model.CpModel` within the limits, and count its work.
+
+    A budget is CP-SAT's deterministic time. One worker does the same work at every run; several do
+    not, and each of them has the budget for itself.
 
     Parameters
     ----------
-    workers: threads; 0 for one per core.
+    workers: threads.
     phase, scale: how progress is told, and how CP-SAT's integers become the objective's unit.
     settings: changes CP-SAT's parameters before the run.
     enough: given each solution (`value`, `boolean_value`), says whether to stop there.
@@ -74,12 +75,14 @@ def run(
     solver = cp_model.CpSolver()
     if limits.stop is not None:
         return Run(solver, int(cp_model.UNKNOWN), None)
-    solver.parameters.num_workers = workers or cores()
+    solver.parameters.num_workers = workers
     solver.parameters.random_seed = seed % 2**31
     # Its own handler is meant for the main thread; from another one it ends the process.
     solver.parameters.catch_sigint_signal = False
     if math.isfinite(limits.remaining):
-        solver.parameters.max_time_in_seconds = limits.remaining
+        solver.parameters.max_deterministic_time = limits.remaining / WORK.cpsat
+    if math.isfinite(limits.seconds_left):
+        solver.parameters.max_time_in_seconds = limits.seconds_left
     if settings is not None:
         settings(solver.parameters)
     told: dict[str, float | None] = {"found": None, "bound": None}
@@ -106,6 +109,8 @@ def run(
         back = watch(lambda: int(solver.solve(model, Found())), limits, solver.stop_search)
     except MemoryError:  # `terminated` calls it an error; the caller has its own bound to keep
         return Run(solver, int(cp_model.MODEL_INVALID), told["bound"])
+    if back is not None:
+        limits.spend(WORK.cpsat * solver.response_proto.deterministic_time)
     status = int(cp_model.UNKNOWN) if back is None else back
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         return Run(solver, status, float(solver.best_objective_bound))
@@ -122,7 +127,7 @@ def terminated(status: int, limits: Limits) -> Termination:
         return Termination.COMPLETED
     if status == cp_model.MODEL_INVALID:
         return Termination.ERROR
-    return limits.stop or Termination.TIME_LIMIT
+    return why_stopped(limits)
 
 
 def solver_name() -> str:
@@ -142,7 +147,7 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
     def gap(parameters: Any) -> None:
         parameters.relative_gap_limit = options.gap
 
-    answer = run(program, limits, workers=options.workers, seed=options.seed, settings=gap)
+    answer = run(program, limits, workers=max(1, options.workers), seed=options.seed, settings=gap)
     solver = answer.solver
     feasible = answer.status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
     return normalised(

@@ -10,11 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from optgap.models.limits import Limits
+from optgap.models.work import WORK
+from optgap.solvers.backends.highs import MOST_ITERATIONS, run_within
 from optgap.solvers.backends.linear import LinearModel
 
 Floats = npt.NDArray[np.float64]
-LEAST_S = 0.05
-"""What a linear program is given where time is up: short of that nothing comes of it."""
+LEAST = 0.05
+"""What a linear program is given where nothing is left: short of that nothing comes of it.
+
+In units of work, and in seconds before a user's time limit.
+"""
 AGAIN = {"simplex_dual_edge_weight_strategy": 1, "simplex_scale_strategy": 0}
 """Settings of a program that is solved again and again: Devex, as HiGHS makes exact dual edge
 weights anew each time, at more than they save; and no scaling."""
@@ -31,12 +36,16 @@ def quiet_highs(**settings: Any) -> Any:
 
 
 def solve_within(highs: Any, limits: Limits) -> Any:
-    """Run a linear program until the limits' time is up, and where it is then."""
-    most = math.inf
-    if math.isfinite(limits.remaining):  # HiGHS counts over the life of its object
-        most = highs.getRunTime() + max(LEAST_S, limits.remaining)
-    highs.setOptionValue("time_limit", most)
+    """Run a linear program until the limits' budget or time is up, and where it is then."""
+    rows = highs.getNumRow()
+    most = WORK.iterations(max(LEAST, limits.remaining), rows)
+    highs.setOptionValue("simplex_iteration_limit", int(min(most, MOST_ITERATIONS)))
+    until = math.inf
+    if math.isfinite(limits.seconds_left):  # HiGHS counts over the life of its object
+        until = highs.getRunTime() + max(LEAST, limits.seconds_left)
+    highs.setOptionValue("time_limit", until)
     highs.run()
+    limits.spend(WORK.linear(highs.getInfo().simplex_iteration_count, rows))
     return highs.getSolution()
 
 
@@ -60,6 +69,7 @@ class Growing:
 
         self._api: Any = highspy
         self._highs: Any = quiet_highs(**settings)
+        self._integer = False
 
     def row(self, lower: float = -math.inf, upper: float = math.inf) -> None:
         """Add a row without entries."""
@@ -99,6 +109,7 @@ class Growing:
         size = self._highs.getNumCol()
         kind = np.full(size, self._api.HighsVarType.kInteger)
         self._highs.changeColsIntegrality(size, np.arange(size, dtype=np.int32), kind)
+        self._integer = True
 
     def start(self, values: Sequence[float]) -> None:
         """A solution to begin with, of the first columns; the others are 0."""
@@ -107,9 +118,9 @@ class Growing:
         solution.col_value = [*values, *rest]
         self._highs.setSolution(solution)
 
-    def run(self) -> bool:
-        """Solve; whether there is a feasible solution."""
-        self._highs.run()
+    def run(self, limits: Limits | None = None) -> bool:
+        """Solve within the limits; whether there is a feasible solution."""
+        run_within(self._highs, limits or Limits(), integer=self._integer)
         return bool(self._highs.getInfo().primal_solution_status == 2)
 
     @property

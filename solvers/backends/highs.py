@@ -1,18 +1,28 @@
-"""HiGHS through highspy."""
+"""HiGHS through highspy, on one thread and stopped by counts: simplex iterations, or looks.
+
+A *look* is a call of HiGHS's interrupt callback in an integer program. Looks come at the same
+places on every machine, busy or idle; nodes are a poor measure, since a root may take longer than
+all of the tree.
+"""
 
 from __future__ import annotations
 
 import math
+import time
 from typing import Any
 
 import numpy as np
 
-from optgap.models.limits import Limits
+from optgap.models.limits import Limits, why_stopped
 from optgap.models.result import Termination
+from optgap.models.work import WORK
 from optgap.solvers.backends.linear import LinearModel, Options, Solved, normalised
 from optgap.solvers.backends.watch import watch
 
 PROGRESS_S = 0.5
+"""Seconds between two words on progress; nothing else goes by this clock."""
+MOST_ITERATIONS = 2**31 - 1
+"""HiGHS's own value for no limit."""
 
 
 def probe() -> None:
@@ -33,24 +43,75 @@ def solve(model: LinearModel, limits: Limits, options: Options) -> Solved:
         start = highspy.HighsSolution()
         start.col_value = [float(value) for value in options.start]
         highs.setSolution(start)
+    back = run_within(highs, limits, integer=bool(model.integer.any()))
+    return _result(model, highs, solver, limits, ran=back)
+
+
+def run_within(highs: Any, limits: Limits, *, integer: bool) -> bool:
+    """Run a loaded program within the limits and count its work; False if it did not come back.
+
+    A budget stops a linear program after so many simplex iterations and an integer program after so
+    many looks. A time limit or an interrupt cancels it.
+    """
     highs.HandleUserInterrupt = True
-    if model.integer.any():
-        _report(highs, limits)
-    back = watch(highs.run, limits, highs.cancelSolve)
-    return _result(model, highs, solver, limits.stop, ran=back is not None)
+    looks = _Looks(limits)
+    if integer:
+        highs.cbMipInterrupt += looks
+    else:
+        most = WORK.iterations(limits.remaining, highs.getNumRow())
+        highs.setOptionValue("simplex_iteration_limit", int(min(most, MOST_ITERATIONS)))
+    try:
+        back = watch(highs.run, limits, highs.cancelSolve)
+    finally:
+        if integer:
+            highs.cbMipInterrupt -= looks
+    if back is None:
+        return False
+    info = highs.getInfo()
+    if integer:
+        units = WORK.integer(looks.seen, info.simplex_iteration_count, highs.getNumCol())
+        if looks.seen >= looks.most:
+            limits.note(Termination.WORK_LIMIT)
+    else:
+        units = WORK.linear(info.simplex_iteration_count, highs.getNumRow())
+    limits.spend(units)
+    return True
+
+
+class _Looks:
+    """The interrupt callback of an integer program: it counts, ends on a budget and tells."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits, self.seen, self.told_s = limits, 0, time.monotonic()
+        self.most = WORK.looks(limits.remaining)
+
+    def __call__(self, event: Any) -> None:
+        self.seen += 1
+        # HiGHS keeps the flag from one run to the next
+        event.data_in.user_interrupt = self.seen >= self.most or self.limits.interrupted.is_set()
+        if time.monotonic() - self.told_s < PROGRESS_S:
+            return
+        self.told_s = time.monotonic()
+        found, proven = event.data_out.mip_primal_bound, event.data_out.mip_dual_bound
+        self.limits.progress(
+            "HiGHS",
+            found if math.isfinite(found) else None,
+            proven if math.isfinite(proven) else None,
+        )
 
 
 def _settings(model: LinearModel, limits: Limits, options: Options) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "output_flag": False,
+        "threads": 1,
         "random_seed": options.seed % 2**31,
         # The default stops 0.01 % short of the optimum and calls it optimal.
         "mip_rel_gap": options.gap,
         "mip_abs_gap": 1e-9,
         "allow_unbounded_or_infeasible": False,
     }
-    if math.isfinite(limits.remaining):
-        settings["time_limit"] = limits.remaining
+    if math.isfinite(limits.seconds_left):
+        settings["time_limit"] = limits.seconds_left
     if options.tolerance:
         for kind in ("primal_feasibility", "dual_feasibility", "mip_feasibility"):
             settings[f"{kind}_tolerance"] = options.tolerance
@@ -82,26 +143,7 @@ def _translate(model: LinearModel, highspy: Any) -> Any:
     return lp
 
 
-def _report(highs: Any, limits: Limits) -> None:
-    last = [0.0]
-
-    def tell(event: Any) -> None:
-        if limits.elapsed - last[0] < PROGRESS_S:
-            return
-        last[0] = limits.elapsed
-        found, proven = event.data_out.mip_primal_bound, event.data_out.mip_dual_bound
-        limits.progress(
-            "HiGHS",
-            found if math.isfinite(found) else None,
-            proven if math.isfinite(proven) else None,
-        )
-
-    highs.cbMipInterrupt += tell
-
-
-def _result(
-    model: LinearModel, highs: Any, solver: str, stop: Termination | None, ran: bool
-) -> Solved:
+def _result(model: LinearModel, highs: Any, solver: str, limits: Limits, ran: bool) -> Solved:
     import highspy
 
     status = highs.getModelStatus() if ran else highspy.HighsModelStatus.kNotset
@@ -117,8 +159,8 @@ def _result(
         bound = info.objective_function_value
     termination = Termination.COMPLETED
     if status not in (kinds.kOptimal, kinds.kInfeasible, kinds.kObjectiveTarget):
-        stopped = status in (kinds.kTimeLimit, kinds.kInterrupt) or not ran
-        termination = (stop or Termination.TIME_LIMIT) if stopped else Termination.ERROR
+        ends = (kinds.kTimeLimit, kinds.kInterrupt, kinds.kIterationLimit)
+        termination = why_stopped(limits) if status in ends or not ran else Termination.ERROR
     solution = highs.getSolution() if feasible else None
     return normalised(
         model,

@@ -231,7 +231,7 @@ class Options:
     ----------
     gap: relative gap at which to call a solution optimal.
     seed: random seed.
-    workers: threads (0: as many as the solver likes; CP-SAT: as many as there are cores).
+    workers: threads of CP-SAT and CBC; 0 and 1 are one. HiGHS has one thread.
     start: (n,) a feasible point to begin with, or None. Back ends that cannot use it do not.
     target: an objective that is good enough, so that no proof is needed below (above) it, or
         None. Back ends that cannot use it do not.

@@ -8,7 +8,6 @@ only written here and its solution read by the back end.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -57,20 +56,6 @@ def to_pulp(model: LinearModel, limits: Limits | None = None) -> Any:
         if math.isfinite(low):
             problem += total >= low
     return problem
-
-
-def write_mps(
-    model: LinearModel, path: str | os.PathLike[str], limits: Limits | None = None
-) -> bool:
-    """Write the minimisation form of `model` as an MPS file, by way of PuLP.
-
-    False when `limits` ended it on the way.
-    """
-    problem = to_pulp(model, limits)
-    if problem is None or (limits is not None and limits.stop is not None):
-        return False
-    problem.writeMPS(os.fspath(path))
-    return True
 
 
 def rows_of(problem: Any) -> list[Any]:

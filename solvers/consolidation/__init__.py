@@ -128,7 +128,7 @@ METHODS = entries(
         f"{HERE}.over_time.hindsight:hindsight",
         "least added energy, then annealing of who shares a GPU and at which clock; bounded",
         kind="offline",
-        deterministic=False,
+        seeded=True,
         goals=ENERGY,
         options=HindsightParams,
     ),

@@ -9,7 +9,7 @@ PARAMETERS = {
     "tries": Parameter("placements that are made"),
     "backend": Parameter(
         "the MILP solver; `optgap info` shows which are usable",
-        choices=("highs", "cbc", "scip", "scipy"),
+        choices=("highs", "cbc"),
     ),
     "big_m": Parameter(
         "(14) with M = f_max as printed; otherwise its tighter form", source="CATS, Eq. 14"

@@ -20,12 +20,6 @@ METHODS = entries(
         params={"workers": 0},
     ),
     Entry(
-        "exhaustive",
-        f"{HERE}.exhaustive:exhaustive",
-        "every GPU count and order tried; up to 6 jobs",
-        kind="exact",
-    ),
-    Entry(
         "bound-patterns",
         f"{HERE}.patterns:bound_patterns",
         "integer program over GPU counts that may run together; any number of jobs, tight",

@@ -35,7 +35,7 @@ METHODS = entries(
         "index policy from the prices of work, varied with hindsight; and a bound; any number",
         kind="offline",
         options=OfflineParams,
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "bound-milp",

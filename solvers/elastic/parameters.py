@@ -12,7 +12,7 @@ PARAMETERS = {
     "at_s": Parameter("when all start; -1 for the last submission", "s", "PowerFlow, Eq. 18"),
     "backend": Parameter(
         "the MILP solver; `optgap info` shows which are usable",
-        choices=("highs", "cbc", "scip", "scipy"),
+        choices=("highs", "cbc"),
     ),
 }
 

@@ -40,7 +40,7 @@ METHODS = entries(
     Entry(
         "milp",
         f"{HERE}.exact.milp:milp",
-        "proven optimum by the textbook formulation (highs, cbc, scip or scipy); a few nodes",
+        "proven optimum by the textbook formulation (highs or cbc); a few nodes",
         kind="exact",
         params={"backend": "highs"},
         goals=AT_ONCE,
@@ -58,7 +58,7 @@ METHODS = entries(
         "offline placement from node patterns, with their bound; any size",
         kind="offline",
         params={"tolerance": 1e-3, "rounds": 30},
-        deterministic=False,
+        seeded=True,
         goals=AT_ONCE,
     ),
     Entry(
@@ -98,7 +98,7 @@ METHODS = entries(
         f"{HERE}.over_time.hindsight:hindsight",
         "where tasks leave: least added energy over each life, then annealing; bounded, any size",
         kind="offline",
-        deterministic=False,
+        seeded=True,
         goals=("energy",),
         options=HindsightParams,
         shares=True,

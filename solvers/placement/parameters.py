@@ -6,7 +6,7 @@ PARAMETERS = {
     "workers": Parameter("threads of CP-SAT; 0 for one per core", "threads"),
     "backend": Parameter(
         "the MILP solver; `optgap info` shows which are usable",
-        choices=("highs", "cbc", "scip", "scipy"),
+        choices=("highs", "cbc"),
     ),
     "tolerance": Parameter(
         "stop once the bound is within this share of the LP over the patterns found so far",

@@ -23,18 +23,12 @@ METHODS = entries(
         params={"workers": 0},
     ),
     Entry(
-        "exhaustive",
-        f"{HERE}.exhaustive:exhaustive",
-        "every order of the jobs on every choice of nodes; up to 6 jobs",
-        kind="exact",
-    ),
-    Entry(
         "offline",
         f"{HERE}.offline:offline",
         "annealing of lists, nodes and rules with hindsight: a good schedule of any size, unproven",
         kind="offline",
         params={"moves": 0, "starts": 2},
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "time-indexed",
@@ -42,7 +36,7 @@ METHODS = entries(
         "integer program on cells of time, refined; CP-SAT on short streams; any number of jobs",
         kind="bound",
         params={"seconds": 20.0, "jobs": 200, "rounds": 0, "moves": 0},
-        deterministic=False,
+        seeded=True,
     ),
     Entry(
         "bound-prices",

@@ -21,9 +21,12 @@ import numpy as np
 
 from optgap.models.errors import InputError
 from optgap.models.limits import Limits
-from optgap.models.queueing import QueueingProblem, QueueingSolution, replanning, reserving
+from optgap.models.queueing import QueueingProblem, QueueingSolution
 from optgap.models.queueing.arrays import FloatArray, IntArray
-from optgap.models.queueing.list_annealing import (
+from optgap.models.result import Outcome, Status, Termination
+from optgap.models.times import slack_s
+from optgap.solvers.queueing import replanning, reserving
+from optgap.solvers.queueing.list_annealing import (
     Moves,
     Search,
     anneal,
@@ -34,19 +37,17 @@ from optgap.models.queueing.list_annealing import (
     wait_for_nodes,
     wish_for_nodes,
 )
-from optgap.models.queueing.list_schedule import (
+from optgap.solvers.queueing.list_schedule import (
     LEAST_EXTENSION,
     held_gpus,
     machine_of,
     stream_of,
 )
-from optgap.models.queueing.node_annealing import NodeMoves, anneal_nodes
-from optgap.models.queueing.node_lists import Lists, lists_of, number, take, trial_of
-from optgap.models.queueing.online import by_estimate, online_of
-from optgap.models.queueing.parameters import RESERVE_AFTER_S
-from optgap.models.queueing.replanning import Effort
-from optgap.models.result import Outcome, Status, Termination
-from optgap.models.times import slack_s
+from optgap.solvers.queueing.node_annealing import NodeMoves, anneal_nodes
+from optgap.solvers.queueing.node_lists import Lists, lists_of, number, take, trial_of
+from optgap.solvers.queueing.online import by_estimate, online_of
+from optgap.solvers.queueing.parameters import RESERVE_AFTER_S
+from optgap.solvers.queueing.replanning import Effort
 
 T = TypeVar("T")
 

@@ -2,6 +2,9 @@
 
 from optgap.models.spec import Parameter
 
+RESERVE_AFTER_S = 600.0
+"""The wait after which a job of a whole node or more books nodes, by default, s."""
+
 PARAMETERS = {
     "workers": Parameter(
         "threads of CP-SAT; 0 for one per core, and no fewer than eight", "threads"

@@ -46,7 +46,7 @@ def as_solution(given: Any, problem: Problem) -> Any:
     ------
     InputError: as `load_solution`, and for what is none of these.
     """
-    kind: Any = family(problem.family).solution_class
+    kind: Any = family(problem.family).models.solution
     if isinstance(given, kind):
         return given
     if isinstance(given, (str, os.PathLike)):
@@ -73,11 +73,11 @@ def load(path: Path, problem: ProblemLike | None = None) -> Any:
     schema = fields.text("schema")
     for spec in FAMILIES.values():
         if schema.startswith(f"optgap.{spec.name}.problem/"):
-            return spec.problem_class.from_json(fields)
+            return spec.models.problem.from_json(fields)
     if schema.startswith("optgap.result/"):
         return _result(fields, of)
     if of is not None:
-        return family(of.family).solution_class.from_json(fields, of)
+        return family(of.family).models.solution.from_json(fields, of)
     if any(schema.startswith(f"optgap.{name}.solution/") for name in FAMILIES):
         raise InputError(str(path), "", NoQuote("a solution without its problem"), "problem=…")
     raise InputError(str(path), "field schema", schema, "a problem, solution or result of optgap")
@@ -94,7 +94,7 @@ def load_problem(path: Path) -> Problem:
     schema = fields.text("schema")
     for spec in FAMILIES.values():
         if schema.startswith(f"optgap.{spec.name}.problem/"):
-            problem = spec.problem_class.from_json(fields)
+            problem = spec.models.problem.from_json(fields)
             spec.judge(problem, str(path), strict=False)
             return problem
     expected = " or ".join(repr(f"optgap.{name}.problem/1") for name in FAMILIES)
@@ -113,7 +113,7 @@ def load_solution(path: Path, problem: Problem) -> Any:
         without a solution, too.
     """
     table, _, part = str(path).partition("#")
-    from_table = getattr(family(problem.family).solution_class, "from_table", None)
+    from_table = getattr(family(problem.family).models.solution, "from_table", None)
     if table.endswith(".csv") and from_table is not None:
         return from_table(table, problem, part)
     fields = Fields(load_json(path), str(path))
@@ -122,13 +122,13 @@ def load_solution(path: Path, problem: Problem) -> Any:
         if not fields.known("solution"):
             raise fields.fail("solution", NoQuote("nothing"), "a solution")
         fields = fields.object("solution")
-    return family(problem.family).solution_class.from_json(fields, problem)
+    return family(problem.family).models.solution.from_json(fields, problem)
 
 
 def _result(fields: Fields, problem: Problem | None) -> Result:
     if problem is None:
         return Result.from_json(fields)
-    solution_class = family(problem.family).solution_class
+    solution_class = family(problem.family).models.solution
     return Result.from_json(fields, lambda inner: solution_class.from_json(inner, problem), problem)
 
 

@@ -18,7 +18,7 @@ from optgap.models.performance.saved import SCHEMA as FIT
 from optgap.models.performance.saved import FittedParameters, read_fit, read_fits
 from optgap.models.quantities import judge, settings_doubted
 from optgap.models.reading import Held, held_table, read_text
-from optgap.models.spec import Entry, imported
+from optgap.models.spec import Entry
 from optgap.models.tables import read_header
 from optgap.parameters import split_call, typed
 from optgap.registry import FAMILIES, REPEATABLE, FamilySpec, family
@@ -66,7 +66,7 @@ def fitted(made: Problem, models: Any, seed: int = 0) -> Problem:
         return made
     spec = family(made.family)
     require_served(spec, fits)
-    answer: Problem = imported(spec.refit)(made, fits, seed)
+    answer: Problem = spec.models.refit(made, fits, seed)
     spec.judge(answer, answer.name, strict=False)
     return answer
 

@@ -11,7 +11,7 @@ import pytest
 from conftest import Cli, two_nodes_problem
 
 import optgap
-from optgap.cli import COMMANDS
+from optgap.cli import COMMANDS, REMOVED
 from optgap.models.placement import PlacementSolution
 
 TOGETHER = PlacementSolution.of([(0, [0]), (0, [1]), (0, [1]), (0, [])])
@@ -329,6 +329,15 @@ def test_an_interrupt_before_there_is_anything_ends_in_one_line_and_exit_code_3(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("optgap.tuning.tune", interrupted)
-    answer = cli("tune", "coscheduling", "--policy", "ecosched", "--param", "tau=0..1")
+    monkeypatch.setattr("optgap.making.from_preset", interrupted)
+    answer = cli("generate", "coscheduling", "-o", "problem.json")
     assert answer == (3, "", "optgap: interrupted\n")
+
+
+@pytest.mark.parametrize(("name", "instead"), REMOVED.items())
+def test_a_command_that_has_gone_says_in_one_line_what_to_use(
+    name: str, instead: str, cli: Cli
+) -> None:
+    assert name not in COMMANDS
+    for more in ((), ("--json", "x.json"), ("--help",)):
+        assert cli(name, *more) == (2, "", f"optgap: there is no {name} any more: {instead}\n")

@@ -55,11 +55,6 @@ def offered(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cli: Cli) -> Offere
         ("optgap run place.json --policy pwr --set strict_fraction=t", "strict_fraction=true"),
         ("optgap solve place.json --method patterns --set ", "tolerance= rounds="),
         ("optgap compare placement --preset small --sweep si", "size= size=40"),
-        (
-            "optgap tune coscheduling --policy marble --param n",
-            "numa_limit= numa_limit=false numa_limit=true",
-        ),
-        ("optgap tune coscheduling --policy ecosched --set bet", "between_s= between_s=0.0"),
         ("optgap reproduce pwr-tr", "pwr-traces"),
         ("optgap data fe", "fetch"),
         ("optgap data fetch openb-", "openb-reference"),

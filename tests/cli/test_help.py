@@ -14,7 +14,6 @@ from optgap.cli import COMMANDS, EXAMPLES
 ELSEWHERE = {
     "audit": "optgap audit kubernetes cluster.json --moves 14",  # needs a cluster
     "data": "optgap data fetch openb",  # needs a network
-    "profile": "optgap profile -o profile.csv -- python train.py",  # needs a GPU
 }
 
 

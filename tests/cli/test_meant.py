@@ -36,9 +36,6 @@ SLIPS = (
     ("data list openbb", "openb"),
     ("data fetsh openb", "fetch"),
     ("fit linear-powr power.csv", "linear-power"),
-    ("tune coscheduling --policy ecoshed --param tau=0..1", "ecosched"),
-    ("tune coscheduling --policy ecosched --param tua=0..1", "tau"),
-    ("tune coscheduling --policy ecosched --param tau=0..1 --search scipi", "scipy"),
     ("sweep grid.toml", "policies"),
     ("sweep grid.toml --engine proceses", "processes"),
 )

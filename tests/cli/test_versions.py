@@ -54,7 +54,7 @@ def test_a_completion_script_is_shown(shell: str) -> None:
     [
         ("optgap rep", "reproduce"),
         ("optgap sweep --res", "--resume"),
-        ("optgap tune --po", "--policy"),
+        ("optgap run --po", "--policy"),
     ],
 )
 def test_the_shell_completes_commands_and_their_options(words: str, expected: str) -> None:
@@ -75,7 +75,7 @@ def test_the_shell_completes_commands_and_their_options(words: str, expected: st
     assert expected in run.stdout.split()
 
 
-@pytest.mark.parametrize("command", ["", "data", "sweep", "tune"])
+@pytest.mark.parametrize("command", ["", "data", "sweep", "run"])
 def test_help_imports_nothing_heavy(command: str) -> None:
     code = (
         f"import sys; from optgap.cli import main; main({[*command.split(), '--help']!r}); "

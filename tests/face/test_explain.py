@@ -1,15 +1,18 @@
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import enumeration
 import pytest
 from conftest import two_nodes_problem
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from strategies import placement_problems
 
 import optgap
 from optgap.explaining import Explanation, explain
+from optgap.explaining.parts import Ends, Learnt, Ran
 from optgap.models.errors import InputError, RefereeError
 from optgap.models.jsonio import Fields, finite
 from optgap.models.limits import Limits
@@ -63,7 +66,7 @@ def test_a_gap_is_unproven_plus_online_plus_heuristic(two_nodes: PlacementProble
 
 @settings(max_examples=25)
 @given(placement_problems(max_tasks=3))
-def test_parts_add_up_and_only_the_heuristic_may_be_a_gain(problem: PlacementProblem) -> None:
+def test_parts_add_up_and_none_is_negative(problem: PlacementProblem) -> None:
     try:
         answer = explain(problem, "fgd", "enumerate")
     except InputError:  # nothing could be placed
@@ -73,29 +76,80 @@ def test_parts_add_up_and_only_the_heuristic_may_be_a_gain(problem: PlacementPro
         loss = answer.objective - answer.bound
         total = sum(v or 0.0 for v in found.values())
         assert total == pytest.approx(loss if answer.sense == "min" else -loss, abs=1e-9)
-    for name in ("unproven", "online"):
-        if found.get(name) is not None:
-            assert found[name] >= -1e-6  # type: ignore[operator]
+    assert all(amount is None or amount >= 0 for amount in found.values())
     assert Explanation.from_json(Fields(finite(answer.to_json()), "x")).table() == answer.table()
 
 
-def test_the_exact_per_event_policy_pays_nothing_for_a_heuristic(
+values = st.floats(0, 10, allow_nan=False)
+
+
+@given(
+    values,
+    values,
+    st.lists(st.tuples(values, st.booleans()), min_size=1, max_size=6),
+    st.none() | st.tuples(values, st.none() | values),
+    st.none() | values,
+    st.sampled_from(["min", "max"]),
+)
+def test_no_part_of_any_results_is_negative(
+    bound: float,
+    known: float,
+    policies: list[tuple[float, bool]],
+    learnt: tuple[float, float | None] | None,
+    relaxed: float | None,
+    sense: Any,
+) -> None:
+    """Test the parts over bounds, best known solutions and policies in their order."""
+    sign = 1 if sense == "min" else -1
+    known += bound
+    online = [Ran(f"p{k}", sign * (known + x), m) for k, (x, m) in enumerate(policies)]
+    spared = None if learnt is None or sign < 0 else Learnt(*learnt)
+    counted = None if relaxed is None or sign < 0 else (relaxed, "counted")
+    ends = Ends(sense, sign * bound, "b", sign * known, "k", online[0], online, counted, spared)
+    parts = ends.parts
+    assert all((part.amount(sense) or 0.0) >= 0 for part in parts)
+    assert (parts[0].start, parts[-1].end) == (sign * bound, online[0].objective)
+    for before, after in pairwise(parts):
+        assert before.end == after.start
+
+
+def test_the_best_online_policy_pays_nothing_for_a_heuristic(
     two_nodes: PlacementProblem,
 ) -> None:
     answer = explain(two_nodes, "greedy-exact")
+    assert answer.online_objective == answer.objective
     assert amounts(answer)["heuristic"] == 0
+    assert "best online policy that ran" in answer.part("heuristic").because
     assert answer.costly == ()
     assert "none cost anything" in str(answer)
 
 
-def test_a_policy_that_beats_solving_each_event_exactly_shows_a_gain() -> None:
+def test_the_price_of_being_online_is_that_of_the_best_policy_and_at_most() -> None:
     problem = optgap.generate("placement", "small", seed=0)
     answer = _small(problem)
-    assert amounts(answer)["heuristic"] == pytest.approx(-45.0)
-    assert "a gain" in answer.part("heuristic").because
-    assert "online itself" in answer.part("online").because  # no method with hindsight ran
-    assert "-45" in str(answer)
+    assert amounts(answer)["online"] == 0  # no method with hindsight ran
+    assert "reaches the best known online" in answer.part("online").because
+    assert amounts(answer)["heuristic"] == 0
+    assert (answer.online_by, answer.online_objective) == ("pwr+fgd", 6540.0)
+    assert any("45.0000 more than pwr+fgd" in note for note in answer.notes)
     assert plot_explanation(answer).patches
+
+
+def test_what_may_not_move_is_held_against_its_like() -> None:
+    """Test the sentences of a best policy that may do and knows more than the explained one."""
+    own, like, free = Ran("a", 9.0), Ran("b", 7.0), Ran("c", 5.0, True, ("durations",))
+    ends = Ends("min", 4.0, "proof", 4.0, "exact", own, [own, like, free])
+    found = {part.name: part for part in ends.parts}
+    assert {name: part.amount("min") for name, part in found.items()} == {
+        "unproven": 0.0, "online": 1.0, "moving": 2.0, "heuristic": 2.0
+    }  # fmt: skip
+    assert found["online"].because == (
+        "at most: c is the best of 3 online policies that ran; a better one would make this less"
+        "; c knows durations, a does not"
+    )
+    assert found["moving"].because == "c may move tasks that run; b is the best of 2 that may not"
+    open_ends = Ends("min", 4.0, "proof", 4.2, "x", own, [own, like])
+    assert "the bound lie 5.00 %, part of it may be online's" in open_ends.parts[1].because
 
 
 def _small(problem: PlacementProblem) -> Explanation:
@@ -137,13 +191,13 @@ def test_a_policy_that_serves_nothing_is_refused(two_nodes: PlacementProblem) ->
         explain(two_nodes, refuse_all)
 
 
-def test_without_an_exact_per_event_policy_two_prices_are_one(
+def test_without_another_policy_two_prices_are_one(
     two_nodes: PlacementProblem, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     without("per_event", monkeypatch)
-    answer = explain(two_nodes, "random", seed=3)
+    answer = explain(two_nodes, "random", seed=3, beside=())
     assert [part.name for part in answer.parts] == ["unproven", "online+heuristic"]
-    assert "names no policy" in answer.parts[1].because
+    assert "no other online policy" in answer.parts[1].because
 
 
 def test_an_exact_per_event_policy_that_serves_less_is_no_yardstick(
@@ -160,7 +214,7 @@ def test_an_exact_per_event_policy_that_serves_less_is_no_yardstick(
     monkeypatch.setitem(sys.modules, "test_explain", sys.modules[__name__])
     answer = explain(two_nodes, "fgd")
     assert answer.per_event_objective is None
-    assert "serves less" in answer.parts[1].because
+    assert not any("greedy-exact" in text for text in [*answer.notes, *answer.reasons()])
 
 
 def nothing(problem: PlacementProblem, *, limits: Limits, seed: int) -> Any:
@@ -233,11 +287,12 @@ def test_the_costliest_decisions_are_drawn_in_time_order() -> None:
 def test_any_policy_may_be_the_one_that_knows_best(two_nodes: PlacementProblem) -> None:
     alone = explain(two_nodes, "random", "loose", beside=(), seed=3)
     assert alone.known_by == "greedy-exact"
+    assert "beside random ran greedy-exact alone" in alone.notes
     answer = explain(two_nodes, "greedy-exact", "loose", beside=[pack_all])
     assert answer.best_known == 495.0
     if answer.per_event_objective != 495.0:
         assert answer.known_by == "pack_all"
-        assert "online itself" in answer.part("online").because
+        assert "pack_all reaches" in answer.part("online").because
 
 
 def pack_all(task: Any, state: Any) -> Any:

@@ -10,7 +10,6 @@ import pytest
 import optgap
 from optgap.explaining import Explanation
 from optgap.models.regret import Regret
-from optgap.models.spec import imported
 from optgap.plotting.waterfall import explanation_figure
 from optgap.registry import FAMILIES
 from optgap.reporting import make
@@ -36,8 +35,6 @@ def explained(subject: Any, policy: str) -> Explanation:
 def test_a_family_names_an_exact_per_event_policy_a_judge_and_a_picture(name: str) -> None:
     spec = FAMILIES[name]
     assert spec.per_event in spec.policies
-    assert callable(imported(spec.regrets))
-    assert callable(imported(spec.view))
 
 
 @pytest.mark.slow
@@ -48,6 +45,7 @@ def test_a_policys_gap_comes_apart_and_is_drawn(name: str) -> None:
     result = optgap.run(subject, policy)
     answer = explained(subject, policy)
     amounts = [part.amount(answer.sense) for part in answer.parts]
+    assert all(amount is None or amount >= -1e-9 for amount in amounts)
     if None not in amounts:
         loss = answer.objective - float(answer.bound or 0)
         total = sum(amount or 0.0 for amount in amounts)
@@ -61,16 +59,6 @@ def test_a_policys_gap_comes_apart_and_is_drawn(name: str) -> None:
     assert [len(section.pictures) for section in page.sections] == [1, 1]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", FAMILIES)
-def test_the_exact_per_event_policy_is_explained_without_a_price_of_the_heuristic(
-    name: str,
-) -> None:
-    answer = explained(problem(name), FAMILIES[name].per_event)
-    amount = answer.part("heuristic").amount(answer.sense)
-    assert amount == pytest.approx(0, abs=1e-6 * abs(answer.objective) + 1e-9)
-
-
 @pytest.mark.parametrize("placement", ["node", "count"])
 def test_what_nodes_cost_is_a_part_of_its_own_where_jobs_are_placed(placement: str) -> None:
     subject = optgap.generate(
@@ -81,7 +69,7 @@ def test_what_nodes_cost_is_a_part_of_its_own_where_jobs_are_placed(placement: s
     assert names == ["unproven", *["nodes"] * (placement == "node"), "online", "heuristic"]
     amounts = [part.amount(answer.sense) or 0.0 for part in answer.parts]
     assert sum(amounts) == pytest.approx(answer.objective - float(answer.bound or 0))
-    assert all(amount >= -1e-6 for amount in amounts[:-2])
+    assert all(amount >= -1e-9 for amount in amounts)
     if placement == "node":
         alone = optgap.solve(
             optgap.generate(

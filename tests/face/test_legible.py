@@ -22,11 +22,11 @@ from optgap.models.figures import LONGEST, LONGEST_TICK, MISSING, drawable, imag
 from optgap.models.placement import PlacementSolution
 from optgap.models.queueing import QueueingSolution
 from optgap.models.result import Result, Status, Termination
-from optgap.models.spec import imported
 from optgap.plotting.gaps import gaps_figure
 from optgap.registry import FAMILIES
 from optgap.reporting import charts
 from optgap.reporting.page import make
+from optgap.views import VIEWS
 
 NAMES = ("日本語", "🚀", "x" * 400, "$a_b$", "a\nb", "_x", "")
 GAPS: tuple[tuple[float, ...], ...] = ((), (0, 0), (1e-300, 0.1), (1.7e306, 1), (0.1,) * 60)
@@ -92,7 +92,7 @@ def test_a_solution_that_serves_nothing_has_a_picture(family: str) -> None:
     problem = optgap.generate(family, **SMALL.get(family, {}))
     solution = nothing(family, problem)
     assert problem.check(solution) == []
-    draw = imported(FAMILIES[family].view)
+    draw = VIEWS[family]
     assert drawn(draw(problem, solution))
     if family == "consolidation":
         energy = replace(problem, objective=replace(problem.objective, goal="energy"))

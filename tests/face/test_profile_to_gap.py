@@ -215,11 +215,10 @@ def test_a_time_at_one_clock_asks_for_another_beside_a_power_by_clock() -> None:
 
 @pytest.mark.parametrize("family", CASES)
 def test_a_problem_refitted_with_its_own_fits_is_itself(family: str) -> None:
-    from optgap.models.spec import imported
     from optgap.registry import FAMILIES
 
     problem = optgap.generate(family, "measured", seed=2)
-    again = imported(FAMILIES[family].refit)(problem, problem.fits, 2)
+    again = FAMILIES[family].models.refit(problem, problem.fits, 2)
     one, other = problem.to_json(), again.to_json()
     for document in (one, other):
         for fit in document["fits"]:

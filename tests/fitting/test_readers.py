@@ -51,6 +51,19 @@ def test_nvidia_smi_samples_become_runs(tmp_path: Path) -> None:
     assert found == {"idle_w": 50.0, "full_w": 400.0}
 
 
+def test_samples_that_earlier_versions_took_are_still_cut_into_runs(tmp_path: Path) -> None:
+    lines = ["sample_s,gpu,gpu_model,power_w,frequency_mhz,memory_mhz,util_percent,power_limit_w"]
+    for k in range(31):
+        watts = 250 if 5 <= k < 25 else 60
+        lines += [f"{k / 10},0,Fake,{watts},1400,2600,97,700", f"{k / 10},1,Fake,{watts},1400,,,"]
+    profile = read_profile(write(tmp_path, "samples.csv", "\n".join(lines)))
+    assert profile.kind == "optgap-samples"
+    assert profile.numbers("samples") == pytest.approx([20, 20])
+    assert profile.numbers("power_w") == pytest.approx([250, 250])
+    assert profile.numbers("time_s") == pytest.approx([2.0, 2.0])
+    assert profile.numbers("idle_w") == pytest.approx([60, 60])
+
+
 def test_a_clock_that_moves_under_load_starts_another_run(tmp_path: Path) -> None:
     clocks = [1200] * 20 + [900] * 20 + [600] * 20
     watts = [300.0] * 20 + [250.0] * 20 + [200.0] * 20

@@ -50,7 +50,7 @@ optgap report gaps.json -o gaps.html
 optgap solve problem.json --method milp --set backend=highs
 optgap solve problem.json --method milp --set backend=cbc
 optgap solve problem.json --method milp --set backend=scipy
-optgap solve problem.json --method milp --set backend=scip
+optgap solve problem.json --method milp --set backend=cbc
 optgap solve problem.json --method cpsat
 optgap compare consolidation --preset mixed --size 6 --policies default --methods bound-area
 optgap compare coscheduling --size 5

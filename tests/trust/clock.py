@@ -24,11 +24,11 @@ Row = tuple[tuple[Any, ...], tuple[float, ...]]
 
 
 def problem_of(document: Document) -> Any:
-    return FAMILIES[document["family"]].problem_class.from_json(Fields(document, "problem"))
+    return FAMILIES[document["family"]].models.problem.from_json(Fields(document, "problem"))
 
 
 def solution_of(document: Document, problem: Any) -> Any:
-    return FAMILIES[problem.family].solution_class.from_json(Fields(document, "solution"), problem)
+    return FAMILIES[problem.family].models.solution.from_json(Fields(document, "solution"), problem)
 
 
 def arrivals(document: Document) -> list[float]:

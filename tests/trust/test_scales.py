@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from trust.agreement import FUZZ, examples
+from trust.agreement import ENUMERATED, FUZZ, enumerated, examples
 from trust.clock import arrivals, problem_of
 
 import optgap
@@ -81,6 +81,8 @@ def stretched(problem: Any, seed: int) -> Any:
 
 def answer(problem: Any, method: str) -> Result | None:
     try:
+        if method == "exhaustive" and problem.family in ENUMERATED:
+            return enumerated(problem)
         return optgap.solve(problem, method, time_limit=LIMIT_S)
     except InputError:
         return None

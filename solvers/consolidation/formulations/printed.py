@@ -136,7 +136,7 @@ def printed(
 
     Parameters
     ----------
-    backend: ``highs``, ``cbc``, ``scip`` or ``scipy``.
+    backend: ``highs`` or ``cbc``.
     big_m: see `formulation`.
 
     Raises

@@ -12,7 +12,7 @@ from dataclasses import replace
 from optgap.models.limits import Limits
 from optgap.models.placement import PlacementProblem
 from optgap.models.result import Outcome, Status
-from optgap.solvers.backends import available, solve
+from optgap.solvers.backends import solve
 from optgap.solvers.backends.linear import Solved
 from optgap.solvers.backends.safe import solver_slack
 from optgap.solvers.placement.exact.counted import CountedModel, Unit
@@ -50,10 +50,9 @@ def pooled_model(counted: Counted) -> CountedModel:
 
 
 def solve_pooled(model: CountedModel, limits: Limits, seed: int, gap: float = 0.0) -> Solved:
-    """Solve the pooled model, with HiGHS of one package or the other."""
-    backend = "scipy" if available("highs") else "highs"
+    """Solve the pooled model with HiGHS."""
     solved = solve(
-        model.model, backend=backend, limits=limits, seed=seed, gap=gap, tolerance=TOLERANCE
+        model.model, backend="highs", limits=limits, seed=seed, gap=gap, tolerance=TOLERANCE
     )
     if solved.bound is None:
         return solved

@@ -66,7 +66,7 @@ def read_log(path: Path, problem: Any, columns: Mapping[str, str] | None = None)
     reasons: Counter[str] = Counter()
     solution = reader(table, problem, str(path), reasons)
     if isinstance(solution, Mapping):
-        kind = family(problem.family).solution_class
+        kind = family(problem.family).models.solution
         solution = kind.from_json(Fields(solution, str(path)), problem)
     return LoggedRows(solution, len(table["#"]), reasons)
 

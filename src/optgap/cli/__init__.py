@@ -33,11 +33,16 @@ COMMANDS = {
     "reproduce": "run the papers' figures and tables again: paper | ours | note",
     "fit": "fit a performance or power model to profiling data",
     "sweep": "a grid of runs on many processes or machines, into one table",
-    "tune": "choose a policy's parameters against the bound, judged on held-out instances",
     "data": "public traces and measurements: list, fetch, verify, path",
-    "profile": "sample this machine's GPUs into a CSV to fit",
 }
 """Commands in the order of the help, with their summaries; `name` is `optgap.cli.name:command`."""
+
+REMOVED = {
+    "tune": "choose parameters with Optuna, as docs/tune.md and better-policies.ipynb show",
+    "profile": "sample with nvidia-smi --query-gpu=timestamp,index,name,utilization.gpu,power.draw,"
+    "clocks.sm --format=csv -lms 100 > profile.csv, which optgap fit reads",
+}
+"""Commands of earlier versions, and what does their work now."""
 
 SMALL = "optgap generate placement --preset small --size 20 -o problem.json"
 EXAMPLES: dict[str, tuple[str, ...]] = {
@@ -87,9 +92,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         r"""printf '[[grid]]\nfamily="coscheduling"\npolicies=["marble"]\n' > grid.toml""",
         "optgap sweep grid.toml",
     ),
-    "tune": ("optgap tune coscheduling --policy ecosched --param tau=0..0.5 --trials 8",),
     "data": ("optgap data list openb", "optgap data fetch openb"),
-    "profile": ("optgap profile -o profile.csv -- python train.py",),
 }
 """What the help of each command shows: lines that work as they stand, one after another."""
 
@@ -126,6 +129,8 @@ class LazyGroup(TyperGroup):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             if ctx.resilient_parsing:  # a shell asks what could stand there
                 return None, None, []
+            if args[0] in REMOVED:
+                raise UsageProblem(f"there is no {args[0]} any more: {REMOVED[args[0]]}")
             raise InputError("command", "", args[0], one_of(COMMANDS))
         name, command, rest = super().resolve_command(ctx, args)
         if name in COMMANDS:

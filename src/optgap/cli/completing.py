@@ -101,11 +101,6 @@ def settings(ctx: typer.Context, incomplete: str) -> Offers:
     return _pairs(known, incomplete)
 
 
-def policy_settings(ctx: typer.Context, incomplete: str) -> Offers:
-    """The same for the parameters of the policy that is named."""
-    return _pairs(_of_entries(ctx, "policies", ctx.params.get("policy")), incomplete)
-
-
 def preset_settings(ctx: typer.Context, incomplete: str) -> Offers:
     """The same for the parameters of the preset that is named, or of the family's first."""
     return _pairs(_of_entries(ctx, "presets", ctx.params.get("preset")), incomplete)

@@ -20,21 +20,13 @@ _Beside = Annotated[
     opt.option(
         "--beside",
         "P,…",
-        "policies that may know better, all or none",
+        "online policies that run beside it, all or none",
         completing.policies("all", "none"),
     ),
 ]
 _Log = Annotated[
     str | None,
     opt.option("--log", "FILE", "in its place what was done, as for `audit`: CSV or JSON"),
-]
-_Certainty = Annotated[
-    str | None,
-    opt.option(
-        "--certainty",
-        "C,…",
-        "elastic: what keeping the limit with such confidence costs, as 0.9,0.99",
-    ),
 ]
 _Settings = Annotated[
     list[str] | None,
@@ -62,7 +54,6 @@ def command(
     top: Annotated[
         int, typer.Option("--top", metavar="N", min=0, help="how many costly decisions to show")
     ] = 10,
-    certainty: _Certainty = None,
     preset: opt.Preset = None,
     size: opt.Size = None,
     settings: _Settings = None,
@@ -76,7 +67,6 @@ def command(
     from optgap.auditing.tables import read_log, require_some
     from optgap.cli.subjects import problem_of
     from optgap.cli.work import Output, exit_code, interruptible
-    from optgap.comparing.certainty import require
     from optgap.explaining import explain
     from optgap.parameters import assignments
     from optgap.plotting.figures import require_ending
@@ -85,9 +75,6 @@ def command(
     require_ending(plot)
     given: dict[str, Any] = assignments(settings or [], "--set")
     problem = problem_of(subject, preset, size, given, seed)
-    confidences = _confidences(certainty)
-    if confidences:
-        require(problem, confidences)
     rows = None if log is None else read_log(log, problem)
     if rows is not None:
         require_some(rows, str(log))
@@ -100,7 +87,6 @@ def command(
             methods,
             logged=None if rows is None else rows.solution,
             beside=() if beside == "none" else beside,
-            certainty=confidences,
             time_limit=time_limit,
             seed=seed,
             limits=limits,
@@ -132,15 +118,3 @@ def _deliver(answer: Explanation, out: Output, top: int, plot: str | None) -> No
         out.line()
         out.table(*answer.decisions(top))
     out.notes(answer.notes)
-    if answer.certainty is not None:
-        out.notes(answer.certainty.head())
-        out.table(*answer.certainty.table())
-
-
-def _confidences(text: str | None) -> list[float]:
-    from optgap.models.errors import InputError
-
-    try:
-        return [] if text is None else [float(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError("--certainty", "", str(text), "numbers, as 0.9,0.99") from None

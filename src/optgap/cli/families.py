@@ -124,7 +124,7 @@ def _list(spec: FamilySpec, role: Role) -> list[dict[str, Any]]:
                 }
                 for name, parameter in spec.explained(role, entry).items()
             ],
-            "deterministic": entry.deterministic,
+            "deterministic": not entry.seeded,
             "goals": list(entry.goals),
         }
         for entry in getattr(spec, role).values()

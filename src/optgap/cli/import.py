@@ -25,16 +25,14 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.cli import INFEASIBLE, complain
-    from optgap.cli.results import Drawing, deliver
+    from optgap.cli.results import deliver
     from optgap.cli.subjects import opened
     from optgap.cli.work import Output
     from optgap.exchange.reading import read_solution
 
     problem, params = opened(problem_file, settings, json, output, plot=plot, read=[solution_file])
     result = read_solution(problem, solution_file, formulation, **params)
-    code = deliver(
-        result, problem, Output(json, quiet or output == "-"), output, verbose, Drawing(plot)
-    )
+    code = deliver(result, problem, Output(json, quiet or output == "-"), output, verbose, plot)
     if result.solution is None:
         return complain(f"{solution_file}: {result.message}", INFEASIBLE)
     return code

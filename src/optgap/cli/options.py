@@ -112,14 +112,6 @@ SolutionFile = Annotated[str | None, option("--output -o", "FILE", "write the so
 SolutionPlot = Annotated[
     str | None, option("--plot", "FILE", "draw the solution here: .png, .svg or .pdf")
 ]
-PlotBound = Annotated[
-    bool,
-    typer.Option(
-        "--plot-bound",
-        help="with --plot: prove, and draw under it, the least power at every moment (placement "
-        "over time)",
-    ),
-]
 
 
 def refuse(options: Mapping[str, object], found: str, expected: str) -> None:
@@ -127,22 +119,6 @@ def refuse(options: Mapping[str, object], found: str, expected: str) -> None:
     for option, value in options.items():
         if value is not None and value is not False and value != []:
             raise InputError(option, "", NoQuote(found), expected)
-
-
-def require_plot_bound(wanted: bool, plot: str | None, problem: Any) -> None:
-    """Refuse ``--plot-bound`` where there is nothing to draw it under, before any work.
-
-    Raises
-    ------
-    InputError: without ``--plot``, or for a problem that has no such curve.
-    """
-    if not wanted:
-        return
-    if plot is None:
-        raise InputError("--plot-bound", "", NoQuote("no --plot"), "--plot FILE beside it")
-    from optgap.views import require_curve
-
-    require_curve(problem, "--plot-bound")
 
 
 def _option(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:

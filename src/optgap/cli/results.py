@@ -3,28 +3,12 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any
 
-from optgap.cli.work import Output, exit_code, interruptible, no_solution
+from optgap.cli.work import Output, exit_code, no_solution
 from optgap.models.jsonio import dump_json
 from optgap.models.result import Result, Status
 from optgap.render import number, result_facts
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """What is drawn of a solution.
-
-    Parameters
-    ----------
-    file: where it goes, None for nowhere.
-    bound: whether what is proven at every moment is drawn, too; time_limit: for proving it, s.
-    """
-
-    file: str | None
-    bound: bool = False
-    time_limit: float | None = None
 
 
 def show(result: Result, problem: Any, out: Output, verbose: bool) -> None:
@@ -46,37 +30,30 @@ def deliver(
     out: Output,
     solution_file: str | None,
     verbose: bool,
-    drawing: Drawing | None = None,
+    plot: str | None = None,
     ask: str | None = None,
 ) -> int:
     """Show, write and draw a result; returns the exit code.
 
-    `ask` is the problem's file, for those who want to know why there is no solution.
+    `plot` is where the solution is drawn; `ask` is the problem's file, for those who want to
+    know why there is no solution.
     """
     show(result, problem, out, verbose)
     out.document(result)
     if solution_file is not None and result.solution is not None:
         dump_json(solution_file, result.solution.to_json(problem))
-    if drawing is not None and drawing.file is not None:
-        _draw(result, problem, drawing, drawing.file, not out.talk)
+    if plot is not None:
+        _draw(result, problem, plot)
     if result.status is Status.INFEASIBLE:
         return no_solution(result, ask)
     return exit_code([result.termination])
 
 
-def _draw(result: Result, problem: Any, drawing: Drawing, file: str, quiet: bool) -> None:
+def _draw(result: Result, problem: Any, file: str) -> None:
     from optgap.plotting.figures import save_figure
     from optgap.views import plot_solution
 
     if result.solution is None:
         print(f"optgap: {file}: nothing drawn, there is no solution", file=sys.stderr)
         return
-    if not drawing.bound:
-        save_figure(file, plot_solution(result, problem))
-        return
-    figure = interruptible(
-        lambda limits: plot_solution(result, problem, bound=True, limits=limits),
-        drawing.time_limit,
-        quiet,
-    )
-    save_figure(file, figure)
+    save_figure(file, plot_solution(result, problem))

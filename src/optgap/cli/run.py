@@ -23,7 +23,6 @@ def command(
     settings: opt.Settings = None,
     output: opt.SolutionFile = None,
     plot: opt.SolutionPlot = None,
-    plot_bound: opt.PlotBound = False,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
@@ -32,12 +31,11 @@ def command(
     **tables: str | None,
 ) -> int:
     from optgap.api import choose_policy, execute
-    from optgap.cli.results import Drawing, deliver
+    from optgap.cli.results import deliver
     from optgap.cli.subjects import opened
     from optgap.cli.work import Output, interruptible
 
     problem, params = opened(problem_file, settings, json, output, *tables.values(), plot=plot)
-    opt.require_plot_bound(plot_bound, plot, problem)
     _refuse_foreign(problem, tables)
     runnable = choose_policy(problem, policy, params)
     result = interruptible(
@@ -46,8 +44,7 @@ def command(
     if result.solution is not None:
         _write(problem, result.solution, tables)
     quiet = quiet or "-" in (output, *tables.values())
-    drawing = Drawing(plot, plot_bound, time_limit)
-    return deliver(result, problem, Output(json, quiet), output, verbose, drawing, problem_file)
+    return deliver(result, problem, Output(json, quiet), output, verbose, plot, problem_file)
 
 
 def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:
@@ -60,21 +57,17 @@ def _refuse_foreign(problem: Any, tables: dict[str, str | None]) -> None:
         if path is not None and name not in known:
             expected = f"tables of {problem.family}: " + ", ".join(f"--{key}" for key in known)
             raise InputError(f"--{name}", "", NoQuote(path), expected)
-        if path is not None and is_picture(path) and name not in family(problem.family).drawn:
+        if path is not None and is_picture(path):
             expected = "the name of a CSV file (--plot FILE draws the solution)"
             raise InputError(f"--{name}", "", NoQuote(path), expected)
 
 
 def _write(problem: Any, solution: Any, tables: dict[str, str | None]) -> None:
     from optgap.models.jsonio import write_text
-    from optgap.models.spec import imported
-    from optgap.plotting.figures import is_picture, save_figure
 
     spec = family(problem.family)
     for name, path in tables.items():
-        if path is not None and name in spec.drawn and is_picture(path):
-            save_figure(path, imported(spec.drawn[name])(problem, solution))
-        elif path is not None:
+        if path is not None:
             write_text(path, spec.export(name, problem, solution))
 
 

@@ -29,7 +29,6 @@ def command(
     conflict: Conflict = False,
     output: opt.SolutionFile = None,
     plot: opt.SolutionPlot = None,
-    plot_bound: opt.PlotBound = False,
     json: opt.JsonFile = None,
     seed: opt.Seed = 0,
     time_limit: opt.TimeLimit = None,
@@ -37,12 +36,11 @@ def command(
     verbose: opt.Verbose = False,
 ) -> int:
     from optgap.api import choose_method, execute
-    from optgap.cli.results import Drawing, deliver
+    from optgap.cli.results import deliver
     from optgap.cli.subjects import opened
     from optgap.cli.work import Output, interruptible
 
     problem, params = opened(problem_file, settings, json, output, plot=plot)
-    opt.require_plot_bound(plot_bound, plot, problem)
     runnable = choose_method(problem, method, params)
     result = interruptible(
         lambda limits: execute(problem, runnable, limits, seed), time_limit, quiet
@@ -50,9 +48,8 @@ def command(
     if conflict:
         result = _with_conflict(result, problem, time_limit, quiet)
     out = Output(json, quiet or output == "-")
-    drawing = Drawing(plot, plot_bound, time_limit)
     ask = None if conflict else problem_file
-    return deliver(result, problem, out, output, verbose, drawing, ask)
+    return deliver(result, problem, out, output, verbose, plot, ask)
 
 
 def _with_conflict(

@@ -22,7 +22,6 @@ from optgap.models.errors import InputError, NoQuote, shorten
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.performance.saved import FittedParameters, read_fits
 from optgap.models.shown import MOST
-from optgap.models.spec import imported
 from optgap.registry import family
 from optgap.render import Answer, Row, Table, percent
 
@@ -336,7 +335,7 @@ def _drawn_problems(
     ------
     InputError: when hardly any draw makes a problem: the fits leave too much open.
     """
-    refit, rng = imported(family(problem.family).refit), np.random.default_rng(seed)
+    refit, rng = family(problem.family).models.refit, np.random.default_rng(seed)
     found: list[Problem] = []
     left_out, reason = 0, ""
     while len(found) < count and left_out <= MOST_LEFT_OUT * count:

@@ -1,27 +1,25 @@
-"""``explain``: runs the policy, those that it is held against, and whoever may know better."""
+"""``explain``: runs the policy, the online policies beside it, and whoever may know better."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from optgap.api import ahead, choose_method, choose_policy, execute, require_time_limit, serves
-from optgap.comparing.certainty import price_of_certainty, require
+from optgap.api import ahead, choose_method, choose_policy, execute, serves
 from optgap.comparing.comparison import ACCEPTED, ALL, Comparison
 from optgap.comparing.gaps import Methods, Policies, compare, policy_names
 from optgap.contract import Problem
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.explaining.logged import logged_result
-from optgap.explaining.parts import Ideal, Known, explanation, value
+from optgap.explaining.parts import Ends, Learnt, Ran, per_event_note
 from optgap.explaining.result import Explanation
-from optgap.models.errors import InputError, NoQuote
+from optgap.models.errors import InputError, NoQuote, RefereeError
 from optgap.models.limits import Limits, Progress, silent
 from optgap.models.regret import Regret
 from optgap.models.result import Result, Termination, Violation
-from optgap.models.spec import imported
 from optgap.registry import FamilySpec, Runnable, family
-from optgap.render import number, percent
+from optgap.versions import versions
 
 
 def explain(
@@ -31,7 +29,6 @@ def explain(
     *,
     logged: Any = None,
     beside: Policies = "all",
-    certainty: Sequence[float] = (),
     time_limit: float | None = None,
     seed: int = 0,
     limits: Limits | None = None,
@@ -40,16 +37,14 @@ def explain(
 ) -> Explanation:
     """Take a policy's gap apart.
 
-    From the best proven bound to the policy's objective there are three steps: to the best
-    solution known (*unproven*), on to the policy that solves every event exactly with what is
-    known by then (the *price of being online*), and on to the policy itself (the *price of the
-    heuristic*, negative when it beats that policy). Where jobs are placed on nodes but could be
-    counted, the first step has two parts: to the best solution known where GPUs are only counted,
-    and on to the best on nodes (the *price of nodes*); where tasks stay on their nodes and leave,
-    the best where they may move stands between the two (the *price of not migrating*). Where
-    restarts cost time, or a policy has to learn its jobs' models (`elastic`), what these cost is
-    told apart from the heuristic: what it is not to know them, and what it is to measure. A policy
-    that turns some of the demand down is explained on the part that it served.
+    From the best proven bound to the policy's objective there are three parts: to the best known
+    solution (*unproven*), on to the best online policy that ran (the *price of being online*, at
+    most: a better online policy may exist), and on to the policy itself (the *price of the
+    heuristic*). Where the best online policy may move tasks that run and this one may not, the
+    *price of not moving* stands between; where jobs are placed on nodes but could be counted, the
+    *price of nodes* stands before the best known; where a policy has to learn its jobs' models
+    (`elastic`), what that costs is told apart from the heuristic. A policy that rejects tasks is
+    explained on those that it accepted.
 
     Parameters
     ----------
@@ -59,10 +54,8 @@ def explain(
         the path of a file with one. It may break constraints: a note says so, and it is then not
         taken for the best known.
     methods: whose bounds and solutions count, as for `compare`.
-    beside: further policies, any of which may know a better solution; ``()`` for none.
-    certainty: confidences with which a limit of fitted powers is to be kept (`elastic`): what they
-        cost at the moment at which another kW would save most.
-    time_limit: wall-clock seconds for each single run of a method or policy.
+    beside: the online policies that also run; ``()`` for the one that solves every event alone.
+    time_limit: wall-clock seconds for each single run of a method or own policy.
     params: the policy's own parameters.
 
     Raises
@@ -72,38 +65,64 @@ def explain(
     RefereeError: when a bound is better than a solution that serves everything.
     """
     problem = as_problem(problem)
-    require_time_limit(time_limit)
-    if certainty:
-        require(problem, certainty)  # before any work
     limits = limits or Limits(progress=progress)
     spec = family(problem.family)
     runs = _Runs(time_limit, seed, limits)
     runnable = _policy(problem, policy, logged, params)
     own, broken = _own(problem, runnable, logged, runs)
     scope, asked = _scope(problem, own)
-    names = [spec.per_event] if spec.per_event else []
-    table = compare(
-        asked, names, methods, time_limit=time_limit, seed=seed, limits=limits, parts=True
-    )
-    others = [name for name in policy_names(problem.family, beside) if name not in names]
-    whole = runnable if scope == ALL else None
-    rival, trouble = _rival(asked, others, whole, runs)
-    regrets = _regrets(problem, own) if spec.regrets else ()
-    placed, relaxed = _with_hindsight(asked, spec, table, runs)
-    known = Known.of(table, own.sense, [None if broken else own, rival, placed])
-    ideal = _ideal(problem, spec, whole, runs) if whole else None
-    found = explanation(table, scope, own, known, relaxed, regrets, spec, ideal)
-    told = [f"{own.method} breaks {len(broken)} constraints: it may owe what it gains to them"]
-    worth: Any = imported(spec.worth)(problem, own.solution) if spec.worth else None
-    priced = [] if worth is None else [str(worth)]
-    moves = _worth_of_moves(asked, spec, found, limits.each(time_limit), seed)
-    notes = (*found.notes, *priced, *moves, *(told if broken else ()), *trouble)
-    certain = None
-    if certainty and not limits.interrupted.is_set():
-        certain = price_of_certainty(
-            problem, worth.dearest_s, schedule=own.solution, confidences=certainty, seed=seed
+    names = policy_names(problem.family, beside)
+    done = runnable if scope == ALL else None
+    others, trouble = runs.online(asked, _with(names, spec.per_event), done)
+    table = compare(asked, (), methods, time_limit=time_limit, seed=seed, limits=limits, parts=True)
+    placed, counted = _counted(asked, spec, table, runs)
+    breaks = f"{own.method} breaks {len(broken)} constraints" if broken else ""
+    learnt = _learnt(problem, spec, runnable, runs) if runnable and scope == ALL else None
+    policies = [(own, runnable), *others]
+    ends = _ends(table, policies, placed, counted, learnt, breaks)
+    regrets = _regrets(problem, own)
+    per_event = next((r.objective for r, _ in policies if r.method == spec.per_event), None)
+    best = ends.best
+    notes = [f"{breaks}: it may owe what it gains to them"] if broken else []
+    if scope == ACCEPTED:
+        notes.append(f"{own.method} serves only part of what is asked: all here is about that part")
+    if per_event is not None and best is not None:
+        how = spec.per_event_exact
+        notes.append(per_event_note(spec.per_event, how, per_event, best, ends, table.unit))
+    if not names:
+        notes.append(f"beside {own.method} ran {spec.per_event or 'no policy'} alone")
+    notes += [note for note in table.notes() if note]
+    if any(regret.cost > 0 for regret in regrets):
+        notes.append(
+            "a decision's cost is what it added there and then, everything before it as the "
+            "policy left it: costs do not add up to the price of the heuristic"
         )
-    return replace(found, notes=notes, certainty=certain)
+    stops = (table.termination, own.termination, *(r.termination for r, _ in others))
+    return Explanation(
+        family=table.family,
+        problem_name=table.problem_name,
+        problem_summary=table.problem_summary,
+        unit=table.unit,
+        sense=table.sense,
+        policy=own.method,
+        per_event=spec.per_event,
+        scope=scope,
+        objective=ends.own.objective,
+        bound=ends.bound,
+        bound_by=ends.bound_by,
+        best_known=ends.known,
+        known_by=ends.known_by,
+        per_event_objective=per_event,
+        online_by=best.name if best else None,
+        online_objective=best.objective if best else None,
+        parts=tuple(ends.parts),
+        regrets=regrets,
+        judged=True,
+        notes=(*notes, *trouble),
+        seed=own.seed,
+        termination=next((t for t in stops if t is not Termination.COMPLETED), table.termination),
+        versions=versions(),
+    )
 
 
 @dataclass(frozen=True)
@@ -122,6 +141,32 @@ class _Runs:
         """What a method or policy makes of a problem; `tell` hears how it goes on."""
         self.limits.progress(runnable.label, None, None)
         return execute(problem, runnable, self.limits.each(self.time_limit, tell), self.seed)
+
+    def online(
+        self, problem: Problem, names: Sequence[str | Callable[..., Any]], done: Runnable | None
+    ) -> tuple[list[tuple[Result, Runnable]], list[str]]:
+        """The policies that serve everything, and what went wrong with others.
+
+        `done` has run on the problem already, and is left out.
+        """
+        found, trouble = [], []
+        for name in names:
+            runnable = choose_policy(problem, name)
+            if self.interrupted or runnable == done or not runnable.treats(problem):
+                continue
+            try:
+                result = self.result(problem, runnable, silent)
+            except Exception as error:  # another policy's fault is no reason to say nothing
+                trouble.append(f"{runnable.label}: {type(error).__name__}: {error}")
+                continue
+            if serves(result):
+                found.append((result, runnable))
+        return found, trouble
+
+
+def _with(names: Sequence[str | Callable[..., Any]], per_event: str) -> list[Any]:
+    """The policies beside the one that is explained, the policy per event among them."""
+    return [*names, *([per_event] if per_event and per_event not in names else [])]
 
 
 def _policy(
@@ -152,71 +197,101 @@ def _own(
     return runs.result(problem, runnable), []
 
 
-def _rival(
-    problem: Problem, names: Sequence[str | Callable[..., Any]], done: Runnable | None, runs: _Runs
-) -> tuple[Result | None, list[str]]:
-    """The best of these policies that serves everything, and what went wrong with others.
+def _scope(problem: Problem, own: Result) -> tuple[str, Problem]:
+    """What the policy is held against: all that was asked, or what it served."""
+    if own.solution is None or own.objective is None:
+        found = NoQuote(own.message or str(own.status))
+        raise InputError("--policy", own.method, found, "a policy that finds a solution")
+    if serves(own):
+        return ALL, problem
+    if own.termination is not Termination.COMPLETED:
+        found = NoQuote(f"a run that was cut ({own.termination})")
+        raise InputError("--policy", own.method, found, "a policy that ends")
+    try:
+        return ACCEPTED, problem.restrict(own.solution)
+    except InputError as error:
+        found = NoQuote("nothing served")
+        raise InputError("--policy", own.method, found, "a policy that serves some") from error
 
-    `done` has run on the problem already, and is left out.
+
+def _ends(
+    table: Comparison,
+    policies: Sequence[tuple[Result, Runnable | None]],
+    placed: Result | None,
+    counted: Result | None,
+    learnt: Learnt | None,
+    broken: str,
+) -> Ends:
+    """What stands at the ends of the parts.
+
+    Raises
+    ------
+    InputError: when nobody has a solution that breaks nothing.
+    RefereeError: when a bound is better than a solution that serves everything.
     """
-    best: Result | None = None
-    trouble = []
-    for name in names:
-        runnable = choose_policy(problem, name)
-        if runs.interrupted or runnable == done or not runnable.treats(problem):
-            continue
-        try:
-            result = runs.result(problem, runnable, silent)
-        except Exception as error:  # another policy's fault is no reason to say nothing
-            trouble.append(f"{runnable.label}: {type(error).__name__}: {error}")
-            continue
-        if result.objective is None or not serves(result):
-            continue
-        if best is None or ahead(result.objective, value(best.objective), result.sense):
-            best = result
-    return best, trouble
+    online = [
+        Ran(result.method, value(result.objective), *_marks(runnable))
+        for result, runnable in policies
+    ]
+    fair = online[1:] if broken else online
+    sense, known, by = table.sense, table.best_known, table.known_by or ""
+    rivals = [(one.objective, one.name) for one in fair]
+    rivals += [(placed.objective, placed.method)] if placed and placed.objective is not None else []
+    for objective, name in rivals:
+        if known is None or ahead(objective, known, sense):
+            by = name
+        best = min if sense == "min" else max
+        known = objective if known is None else best(known, objective)
+    if known is None:
+        raise InputError("explain", "", NoQuote("no solution"), "one that breaks nothing")
+    bound = table.best_bound
+    if bound is not None and ahead(known, bound, sense):
+        raise RefereeError(
+            f"{table.bound_by} proves {bound!r}, {by} reaches {known!r}: one of them is wrong"
+        )
+    if bound is not None and (bound > known if sense == "min" else bound < known):
+        bound = known  # equal but for rounding
+    relaxed = None
+    if counted is not None and counted.objective is not None:
+        relaxed = (counted.objective, counted.method)
+    own = online[0]
+    return Ends(sense, bound, table.bound_by, known, by, own, fair, relaxed, learnt, broken)
 
 
-def _ideal(problem: Problem, spec: FamilySpec, runnable: Runnable, runs: _Runs) -> Ideal | None:
-    """The policy with exact models, with learning them for nothing, and where restarts are free.
+def _marks(runnable: Runnable | None) -> Iterator[Any]:
+    """What a policy may do and knows; nothing is known of a log."""
+    entry = None if runnable is None else runnable.entry
+    yield entry is not None and entry.moves
+    yield () if entry is None else entry.knows
 
-    None where nothing is spared.
-    """
 
-    def objective(subject: Problem, policy: Runnable) -> float | None:
-        if runs.interrupted:
+def _learnt(problem: Problem, spec: FamilySpec, runnable: Runnable, runs: _Runs) -> Learnt | None:
+    """The policy with exact models, and with learning them for nothing; None if it learns none."""
+
+    def spared(given: Mapping[str, Any]) -> float | None:
+        known = {key: value for key, value in given.items() if key in runnable.known}
+        params = {**runnable.params, **known}
+        if {**runnable.known, **params} == {
+            **runnable.known,
+            **runnable.params,
+        } or runs.interrupted:
             return None
-        result = runs.result(subject, policy)
+        result = runs.result(problem, replace(runnable, params=params))
         return result.objective if serves(result) else None
 
-    def changed(params: Mapping[str, Any]) -> Runnable:
-        known = {key: value for key, value in params.items() if key in runnable.known}
-        return replace(runnable, params={**runnable.params, **known})
-
-    def differs(policy: Runnable) -> bool:
-        return {**runnable.known, **runnable.params} != {**runnable.known, **policy.params}
-
-    informed, unpaid = changed(spec.informed), changed(spec.unpaid)
-    other = differs(informed)
-    knows = objective(problem, informed) if other else None
-    learns = objective(problem, unpaid) if other and differs(unpaid) else None
-    free = imported(spec.spared)(problem) if spec.spared else None
-    if free is None or (other and knows is None):
-        return None if knows is None else Ideal(knows, learns)
-    per_event = choose_policy(free, spec.per_event)
-    spared = objective(free, informed)
-    same = informed == per_event
-    return Ideal(knows, learns, spared, spared if same else objective(free, per_event))
+    knows, learns = spec.learning
+    informed = spared(knows)
+    return None if informed is None else Learnt(informed, spared(learns))
 
 
-def _with_hindsight(
+def _counted(
     problem: Problem, spec: FamilySpec, table: Comparison, runs: _Runs
 ) -> tuple[Result | None, Result | None]:
-    """What the family's search with hindsight finds, and what on the relaxed problem.
+    """The offline method's schedule, and that where GPUs are only counted.
 
-    None for a family, or a problem, that has none; and where nothing is found.
+    None where they are only counted, and where nothing is found.
     """
-    relaxed = imported(spec.relaxed[1])(problem) if spec.relaxed else None
+    relaxed = spec.relaxed(problem)
     names = [entry.name for entry in spec.methods.values() if entry.kind == "offline"]
     runnables = [choose_method(problem, name) for name in names]
     fitting = [runnable for runnable in runnables if runnable.treats(problem)]
@@ -226,46 +301,16 @@ def _with_hindsight(
     found: list[Result | None] = list(known[:1])
     for subject in (relaxed,) if known else (problem, relaxed):
         found.append(None if runs.interrupted else runs.result(subject, fitting[0]))
-    placed, other = (r if r is None or r.objective is not None else None for r in found)
-    return placed, other
-
-
-def _worth_of_moves(
-    problem: Problem, spec: FamilySpec, found: Explanation, limits: Limits, seed: int
-) -> list[str]:
-    """What moves could save at most where tasks must stay, by the bounds with and without them."""
-    free = imported(spec.freed)(problem) if spec.freed else None
-    if free is None or limits.interrupted.is_set():
-        return []
-    limits.progress("bound with moves", None, None)
-    runnable = choose_method(free, bounding=True)
-    least = execute(free, runnable, limits, seed, bound_only=True).bound
-    if least is None or found.bound is None or not found.best_known:
-        return []
-    saved = max(0.0, found.best_known - least)
-    text = (
-        f"moves for nothing could save {number(saved)} {found.unit} at most, "
-        f"{percent(saved / abs(found.best_known))} of the best known: {number(least)} are needed "
-        f"even with them ({runnable.label}), {number(max(found.bound, least))} without"
-    )
-    return [text]
-
-
-def _scope(problem: Problem, own: Result) -> tuple[str, Problem]:
-    """What the policy is held against: all that was asked, or what it served."""
-    if own.solution is None or own.objective is None:
-        found = NoQuote(own.message or str(own.status))
-        raise InputError("--policy", own.method, found, "a policy that finds a solution")
-    if serves(own):
-        return ALL, problem
-    try:
-        return ACCEPTED, problem.restrict(own.solution)
-    except InputError as error:
-        stopped = own.termination is not Termination.COMPLETED
-        found = NoQuote("nothing served" + (f" ({own.termination})" if stopped else ""))
-        raise InputError("--policy", own.method, found, "a policy that serves some") from error
+    return found[0], found[1]
 
 
 def _regrets(problem: Problem, own: Result) -> tuple[Regret, ...]:
-    judge = imported(family(problem.family).regrets)
+    judge = family(problem.family).regrets
     return tuple(sorted(judge(problem, own.solution), key=lambda regret: regret.time))
+
+
+def value(objective: float | None) -> float:
+    """The objective of a result that has one."""
+    if objective is None:
+        raise ValueError("a result without an objective")
+    return objective

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, get_args
 
-from optgap.comparing.certainty import Certainty
 from optgap.comparing.comparison import ACCEPTED, ALL
 from optgap.models.jsonio import Fields
 from optgap.models.regret import Regret
@@ -27,10 +26,9 @@ TOP = 10
 TITLES: Mapping[str, str] = {
     "unproven": "unproven",
     "nodes": "price of nodes",
-    "migration": "price of not migrating",
     "online": "price of being online",
+    "moving": "price of not moving",
     "heuristic": "price of the heuristic",
-    "restarts": "price of restarts",
     "model": "price of not knowing the model",
     "measuring": "price of measuring",
     "online+heuristic": "prices of online and heuristic",
@@ -53,8 +51,13 @@ class Part:
     end: float | None
     because: str
 
+    @property
+    def title(self) -> str:
+        """The part's name for people."""
+        return TITLES.get(self.name, self.name)
+
     def amount(self, sense: Sense) -> float | None:
-        """How much is lost from `start` to `end`, in the problem's unit; negative when gained."""
+        """How much is lost from `start` to `end`, in the problem's unit."""
         if self.start is None or self.end is None:
             return None
         return self.end - self.start if sense == "min" else self.start - self.end
@@ -74,11 +77,12 @@ class Explanation(Brief):
     bound, bound_by: the best proven bound, and who proved it.
     best_known, known_by: the best solution found by anyone.
     per_event_objective: None where that policy has no result for all of the scope.
+    online_by, online_objective: the best online policy that ran and serves all of the scope; None
+        where no other than `policy` does.
     parts: from the bound to the policy; their amounts add up to |objective − bound|.
     regrets: every decision that was judged, in time order.
     judged: whether decisions were judged at all: not every family can.
     notes: what a reader must know to read the numbers.
-    certainty: what it costs to keep a limit of fitted powers with confidence, if that was asked.
     """
 
     family: str
@@ -95,6 +99,8 @@ class Explanation(Brief):
     best_known: float | None
     known_by: str | None
     per_event_objective: float | None
+    online_by: str | None
+    online_objective: float | None
     parts: tuple[Part, ...]
     regrets: tuple[Regret, ...]
     judged: bool
@@ -102,7 +108,6 @@ class Explanation(Brief):
     seed: int | None
     termination: Termination
     versions: Mapping[str, str]
-    certainty: Certainty | None = None
 
     @property
     def gap(self) -> float | None:
@@ -150,6 +155,8 @@ class Explanation(Brief):
             "best_known": self.best_known,
             "known_by": self.known_by,
             "per_event_objective": self.per_event_objective,
+            "online_by": self.online_by,
+            "online_objective": self.online_objective,
             "gap": self.gap,
             "parts": [
                 {
@@ -169,7 +176,6 @@ class Explanation(Brief):
                 "top": [asdict(regret) for regret in self.top(top)],
             },
             "notes": list(self.notes),
-            "certainty": None if self.certainty is None else self.certainty.to_json(),
             "seed": self.seed,
             "termination": str(self.termination),
             "versions": dict(self.versions),
@@ -185,7 +191,6 @@ class Explanation(Brief):
         """
         fields.schema(SCHEMA)
         problem, decisions = fields.object("problem"), fields.object("decisions")
-        certain = fields.document.get("certainty")
         return cls(
             fields.text("family"),
             problem.text("name"),
@@ -201,9 +206,11 @@ class Explanation(Brief):
             fields.known_number("best_known"),
             fields.known_text("known_by"),
             fields.known_number("per_event_objective"),
+            fields.known_text("online_by"),
+            fields.known_number("online_objective"),
             tuple(
                 Part(
-                    part.choice("name", TITLES),
+                    part.text("name"),
                     part.known_number("start"),
                     part.known_number("end"),
                     part.text("because"),
@@ -225,7 +232,6 @@ class Explanation(Brief):
             fields.integer("seed") if fields.known("seed") else None,
             Termination(fields.choice("termination", list(Termination))),
             dict(fields.object("versions").document),
-            None if certain is None else Certainty.from_json(fields.object("certainty")),
         )
 
     def head(self) -> list[str]:
@@ -246,7 +252,7 @@ class Explanation(Brief):
         header = ("", "from", "to", self.unit, "of the bound")
         rows: list[Row] = [
             (
-                TITLES[part.name],
+                part.title,
                 number(part.start),
                 number(part.end),
                 _signed(part.amount(self.sense)),
@@ -260,7 +266,7 @@ class Explanation(Brief):
 
     def reasons(self) -> list[str]:
         """One line per part: who stands at its two ends, and what that says."""
-        return [f"{TITLES[part.name]}: {part.because}" for part in self.parts]
+        return [f"{part.title}: {part.because}" for part in self.parts]
 
     def decisions(self, top: int = TOP) -> Table:
         """The decisions that cost most, in time order, as text."""
@@ -290,8 +296,6 @@ class Explanation(Brief):
             parts.append(text_table(*self.decisions()))
         if self.notes:
             parts.append("\n".join(self.notes))
-        if self.certainty is not None:
-            parts.append(str(self.certainty))
         return "\n\n".join(parts)
 
     def _repr_html_(self) -> str:
@@ -300,7 +304,7 @@ class Explanation(Brief):
         if self.costly:
             header, rows, right = self.decisions()
             html += html_table(header, rows, [self.about_decisions()], right)
-        return html + ("" if self.certainty is None else self.certainty._repr_html_())
+        return html
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """The parts of the gap as a figure; written to `path` (.png, .svg or .pdf), too.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from optgap.explaining import TITLES, Explanation
+from optgap.explaining import Explanation
 from optgap.models.regret import Regret
 from optgap.plotting.figures import (
     COLOURS,
@@ -26,10 +26,9 @@ if TYPE_CHECKING:
 PART_COLOURS = {
     "unproven": GREY,
     "nodes": COLOURS[5],
-    "migration": COLOURS[5],
     "online": COLOURS[4],
+    "moving": COLOURS[3],
     "heuristic": COLOURS[1],
-    "restarts": COLOURS[3],
     "model": COLOURS[5],
     "measuring": COLOURS[6],
     "online+heuristic": COLOURS[3],
@@ -44,8 +43,8 @@ NAMED = 4
 def plot_explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
     """Draw the parts of a policy's gap as a waterfall: 0 is the bound, the last bar the policy.
 
-    A part that is a gain goes back, in green and hatched. Without a bound the waterfall starts
-    at the best known solution.
+    Without a bound the waterfall starts at the best known solution. A log that breaks constraints
+    may end before it: its bar goes back, in green and hatched.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ def plot_explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
         amount = part.amount(explanation.sense) or 0.0
         amount = amount if abs(amount) > least else 0.0
         gain = amount < 0
-        colour = GAIN if gain else PART_COLOURS[part.name]
+        colour = GAIN if gain else PART_COLOURS.get(part.name, GREY)
         ax.barh(
             row, amount, left=place, height=0.62, color=colour, hatch="//" if gain else None,
             edgecolor="white" if gain else colour, linewidth=0.5,
@@ -68,7 +67,7 @@ def plot_explanation(explanation: Explanation, ax: Axes | None = None) -> Axes:
         _label(ax, max(place, place + amount), row, _said(explanation, amount))
         place += amount
         widest, lowest = max(widest, place, place - amount), min(lowest, place)
-        names.append(TITLES[part.name])
+        names.append(part.title)
     row = len(known)
     ax.barh(row, place, height=0.62, color=COLOURS[0])
     _label(ax, place, row, _said(explanation, place))

@@ -1,16 +1,63 @@
-"""Where the parts of the family consolidation are: tasks that share GPUs, and clocks."""
+"""The family consolidation: tasks that share GPUs, and clocks."""
 
 from __future__ import annotations
 
-from optgap.registry.spec import REPEATABLE, FamilySpec
+from collections.abc import Mapping
+from typing import Any
 
-SPEC = FamilySpec(
-    "consolidation",
-    "which tasks share which GPUs, at which clock?",
-    problem="optgap.models.consolidation.problem:ConsolidationProblem",
-    solution="optgap.models.consolidation.solution:ConsolidationSolution",
-    tables="optgap.models.consolidation.csvin:from_csv",
-    tiny={"size": 4, "servers": 2},
+from optgap.models.spec import Entry
+from optgap.registry.spec import REPEATABLE, FamilySpec, Models, asking
+
+
+class Consolidation(FamilySpec):
+    """Tasks that share GPUs, and clocks."""
+
+    @property
+    def models(self) -> Models:
+        from optgap.models.consolidation import csvin, doubts, fits, presets, problem, solution
+
+        return Models(
+            problem.ConsolidationProblem,
+            solution.ConsolidationSolution,
+            csvin.from_csv,
+            presets.PRESETS,
+            doubts.doubts,
+            fits.refit,
+            fits.SERVES,
+        )
+
+    @property
+    def solvers(self) -> Any:
+        from optgap.solvers import consolidation
+
+        return consolidation
+
+    @property
+    def heuristics(self) -> Any:
+        from optgap.heuristics import consolidation
+
+        return consolidation
+
+    @property
+    def policies(self) -> Mapping[str, Entry]:
+        return asking(
+            self.heuristics.POLICIES, {"opt_repack": "optgap.solvers.consolidation.exact:repack"}
+        )
+
+    def export(self, name: str, problem: Any, solution: Any) -> str:
+        from optgap.models.consolidation import csvout
+
+        return {"placements": csvout.placements}[name](problem, solution)
+
+    def regrets(self, problem: Any, solution: Any) -> Any:
+        from optgap.heuristics.consolidation.regret import regrets
+
+        return regrets(problem, solution)
+
+
+SPEC = Consolidation(
+    name="consolidation",
+    question="which tasks share which GPUs, at which clock?",
     files={
         "tasks": "task,memory_gb[,submit_s,gpus,duration_s,kappa,util_percent,app]",
         "series": "task,t_s,util_percent",
@@ -18,17 +65,7 @@ SPEC = FamilySpec(
         f"(JSON); {REPEATABLE}",
     },
     needed=1,
-    tables_out={
-        "placements": (
-            "optgap.models.consolidation.csvout:placements",
-            "task,start_s,server,gpu_index per stay of a task",
-        )
-    },
-    view="optgap.views.consolidation:draw",
-    doubts="optgap.models.consolidation.doubts:doubts",
-    exact={"opt_repack": "optgap.solvers.consolidation.exact:repack"},
+    tables_out={"placements": "task,start_s,server,gpu_index per stay of a task"},
     per_event="opt_nomig",
-    freed="optgap.models.consolidation.problem:with_moves",
-    regrets="optgap.heuristics.consolidation.regret:regrets",
-    refit="optgap.models.consolidation.fits:refit",
+    tiny={"size": 4, "servers": 2},
 )

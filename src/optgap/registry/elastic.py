@@ -1,46 +1,79 @@
-"""Where the parts of the family elastic are: training jobs that grow and shrink."""
+"""The family elastic: training jobs that grow and shrink."""
 
 from __future__ import annotations
 
-from optgap.registry.spec import REPEATABLE, FamilySpec
+from collections.abc import Mapping
+from typing import Any
 
-SPEC = FamilySpec(
-    "elastic",
-    "how many GPUs and which clock does each training job get now?",
-    problem="optgap.models.elastic.problem:ElasticProblem",
-    solution="optgap.models.elastic.solution:ElasticSolution",
-    tables="optgap.models.elastic.presets:from_csv",
-    tiny={"preset": "tiny", "size": 4},
+from optgap.models.spec import Entry
+from optgap.registry.spec import REPEATABLE, FamilySpec, Models, asking
+
+
+class Elastic(FamilySpec):
+    """Training jobs that grow and shrink."""
+
+    @property
+    def models(self) -> Models:
+        from optgap.models.elastic import doubts, fits, presets, problem, solution
+
+        return Models(
+            problem.ElasticProblem,
+            solution.ElasticSolution,
+            presets.from_csv,
+            presets.PRESETS,
+            doubts.doubts,
+            fits.refit,
+            fits.SERVES,
+        )
+
+    @property
+    def solvers(self) -> Any:
+        from optgap.solvers import elastic
+
+        return elastic
+
+    @property
+    def heuristics(self) -> Any:
+        from optgap.heuristics import elastic
+
+        return elastic
+
+    @property
+    def policies(self) -> Mapping[str, Entry]:
+        return asking(
+            self.heuristics.POLICIES,
+            dict.fromkeys(
+                ("optimal", "optimal-slowdown", "work-value"),
+                "optgap.solvers.elastic.snapshot:solve",
+            ),
+        )
+
+    def export(self, name: str, problem: Any, solution: Any) -> str:
+        from optgap.models.elastic import csvout
+
+        return {"timeline": csvout.timeline, "series": csvout.series}[name](problem, solution)
+
+    def regrets(self, problem: Any, solution: Any) -> Any:
+        from optgap.solvers.elastic.regret import regrets
+
+        return regrets(problem, solution)
+
+
+SPEC = Elastic(
+    name="elastic",
+    question="how many GPUs and which clock does each training job get now?",
     files={
         "jobs": "job,submit_s,model,batch,iterations[,gpus]",
         "models": "JSON of tables or parameters; or a fit of powerflow-energy, or fits of "
         f"powerflow-throughput and of power; {REPEATABLE}",
         "trace": "a Philly, Gavel, ElasticFlow, Pollux or Sia trace, instead of --jobs",
     },
-    needed=0,
     tables_out={
-        "timeline": (
-            "optgap.models.elastic.csvout:timeline",
-            "time_s,job,event,gpus,frequency_mhz",
-        ),
-        "series": ("optgap.models.elastic.csvout:series", "jobs, GPUs and power after each change"),
-        "prices": (
-            "optgap.solvers.elastic.worth:csv",
-            "time_s,jobs,bound_s,gpu_s,kilowatt_s: what one more would save; drawn as .png or .svg",
-        ),
+        "timeline": "time_s,job,event,gpus,frequency_mhz",
+        "series": "jobs, GPUs and power after each change",
     },
-    drawn={"prices": "optgap.views.prices:draw"},
-    view="optgap.views.elastic:draw",
-    doubts="optgap.models.elastic.doubts:doubts",
-    exact=dict.fromkeys(
-        ("optimal", "optimal-slowdown", "work-value"), "optgap.solvers.elastic.snapshot:solve"
-    ),
-    overview="offline(runs=20)",
     per_event="optimal",
-    spared="optgap.models.elastic.problem:spared",
-    informed={"profiles": "perfect"},
-    unpaid={"prerun_s": 0.0, "profile_s": 0.0},
-    regrets="optgap.solvers.elastic.regret:regrets",
-    worth="optgap.solvers.elastic.worth:worth",
-    refit="optgap.models.elastic.fits:refit",
+    learning=({"profiles": "perfect"}, {"prerun_s": 0.0, "profile_s": 0.0}),
+    tiny={"preset": "tiny", "size": 4},
+    overview="offline(runs=20)",
 )

@@ -1,16 +1,55 @@
-"""Where the parts of the family placement are: tasks on the GPUs of nodes."""
+"""The family placement: tasks on the GPUs of nodes."""
 
 from __future__ import annotations
 
-from optgap.registry.spec import REPEATABLE, FamilySpec
+from typing import Any
 
-SPEC = FamilySpec(
-    "placement",
-    "which node and which GPU does each arriving task get?",
-    problem="optgap.models.placement.problem:PlacementProblem",
-    solution="optgap.models.placement.solution:PlacementSolution",
-    tables="optgap.models.placement.presets:from_csv",
-    tiny={"preset": "small", "size": 6},
+from optgap.registry.spec import REPEATABLE, FamilySpec, Models
+
+
+class Placement(FamilySpec):
+    """Tasks on the GPUs of nodes."""
+
+    @property
+    def models(self) -> Models:
+        from optgap.models.placement import doubts, fits, presets, problem, solution
+
+        return Models(
+            problem.PlacementProblem,
+            solution.PlacementSolution,
+            presets.from_csv,
+            presets.PRESETS,
+            doubts.doubts,
+            fits.refit,
+            fits.SERVES,
+        )
+
+    @property
+    def solvers(self) -> Any:
+        from optgap.solvers import placement
+
+        return placement
+
+    @property
+    def heuristics(self) -> Any:
+        from optgap.heuristics import placement
+
+        return placement
+
+    def export(self, name: str, problem: Any, solution: Any) -> str:
+        from optgap.models.placement import csvout
+
+        return {"placements": csvout.placements, "series": csvout.series}[name](problem, solution)
+
+    def regrets(self, problem: Any, solution: Any) -> Any:
+        from optgap.heuristics.placement.regret import regrets
+
+        return regrets(problem, solution)
+
+
+SPEC = Placement(
+    name="placement",
+    question="which node and which GPU does each arriving task get?",
     files={
         "nodes": "sn,cpu_milli,memory_mib,gpu,model",
         "tasks": "name,cpu_milli,memory_mib,num_gpu,gpu_milli[,gpu_spec]"
@@ -22,20 +61,9 @@ SPEC = FamilySpec(
     },
     needed=2,
     tables_out={
-        "placements": (
-            "optgap.models.placement.csvout:placements",
-            "seq,node,gpu_index per arrival",
-        ),
-        "series": (
-            "optgap.models.placement.csvout:series",
-            "demand, use, fragmentation and power after each arrival",
-        ),
+        "placements": "seq,node,gpu_index per arrival",
+        "series": "demand, use, fragmentation and power after each arrival",
     },
-    view="optgap.views.placement:draw",
-    bound_curve="optgap.solvers.placement.over_time.curve:bound_curve",
-    doubts="optgap.models.placement.doubts:doubts",
     per_event="greedy-exact",
-    relaxed=("migration", "optgap.models.placement.pieces:movable"),
-    regrets="optgap.heuristics.placement.regret:regrets",
-    refit="optgap.models.placement.fits:refit",
+    tiny={"preset": "small", "size": 6},
 )

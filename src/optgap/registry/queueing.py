@@ -1,17 +1,60 @@
-"""Where the parts of the family queueing are: gang jobs that wait."""
+"""The family queueing: gang jobs that wait."""
 
 from __future__ import annotations
 
-from optgap.registry.spec import REPEATABLE, FamilySpec
+from typing import Any
 
-SPEC = FamilySpec(
-    "queueing",
-    "which waiting gang job starts next?",
-    problem="optgap.models.queueing.problem:QueueingProblem",
-    solution="optgap.models.queueing.solution:QueueingSolution",
-    tables="optgap.models.queueing.presets:from_file",
-    tiny={"preset": "small", "size": 5},
-    overview="time-indexed(rounds=1,moves=200000)",
+from optgap.registry.spec import REPEATABLE, FamilySpec, Models
+
+
+class Queueing(FamilySpec):
+    """Gang jobs that wait."""
+
+    @property
+    def models(self) -> Models:
+        from optgap.models.queueing import doubts, fits, presets, problem, solution
+
+        return Models(
+            problem.QueueingProblem,
+            solution.QueueingSolution,
+            presets.from_file,
+            presets.PRESETS,
+            doubts.doubts,
+            fits.refit,
+            fits.SERVES,
+        )
+
+    @property
+    def solvers(self) -> Any:
+        from optgap.solvers import queueing
+
+        return queueing
+
+    @property
+    def heuristics(self) -> Any:
+        from optgap.heuristics import queueing
+
+        return queueing
+
+    def export(self, name: str, problem: Any, solution: Any) -> str:
+        from optgap.models.queueing import csvout
+
+        return {"schedule": csvout.schedule}[name](problem, solution)
+
+    def regrets(self, problem: Any, solution: Any) -> Any:
+        from optgap.heuristics.queueing.regret import regrets
+
+        return regrets(problem, solution)
+
+    def relaxed(self, problem: Any) -> Any:
+        from optgap.models.queueing.problem import counted
+
+        return counted(problem)
+
+
+SPEC = Queueing(
+    name="queueing",
+    question="which waiting gang job starts next?",
     files={
         "jobs": "job,arrival_s,duration_s,gpus[,type,family,iterations,estimate_s,"
         "patience_s,batch]; or a .swf log",
@@ -19,17 +62,9 @@ SPEC = FamilySpec(
         f"and iterations; {REPEATABLE}",
     },
     needed=1,
-    tables_out={
-        "schedule": (
-            "optgap.models.queueing.csvout:schedule",
-            "job,start_s,end_s,nodes per job that starts",
-        )
-    },
-    view="optgap.views.queueing:draw",
-    doubts="optgap.models.queueing.doubts:doubts",
+    tables_out={"schedule": "job,start_s,end_s,nodes per job that starts"},
     per_event="replan",
     per_event_exact=False,
-    relaxed=("nodes", "optgap.models.queueing.problem:counted"),
-    regrets="optgap.heuristics.queueing.regret:regrets",
-    refit="optgap.models.queueing.fits:refit",
+    tiny={"preset": "small", "size": 5},
+    overview="time-indexed(rounds=1,moves=200000)",
 )

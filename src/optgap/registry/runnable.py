@@ -8,7 +8,7 @@ from typing import Any
 
 from optgap.contract import Problem
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.spec import Entry, imported
+from optgap.models.spec import Entry
 from optgap.parameters import call_text, split_call, typed
 from optgap.registry.outside import installed_policies, loaded, user_object
 from optgap.registry.spec import FamilySpec, keywords
@@ -139,7 +139,7 @@ def _own(
 ) -> Runnable:
     if not callable(target) and not hasattr(target, "place"):
         raise InputError(source, name, target, "a function, or a class with a method place")
-    adapter: Entry = imported(f"optgap.heuristics.{spec.name}:CUSTOM")
+    adapter: Entry = spec.heuristics.CUSTOM
     known = keywords(target)
     values = typed(given or {}, known, name, source)
     params = {"policy": target, "policy_params": values}

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from optgap.contract import Problem, ProblemClass, SolutionClass
 from optgap.models.quantities import judge, settings_doubted
 from optgap.models.spec import Entry, Parameter, imported, meanings
 from optgap.parameters import typed
+
+if TYPE_CHECKING:
+    from optgap.models.regret import Regret
 
 Role = Literal["policies", "methods", "presets", "formulations"]
 REPEATABLE = "repeatable"
@@ -18,72 +21,93 @@ REPEATABLE = "repeatable"
 
 
 @dataclass(frozen=True, slots=True)
+class Models:
+    """What a family's models offer the registry.
+
+    Parameters
+    ----------
+    problem, solution: the classes.
+    tables: makes a problem from CSV files, ``f(**files, seed, **params)``.
+    presets: ready-made problems, by name.
+    doubts: names what looks like another unit.
+    refit: puts fits into a problem, ``f(problem, fits, seed=0)``.
+    serves: the fitted models that `refit` takes.
+    """
+
+    problem: ProblemClass
+    solution: SolutionClass
+    tables: Callable[..., Any]
+    presets: Mapping[str, Entry]
+    doubts: Callable[[Any], Any]
+    refit: Callable[..., Any]
+    serves: Iterable[str]
+
+
+def asking(policies: Mapping[str, Entry], exact: Mapping[str, str]) -> Mapping[str, Entry]:
+    """Give the policies that ask an exact method at their events that method, by policy."""
+    return {**policies, **{name: replace(policies[name], exact=exact[name]) for name in exact}}
+
+
+@dataclass(frozen=True, slots=True)
 class FamilySpec:
-    """One problem family, as ``module:attribute`` texts.
+    """One problem family: what it is called, what it reads and writes, and where its parts are.
+
+    Each family has a subclass in a module of its own beside this one, whose methods import late.
 
     Parameters
     ----------
     name: the family's name, the same in every folder.
     question: what is decided and what is optimised, in one line.
-    problem, solution: the classes.
-    tables: a function that makes a problem from CSV files, ``f(**files, seed, **params)``.
-    files: the CSV files that `tables` takes and their columns; those that must be given first.
+    files: the CSV files that `Models.tables` takes and their columns; those that must be given
+        first.
     needed: how many of `files` must be given.
-    tables_out: what can be written about a solution: functions ``f(problem, solution) -> CSV
-        text`` by the option that asks for them, and their columns.
-    drawn: of `tables_out`, those that can be drawn instead: functions ``f(problem, solution) ->
-        matplotlib Figure``.
-    view: a function that draws a solution, ``f(problem, solution, by) -> matplotlib Figure``;
-        `by` is who made it, for the title.
-    bound_curve: a function ``f(problem, solution, limits=…)`` for what is proven of a solution at
-        every moment of it, which `view` draws as ``curve=``, where problems are over time.
-    exact: the exact methods that policies ask at their events, by policy.
+    tables_out: what `export` writes about a solution, by the option that asks for it, and its
+        columns.
     per_event: the policy that solves every event exactly with what is known by then, or, where
         `per_event_exact` is false, as well as it can.
-    relaxed: a part of the way from the bound to the best known, and what that part is the price
-        of: ``f(problem)``, the problem where it is none; None where it is none already.
-    freed: ``f(problem)``, the problem where tasks that run move for nothing; None where they may
-        already. What its bound leaves open is what moves could be worth at most.
-    spared: ``f(problem)``, the problem with free restarts; None where they are.
-    informed: parameters with which policies that have them know their jobs' models for nothing.
-    unpaid: parameters with which these learn the models as ever, and learning costs nothing.
-    regrets: a function that judges a solution's decisions one by one, ``f(problem, solution) ->
-        list of Regret``.
-    worth: a function that says what resources were worth at a solution's decisions,
-        ``f(problem, solution)``, in a sentence as text.
-    refit: a function that puts fits into a problem, ``f(problem, fits, seed=0)``; `SERVES` beside
-        it names the models that it takes.
-    doubts: a function that names what looks like another unit, ``f(problem) -> list of Doubt``.
+    learning: parameters with which policies that have them know their jobs' models for nothing,
+        and parameters with which these learn the models as ever, and learning costs nothing.
     tiny: parameters of `generate` for a problem on which everything is done in a moment.
-    overview: the methods of the comparison of all families: ones whose work does not hang on
-        the clock, so that every run shows the same numbers, the first one, too.
+    overview: the methods of the comparison of all families.
     """
 
     name: str
     question: str
-    problem: str
-    solution: str
-    tables: str
-    files: Mapping[str, str] = field(default_factory=dict)
+    files: Mapping[str, str]
+    tables_out: Mapping[str, str]
+    per_event: str
+    tiny: Mapping[str, Any]
     needed: int = 0
-    tables_out: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    drawn: Mapping[str, str] = field(default_factory=dict)
-    view: str = ""
-    bound_curve: str = ""
-    exact: Mapping[str, str] = field(default_factory=dict)
-    per_event: str = ""
     per_event_exact: bool = True
-    relaxed: tuple[str, str] | None = None
-    freed: str = ""
-    spared: str = ""
-    informed: Mapping[str, Any] = field(default_factory=dict)
-    unpaid: Mapping[str, Any] = field(default_factory=dict)
-    regrets: str = ""
-    worth: str = ""
-    refit: str = ""
-    doubts: str = ""
-    tiny: Mapping[str, Any] = field(default_factory=dict)
+    learning: tuple[Mapping[str, Any], Mapping[str, Any]] = ({}, {})
     overview: str = "auto"
+
+    @property
+    def models(self) -> Models:
+        """Problems, solutions, and how they are made."""
+        raise NotImplementedError
+
+    @property
+    def solvers(self) -> Any:
+        """The package of exact methods and bounds: METHODS, FORMULATIONS, auto, auto_bound."""
+        raise NotImplementedError
+
+    @property
+    def heuristics(self) -> Any:
+        """The package of online policies: POLICIES, and CUSTOM, which runs a user's own."""
+        raise NotImplementedError
+
+    def export(self, name: str, problem: Any, solution: Any) -> str:
+        """One of `tables_out` for a solution, as CSV text."""
+        raise NotImplementedError
+
+    def regrets(self, problem: Any, solution: Any) -> list[Regret]:
+        """What each of a solution's decisions cost."""
+        raise NotImplementedError
+
+    def relaxed(self, problem: Any) -> Any:
+        """Return the problem without a part that has a price of its own; None without such."""
+        return None
 
     def from_tables(self, files: Mapping[str, Any], given: Mapping[str, Any], seed: int) -> Problem:
         """A problem from CSV files, or what stands for them, and parameters, which may be text.
@@ -94,7 +118,7 @@ class FamilySpec:
         ------
         InputError: for an unknown parameter, or what the files hold.
         """
-        function = imported(self.tables)
+        function = self.models.tables
         values = typed(given, keywords(function, skip=("seed", *self.files)), "CSV files", "--set")
         strict = values.get("strict", True)
         if strict:  # before they make nonsense of everything else
@@ -110,53 +134,35 @@ class FamilySpec:
         ------
         InputError: with `strict`, for a value that is not believed.
         """
-        if self.doubts:
-            judge(imported(self.doubts)(problem), source, strict)
+        judge(self.models.doubts(problem), source, strict)
 
     @property
     def serves(self) -> tuple[str, ...]:
         """The fitted models that its problems take."""
-        return tuple(imported(f"{self.refit.partition(':')[0]}:SERVES"))
-
-    def export(self, name: str, problem: Problem, solution: Any) -> str:
-        """One of `tables_out` for a solution, as CSV text."""
-        text: str = imported(self.tables_out[name][0])(problem, solution)
-        return text
-
-    @property
-    def problem_class(self) -> ProblemClass:
-        cls: ProblemClass = imported(self.problem)
-        return cls
-
-    @property
-    def solution_class(self) -> SolutionClass:
-        cls: SolutionClass = imported(self.solution)
-        return cls
+        return tuple(self.models.serves)
 
     @property
     def methods(self) -> Mapping[str, Entry]:
         """Exact methods and bounds, by name."""
-        table: Mapping[str, Entry] = imported(f"optgap.solvers.{self.name}:METHODS")
+        table: Mapping[str, Entry] = self.solvers.METHODS
         return table
 
     @property
     def formulations(self) -> Mapping[str, Entry]:
         """What `optgap export` writes, by name; the first is the default."""
-        table: Mapping[str, Entry] = imported(f"optgap.solvers.{self.name}:FORMULATIONS")
+        table: Mapping[str, Entry] = self.solvers.FORMULATIONS
         return table
 
     @property
     def policies(self) -> Mapping[str, Entry]:
         """Online policies, by name."""
-        table: Mapping[str, Entry] = imported(f"optgap.heuristics.{self.name}:POLICIES")
-        asking = {name: replace(table[name], exact=exact) for name, exact in self.exact.items()}
-        return {**table, **asking}
+        table: Mapping[str, Entry] = self.heuristics.POLICIES
+        return table
 
     @property
     def presets(self) -> Mapping[str, Entry]:
         """Ready-made problems, by name; the first is the default."""
-        table: Mapping[str, Entry] = imported(f"optgap.models.{self.name}.presets:PRESETS")
-        return table
+        return self.models.presets
 
     def explained(self, role: Role, entry: Entry) -> dict[str, Parameter]:
         """What each parameter of an entry means; `role` is the table that the entry is in."""
@@ -169,11 +175,11 @@ class FamilySpec:
 
     def auto(self, problem: Problem) -> str:
         """The method for a problem of this size."""
-        return str(imported(f"optgap.solvers.{self.name}:auto")(problem))
+        return str(self.solvers.auto(problem))
 
     def auto_bound(self, problem: Problem) -> str:
         """The bound for a problem of this size."""
-        return str(imported(f"optgap.solvers.{self.name}:auto_bound")(problem))
+        return str(self.solvers.auto_bound(problem))
 
 
 def keywords(target: Any, skip: Sequence[str] = ()) -> dict[str, Any]:

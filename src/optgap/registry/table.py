@@ -18,7 +18,7 @@ def file_options(outgoing: bool) -> dict[str, str]:
     """Every file that some family reads, or with `outgoing` writes, and what it holds."""
     found: dict[str, list[str]] = {}
     for spec in FAMILIES.values():
-        columns = {n: text for n, (_, text) in spec.tables_out.items()} if outgoing else spec.files
+        columns = spec.tables_out if outgoing else spec.files
         for name, text in columns.items():
             found.setdefault(name, []).append(f"{spec.name}: {text}")
     return {name: "; ".join(texts) for name, texts in found.items()}

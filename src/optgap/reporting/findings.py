@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from optgap.comparing.comparison import ALL, Comparison, ComparisonRow, ComparisonSet
-from optgap.explaining import TITLES, Explanation
+from optgap.explaining import Explanation, Part
 from optgap.models.result import SERVES_PART, Result, Status
 from optgap.render import number, percent
 
@@ -104,7 +104,7 @@ def of_set(item: ComparisonSet) -> str:
 def of_explanation(item: Explanation) -> str:
     """What a policy's gap consists of."""
     parts = [
-        f"{points(amount / abs(item.bound))} {_title(part.name)}"
+        f"{points(amount / abs(item.bound))} {_title(part)}"
         for part in item.parts
         if item.bound and (amount := part.amount(item.sense)) is not None
     ]
@@ -113,9 +113,9 @@ def of_explanation(item: Explanation) -> str:
     return f"{item.policy}'s gap of {percent(item.gap)} is, in points, {_and(parts)}."
 
 
-def _title(part: str) -> str:
+def _title(part: Part) -> str:
     """What a sentence calls a part of a gap."""
-    return part if part == "unproven" else f"the {TITLES[part]}"
+    return part.title if part.name == "unproven" else f"the {part.title}"
 
 
 def of_result(item: Result) -> str:

@@ -25,7 +25,6 @@ from optgap.models.jsonio import Fields
 from optgap.models.performance.saved import SCHEMA as FIT
 from optgap.models.result import SCHEMA as RESULT
 from optgap.models.result import Result
-from optgap.models.spec import imported
 from optgap.registry import FAMILIES, family
 from optgap.render import number, percent, result_facts
 from optgap.reporting import audits, charts, findings, others, runs, section
@@ -33,6 +32,7 @@ from optgap.reporting.grid import Grid, constants, grid
 from optgap.reporting.pictures import Picture, picture
 from optgap.reporting.reading import ROWS, Given, Item
 from optgap.reporting.section import Section
+from optgap.views import VIEWS
 
 LEFT_OUT = ("key", "problem", "solution", "code", "metrics", "instance_params", "started", "worker")
 """Columns of a sweep that are there for machines."""
@@ -86,14 +86,11 @@ def _views(result: Result, given: Given) -> tuple[list[Picture], list[str]]:
     """The family's picture of the solution, or why there is none."""
     if result.solution is None or result.family not in FAMILIES:
         return [], []
-    spec = family(result.family)
-    if not spec.view:
-        return [], []
     own = [given.item.problem] if given.item.problem is not None else []
     for problem in [*own, *given.problems]:
         solution = _fitting(result, problem)
         if solution is not None:
-            draw = partial(imported(spec.view), problem, solution, result.method)
+            draw = partial(VIEWS[result.family], problem, solution, result.method)
             text = f"{problem.name}: the solution of {result.method}"
             return [picture(draw, text, f"{given.prefix}-view", themed=False)], []
     return [], ["give the problem's file, too, and the solution is drawn"]
@@ -105,7 +102,7 @@ def _fitting(result: Result, problem: Problem) -> Any:
         return None
     try:
         fields = Fields(result.solution, "solution")  # type: ignore[arg-type]  # plain JSON here
-        solution = family(problem.family).solution_class.from_json(fields, problem)
+        solution = family(problem.family).models.solution.from_json(fields, problem)
         if problem.check(solution) or result.objective is None:
             return None
         found = problem.evaluate(solution)
@@ -250,8 +247,6 @@ def _explanation(fields: Fields, given: Given) -> Iterator[Section]:
             for regret in found.costly
         ]
         grids.append(grid("The decisions that cost most, in time order", decisions))
-    if found.certainty is not None:
-        grids.append(grid(found.certainty.head()[0], found.certainty.to_json()["rows"]))
     yield section.new(
         f"{found.family}: why {found.policy} is where it is",
         found=[findings.of_explanation(found)],

@@ -4,33 +4,37 @@ from __future__ import annotations
 
 import io
 import os
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from optgap.documents import ProblemLike, as_problem, as_solution
 from optgap.models.errors import InputError, NoQuote, one_of
-from optgap.models.spec import imported
-from optgap.models.times import from_first_event
 from optgap.plotting.figures import delivered
 from optgap.registry import family
-from optgap.views import instances
+from optgap.views import consolidation, coscheduling, elastic, instances, placement, queueing
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from optgap.models.limits import Limits
+VIEWS: Mapping[str, Callable[..., Figure]] = {
+    "placement": placement.draw,
+    "consolidation": consolidation.draw,
+    "coscheduling": coscheduling.draw,
+    "queueing": queueing.draw,
+    "elastic": elastic.draw,
+}
+"""Functions that draw a solution, ``f(problem, solution, by="")``, by family; `by` made it."""
 
 
-def plot_result(
-    result: Any, path: str | os.PathLike[str] | None = None, *, bound: bool = False
-) -> Figure:
+def plot_result(result: Any, path: str | os.PathLike[str] | None = None) -> Figure:
     """`plot_solution`, ready for a notebook; written to `path`, too, where it is given.
 
     Raises
     ------
     InputError: as `plot_solution`; for an ending or a place that cannot be written to.
     """
-    return delivered(plot_solution(result, bound=bound), path)
+    return delivered(plot_solution(result), path)
 
 
 def result_frame(result: Any, table: str | None = None) -> pd.DataFrame:
@@ -69,13 +73,7 @@ def problem_frame(problem: Any) -> pd.DataFrame:
     return instances.frame(problem)
 
 
-def plot_solution(
-    result: Any,
-    problem: ProblemLike | None = None,
-    *,
-    bound: bool = False,
-    limits: Limits | None = None,
-) -> Figure:
+def plot_solution(result: Any, problem: ProblemLike | None = None) -> Figure:
     """Draw a solution as its family does.
 
     Parameters
@@ -84,39 +82,14 @@ def plot_solution(
         with either.
     problem: what it is a solution of, or the path of a file with it; a result that was not read
         from a file knows it.
-    bound: prove how little power what runs needs at every moment, and draw it, too: placement over
-        time.
-    limits: when to be content with what is proven by then.
 
     Raises
     ------
-    InputError: for a result without a solution or problem, a family that draws none, and `bound`
-        where there is no such curve.
+    InputError: for a result without a solution or problem.
     """
     subject = getattr(result, "problem", None) if problem is None else as_problem(problem)
     if subject is None:
         raise InputError("plot_solution", "", NoQuote("no problem"), "problem=…")
-    spec = family(subject.family)
-    if not spec.view:
-        raise InputError("plot_solution", spec.name, NoQuote("no picture"), "a family with one")
-    solution, more = as_solution(result, subject), {}
-    if bound:
-        require_curve(subject, "bound")
-        subject, solution = from_first_event(subject, solution)
-        more["curve"] = imported(spec.bound_curve)(subject, solution, limits=limits)
+    solution = as_solution(result, subject)
     by = str(getattr(result, "method", ""))
-    figure: Figure = imported(spec.view)(subject, solution, by, **more)
-    return figure
-
-
-def require_curve(problem: Any, option: str) -> None:
-    """Refuse a problem of which nothing is proven at every moment.
-
-    Raises
-    ------
-    InputError: naming the option that asks for it.
-    """
-    spec = family(problem.family)
-    if not spec.bound_curve or getattr(problem, "over_time", None) is None:
-        found = NoQuote(f"a problem of {spec.name} without times")
-        raise InputError(option, "", found, "placement over time: no other has such a curve")
+    return VIEWS[subject.family](subject, solution, by)

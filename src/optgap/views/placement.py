@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from optgap.solvers.placement.over_time.curve import BoundCurve
-
 DETAILED = 40
 """Up to so many nodes every task is drawn; above, every GPU is one cell of a map."""
 WIDTH = 150
@@ -30,21 +28,15 @@ EDGE, IDLE = "#999999", "#f4f4f4"
 KINDS = ((SHARE, "share of a GPU"), (WHOLE, "one GPU"), (SEVERAL, "several GPUs"), (CPU, "CPU"))
 
 
-def draw(
-    problem: PlacementProblem,
-    solution: PlacementSolution,
-    by: str = "",
-    curve: BoundCurve | None = None,
-) -> Figure:
+def draw(problem: PlacementProblem, solution: PlacementSolution, by: str = "") -> Figure:
     """Draw where every task went.
 
     A small cluster: a line per node, a box per GPU, a segment per task, and the CPU beside
     them. A large one: a column per node, a cell per GPU, darker the fuller; nodes of a GPU
-    model stand together, the fullest first. Where tasks leave, what goes on over time, over
-    the `curve` of what is proven.
+    model stand together, the fullest first. Where tasks leave, what goes on over time.
     """
     if problem.over_time is not None:
-        return over_time(problem, solution, by, curve)
+        return over_time(problem, solution, by)
     if len(problem.cluster) <= DETAILED:
         figure = new_figure(9.5, 1.7 + 0.34 * len(problem.cluster))
         _nodes(problem, solution, figure.subplots())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +10,13 @@ from optgap.models.placement import PlacementProblem, PlacementSolution
 from optgap.models.placement.arrays import FloatArray, IntArray
 from optgap.models.placement.sleeping import runs
 from optgap.models.placement.timeline import Timeline, timeline
-from optgap.models.result import relative_gap
 from optgap.models.times import from_first_event, span, unit_of
-from optgap.plotting.figures import COLOURS, headed, heading, legend_below, new_figure, plain
-from optgap.render import number, percent
+from optgap.plotting.figures import COLOURS, headed, heading, new_figure, plain
+from optgap.render import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from optgap.solvers.placement.over_time.curve import BoundCurve
 
 BINS = 300
 """Columns of the heat map."""
@@ -28,20 +24,8 @@ DETAILED = 600
 """Up to so many changes power is drawn as it is; beyond, its means over so many equal parts."""
 
 
-def draw(
-    problem: PlacementProblem,
-    solution: PlacementSolution,
-    by: str = "",
-    curve: BoundCurve | None = None,
-) -> Figure:
-    """Draw what the cluster draws and how full its nodes are, from the horizon's begin on.
-
-    Parameters
-    ----------
-    curve: what is proven of the tasks that it runs, by the problem's clock.
-    """
-    if curve is not None:
-        curve = replace(curve, time_s=curve.time_s - problem.epoch_s)
+def draw(problem: PlacementProblem, solution: PlacementSolution, by: str = "") -> Figure:
+    """Draw what the cluster draws and how full its nodes are, from the horizon's begin on."""
     problem, solution = from_first_event(problem, solution)
     line = timeline(problem, solution)
     rules = problem.over_time
@@ -50,17 +34,14 @@ def draw(
     unit_s, unit = unit_of(until)
     figure = new_figure(9.5, 6.4)
     top, below = figure.subplots(2, 1, sharex=True, height_ratios=(2, 3))
-    _power(line, until, unit_s, top, curve)
+    _power(line, until, unit_s, top)
     if until > rules.horizon_s * (1 + 1e-9):
         for ax in (top, below):
             ax.axvline(rules.horizon_s / unit_s, color="#777777", linestyle=":", linewidth=1.0)
     _heat(problem, solution, until, unit_s, below)
     below.set_xlim(0, until / unit_s)
     below.set_xlabel(f"time ({unit})")
-    lines = [heading(problem.family, problem.summary, by), _found(problem, solution)]
-    if curve is not None:
-        lines.append(_proven(problem, solution, curve))
-    headed(figure, *lines)
+    headed(figure, heading(problem.family, problem.summary, by), _found(problem, solution))
     return figure
 
 
@@ -78,16 +59,8 @@ def _found(problem: PlacementProblem, solution: PlacementSolution) -> str:
     return " · ".join(words)
 
 
-def _proven(problem: PlacementProblem, solution: PlacementSolution, curve: BoundCurve) -> str:
-    found = float(problem.evaluate(solution).metrics["energy_j"])
-    rules = problem.over_time
-    whose = "at the times that this schedule has" if rules and rules.waits else "for what runs"
-    gap = relative_gap(found, curve.energy_j)
-    return f"proven {whose}: at least {number(curve.energy_j)} J; this is {percent(gap)} above"
-
-
-def _power(line: Timeline, until: float, unit_s: float, ax: Axes, curve: BoundCurve | None) -> None:
-    """Power, and against it what is proven, or without that the GPUs asked for."""
+def _power(line: Timeline, until: float, unit_s: float, ax: Axes) -> None:
+    """Power, and against it the GPUs asked for."""
     highest = float(line.power_w.max())
     scale, unit = (1000.0, "kW") if highest > 2000 else (1.0, "W")
     fine = len(line) <= DETAILED
@@ -101,16 +74,10 @@ def _power(line: Timeline, until: float, unit_s: float, ax: Axes, curve: BoundCu
     stepped(ax, line.time_s, line.power_w / scale, COLOURS[0])
     what = "" if fine else f"\nmeans of {span(until / DETAILED)}"
     ax.set_ylabel(f"power ({unit}){what}", color=COLOURS[0])
-    if curve is None:
-        right = ax.twinx()
-        stepped(right, line.time_s, line.used_gpu_milli / 1000, COLOURS[1])
-        right.set_ylabel("GPUs asked for by what runs", color=COLOURS[1])
-        right.set_ylim(bottom=0)
-    else:
-        stepped(ax, curve.time_s, curve.power_w / scale, COLOURS[2])
-        time, least = ax.lines[1].get_data()
-        ax.fill_between(time, least, step="post", color=COLOURS[2], alpha=0.12, linewidth=0)
-        legend_below(ax, 2, {"power": ax.lines[0], "the least that is proven": ax.lines[1]})
+    right = ax.twinx()
+    stepped(right, line.time_s, line.used_gpu_milli / 1000, COLOURS[1])
+    right.set_ylabel("GPUs asked for by what runs", color=COLOURS[1])
+    right.set_ylim(bottom=0)
     ax.set_ylim(bottom=0)
     plain(ax, "both")
 

@@ -6,13 +6,13 @@ import importlib
 from typing import Any
 
 import pytest
+from exhaustive_coscheduling import exhaustive
 from hypothesis import given, settings
 from strategies_coscheduling import coscheduling_problems
 
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 from optgap.models.limits import Limits
 from optgap.models.result import Status, Termination
-from optgap.solvers.coscheduling.exhaustive import exhaustive
 from optgap.solvers.coscheduling.intervals import Intervals
 from optgap.solvers.coscheduling.lists import value_of
 from optgap.solvers.coscheduling.oracle import (

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from exhaustive_coscheduling import exhaustive
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies_coscheduling import coscheduling_problems, three_jobs
@@ -14,7 +15,6 @@ from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 from optgap.models.coscheduling.presets import synthetic
 from optgap.models.limits import Limits
 from optgap.models.result import Status
-from optgap.solvers.coscheduling.exhaustive import exhaustive
 from optgap.solvers.coscheduling.lanes import Lanes, two_at_most, two_lanes
 from optgap.solvers.coscheduling.lists import value_of
 from optgap.solvers.coscheduling.oracle import Bounded, _searched, oracle

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import pytest
+from exhaustive_coscheduling import exhaustive
 from hypothesis import given
 from strategies_coscheduling import coscheduling_problems
 
 from optgap.models.coscheduling import Application, CoschedulingProblem, Mode
 from optgap.models.limits import Limits
-from optgap.solvers.coscheduling.exhaustive import exhaustive
 from optgap.solvers.coscheduling.modes import one_by_one, promising
 from optgap.solvers.coscheduling.patterns import bound_patterns
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from exhaustive_coscheduling import exhaustive
 from hypothesis import given, settings
 from strategies_coscheduling import coscheduling_problems, three_jobs
 
@@ -12,7 +13,6 @@ from optgap.models.errors import InputError
 from optgap.models.limits import Limits
 from optgap.models.result import Outcome
 from optgap.registry import FAMILIES
-from optgap.solvers.coscheduling.exhaustive import exhaustive
 from optgap.solvers.coscheduling.oracle import oracle
 from optgap.solvers.coscheduling.regret import regrets
 

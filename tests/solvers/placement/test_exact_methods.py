@@ -34,7 +34,6 @@ EXACT: dict[str, Any] = {
     "cpsat": partial(cpsat, workers=1),
     "milp-highs": milp,
     "milp-cbc": partial(milp, backend="cbc"),
-    "milp-scipy": partial(milp, backend="scipy"),
 }
 
 

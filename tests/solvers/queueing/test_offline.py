@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exhaustive_queueing import exhaustive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_queueing import GOALS, five_jobs, queueing_problems, stream
@@ -16,10 +17,11 @@ from optgap.models.queueing import (
     Jobs,
     QueueingProblem,
     QueueingSolution,
-    replanning,
-    reserving,
 )
-from optgap.models.queueing.list_annealing import (
+from optgap.models.queueing.presets import mixed, small
+from optgap.models.result import Outcome, Status, Termination
+from optgap.solvers.queueing import METHODS, replanning, reserving
+from optgap.solvers.queueing.list_annealing import (
     Moves,
     anneal,
     enter_window,
@@ -27,12 +29,9 @@ from optgap.models.queueing.list_annealing import (
     search_of,
     wait_for_nodes,
 )
-from optgap.models.queueing.list_schedule import LEAST_EXTENSION, held_gpus, machine_of, stream_of
-from optgap.models.queueing.online import WAITING, by_estimate, online_of
-from optgap.models.queueing.presets import mixed, small
-from optgap.models.result import Outcome, Status, Termination
-from optgap.solvers.queueing import METHODS
+from optgap.solvers.queueing.list_schedule import LEAST_EXTENSION, held_gpus, machine_of, stream_of
 from optgap.solvers.queueing.offline import offline, polished
+from optgap.solvers.queueing.online import WAITING, by_estimate, online_of
 
 
 def found(problem: QueueingProblem, **params: Any) -> Outcome:
@@ -46,7 +45,7 @@ def found(problem: QueueingProblem, **params: Any) -> Outcome:
 
 
 def optimum(problem: QueueingProblem) -> Any:
-    return METHODS["exhaustive"].load()(problem, limits=Limits(), seed=0).claimed
+    return exhaustive(problem, limits=Limits(), seed=0).claimed
 
 
 @settings(max_examples=60)

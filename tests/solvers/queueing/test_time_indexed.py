@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from exhaustive_queueing import exhaustive
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies_queueing import GOALS, queueing_problems
@@ -46,7 +47,7 @@ def small_streams(draw: st.DrawFn) -> QueueingProblem:
 @given(problem=small_streams(), size=st.integers(2, 6))
 def test_it_agrees_with_the_search_of_all_orders(problem: QueueingProblem, size: int) -> None:
     problem = problem.moved(-problem.epoch_s)  # as methods get it
-    truth = solved(problem, "exhaustive")
+    truth = exhaustive(problem, limits=Limits(), seed=0)
     found = solved(problem, "time-indexed", jobs=size)
     if truth.status is Status.INFEASIBLE:
         assert found.solution is None

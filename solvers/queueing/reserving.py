@@ -17,8 +17,8 @@ import numpy as np
 
 from optgap.models.compiled import compiled, inner
 from optgap.models.queueing.arrays import IntArray
-from optgap.models.queueing.list_schedule import COMPACT, NOBODY, Machine, pick, settle, slack
-from optgap.models.queueing.online import (
+from optgap.solvers.queueing.list_schedule import COMPACT, NOBODY, Machine, pick, settle, slack
+from optgap.solvers.queueing.online import (
     INF,
     WAITING,
     Online,

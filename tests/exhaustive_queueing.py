@@ -1,14 +1,14 @@
-"""Brute force: the jobs in every order, each on every choice of nodes."""
+"""Brute force as an oracle: the jobs in every order, each on every choice of nodes."""
 
 from __future__ import annotations
 
 import math
 from itertools import combinations, permutations
 
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
 from optgap.models.queueing import QueueingProblem, QueueingSolution
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Outcome, Status
 from optgap.models.times import slack_s
 from optgap.solvers.queueing.lists import Held, settled
 
@@ -23,25 +23,18 @@ class Search:
     gets worse when a job starts earlier; each is built by adding its jobs by start.
     """
 
-    def __init__(self, problem: QueueingProblem, limits: Limits) -> None:
+    def __init__(self, problem: QueueingProblem) -> None:
         self.problem = problem
-        self.limits = limits
         self.best = math.inf
         self.found: QueueingSolution | None = None
-        self.visited = 0
-        self.stopped: Termination | None = limits.stop
 
     def run(self) -> None:
         """All orders, with all nodes."""
         for order in permutations(range(len(self.problem))):
             self._extend(list(order), [[] for _ in order], 0, 0)
-            if self.stopped is not None:
-                return
 
     def _extend(self, order: list[int], held: list[Held], done: int, opened: int) -> None:
         """Choose nodes for the next job; those nobody has used yet are alike."""
-        if self.stopped is not None:
-            return
         if done == len(order):
             self._judge(order, held)
             return
@@ -59,9 +52,6 @@ class Search:
                 self._extend(order, held, done + 1, highest)
 
     def _judge(self, order: list[int], held: list[Held]) -> None:
-        self.visited += 1
-        if self.visited % 256 == 0:
-            self.stopped = self.limits.stop
         solution = settled(self.problem, order, held)
         jobs = self.problem.jobs
         value = self.problem.value(solution.start_s)
@@ -71,33 +61,17 @@ class Search:
 
 
 def exhaustive(problem: QueueingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The best of all schedules of a tiny problem.
-
-    Raises
-    ------
-    InputError: for more than `MOST_JOBS` jobs or `MOST_NODES` nodes.
-    """
-    if len(problem) > MOST_JOBS:
-        raise InputError("exhaustive", "jobs", len(problem), f"at most {MOST_JOBS} jobs")
-    if problem.shape[0] > MOST_NODES:
-        raise InputError("exhaustive", "nodes", problem.nodes, f"at most {MOST_NODES} nodes")
-    search = Search(problem, limits)
+    """Return the best of all schedules of a tiny problem."""
+    if len(problem) > MOST_JOBS or problem.shape[0] > MOST_NODES:
+        raise InputError("exhaustive", "", NoQuote("a large problem"), "a tiny one")
+    search = Search(problem)
     search.run()
-    info = {"visited": search.visited}
-    if search.stopped is not None:
-        status = Status.NO_SOLUTION if search.found is None else Status.FEASIBLE
-        return Outcome(search.found, status, search.stopped, _claim(search), info=info)
     if search.found is None:
-        return Outcome(None, Status.INFEASIBLE, bound_by="exhaustive search", info=info)
+        return Outcome(None, Status.INFEASIBLE, bound_by="enumeration")
     return Outcome(
         search.found,
         Status.OPTIMAL,
         claimed=search.best,
         bound=search.best,
-        bound_by="exhaustive search",
-        info=info,
+        bound_by="enumeration",
     )
-
-
-def _claim(search: Search) -> float | None:
-    return search.best if search.found is not None else None

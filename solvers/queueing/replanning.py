@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from optgap.models.compiled import compiled, inner
-from optgap.models.queueing.list_annealing import Moves, Search, anneal, schedule
-from optgap.models.queueing.list_schedule import NOBODY, Plan, slack
-from optgap.models.queueing.online import (
+from optgap.solvers.queueing.list_annealing import Moves, Search, anneal, schedule
+from optgap.solvers.queueing.list_schedule import NOBODY, Plan, slack
+from optgap.solvers.queueing.online import (
     INF,
     PLANS,
     WAITING,

@@ -10,10 +10,10 @@ from strategies_queueing import stream
 
 from optgap.models.compiled import interpreted
 from optgap.models.queueing import QueueingProblem, QueueingSolution
-from optgap.models.queueing.list_schedule import held_gpus, stream_of
-from optgap.models.queueing.node_annealing import NodeMoves, anneal_nodes
-from optgap.models.queueing.node_lists import NONE, Lists, lists_of, take, trial_of
 from optgap.models.queueing.presets import mixed
+from optgap.solvers.queueing.list_schedule import held_gpus, stream_of
+from optgap.solvers.queueing.node_annealing import NodeMoves, anneal_nodes
+from optgap.solvers.queueing.node_lists import NONE, Lists, lists_of, take, trial_of
 
 
 def lists_for(problem: QueueingProblem, seed: int = 0) -> Lists:

@@ -13,7 +13,7 @@ import numpy as np
 
 from optgap.models.compiled import compiled, inner
 from optgap.models.queueing.arrays import FloatArray, IntArray
-from optgap.models.queueing.list_schedule import (
+from optgap.solvers.queueing.list_schedule import (
     CLOSEST_END,
     NOBODY,
     WAIT,

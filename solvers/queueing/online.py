@@ -13,8 +13,8 @@ import numpy as np
 from optgap.models.compiled import compiled, inner
 from optgap.models.queueing.arrays import FloatArray, IntArray
 from optgap.models.queueing.kernels import fits, take
-from optgap.models.queueing.list_annealing import Search, search_of
-from optgap.models.queueing.list_schedule import (
+from optgap.solvers.queueing.list_annealing import Search, search_of
+from optgap.solvers.queueing.list_schedule import (
     COMPACT,
     NOBODY,
     Machine,

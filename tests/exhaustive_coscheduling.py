@@ -1,12 +1,12 @@
-"""Brute force: every GPU count of every job in every order."""
+"""Brute force as an oracle: every GPU count of every job in every order."""
 
 from __future__ import annotations
 
 from optgap.models.coscheduling import CoschedulingProblem
 from optgap.models.coscheduling.gpus import placed
-from optgap.models.errors import InputError
+from optgap.models.errors import InputError, NoQuote
 from optgap.models.limits import Limits
-from optgap.models.result import Outcome, Status, Termination
+from optgap.models.result import Outcome, Status
 from optgap.solvers.coscheduling.area import cheapest_j, cost_off_j, energy_j, safe_energy
 
 MOST_JOBS = 6
@@ -19,22 +19,14 @@ class Search:
     objective gets worse when a job ends earlier; each is built by adding its jobs by start.
     """
 
-    def __init__(self, problem: CoschedulingProblem, limits: Limits) -> None:
+    def __init__(self, problem: CoschedulingProblem) -> None:
         self.problem = problem
-        self.limits = limits
         self.best: float | None = None
         self.starts: list[tuple[int, int, float]] = []
         self.placed: list[tuple[int, int, float, float]] = []
-        self.visited = 0
-        self.stopped: Termination | None = limits.stop
 
     def run(self, left: frozenset[int], cost: float, makespan: float) -> None:
         """Place one of the jobs `left`, and then the others."""
-        self.visited += 1
-        if self.visited % 512 == 0:
-            self.stopped = self.limits.stop
-        if self.stopped is not None:
-            return
         problem = self.problem
         if not left:
             modes = [problem.application(job).mode(count) for job, count, _, _ in self.placed]
@@ -82,26 +74,15 @@ class Search:
 
 
 def exhaustive(problem: CoschedulingProblem, *, limits: Limits, seed: int) -> Outcome:
-    """The best of all schedules of a tiny problem.
-
-    Raises
-    ------
-    InputError: for more than `MOST_JOBS` jobs.
-    """
+    """Return the best of all schedules of a tiny problem."""
     if len(problem) > MOST_JOBS:
-        raise InputError("exhaustive", "jobs", len(problem), f"at most {MOST_JOBS} jobs")
-    search = Search(problem, limits)
+        raise InputError("exhaustive", "", NoQuote("a large problem"), "a tiny one")
+    search = Search(problem)
     search.run(frozenset(range(len(problem))), 0.0, 0.0)
-    info = {"visited": search.visited}
-    solution = placed(problem, search.starts) if search.starts else None
-    if search.stopped is not None:
-        status = Status.NO_SOLUTION if solution is None else Status.FEASIBLE
-        return Outcome(solution, status, search.stopped, search.best, info=info)
     return Outcome(
-        solution,
+        placed(problem, search.starts),
         Status.OPTIMAL,
         claimed=search.best,
         bound=search.best,
-        bound_by="exhaustive search",
-        info=info,
+        bound_by="enumeration",
     )

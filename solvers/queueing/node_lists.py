@@ -17,7 +17,7 @@ import numpy as np
 
 from optgap.models.compiled import bare, compiled
 from optgap.models.queueing.arrays import FloatArray, IntArray
-from optgap.models.queueing.list_schedule import LATE, Stream, cost_of, held_gpus, slack
+from optgap.solvers.queueing.list_schedule import LATE, Stream, cost_of, held_gpus, slack
 
 NONE, ENDED = -1, -2
 GIVEN_UP = np.inf

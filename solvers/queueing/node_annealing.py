@@ -12,8 +12,8 @@ import numpy as np
 
 from optgap.models.compiled import bare, compiled
 from optgap.models.queueing.arrays import FloatArray, IntArray
-from optgap.models.queueing.list_annealing import below, draw
-from optgap.models.queueing.node_lists import (
+from optgap.solvers.queueing.list_annealing import below, draw
+from optgap.solvers.queueing.node_lists import (
     NONE,
     Lists,
     Trial,
