@@ -2,8 +2,8 @@
 
     python benchmarks/fitting_one_gpu.py [--draws N]
 
-Every class of the pools `a100` and `t4` with 3 % noise, fitted twice: with the priors and published
-jobs as they are, which know the network in question, and with those of times without it. For both:
+Every class of the pools `a100` and `t4` with 3 % noise, fitted twice: with the priors as they are,
+which know the network in question, and with those of times without it. For both:
 how many of the predictions are within a factor of two, and how many of the pool's values 90 %
 intervals hold. Exits 1 where a prediction is neither, or where intervals hold fewer than 80 % of
 the values of networks left out, or more than 97 % of their times: of powers too many are held, as
@@ -20,7 +20,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from optgap.fitting import published
 from optgap.fitting.powerflow_energy import PowerFlowEnergy
 from optgap.fitting.uncertainty import samples
 from optgap.fitting.workflow import report_of
@@ -103,11 +102,7 @@ def main() -> int:
             for item in pools.classes(pool, gpus=8, gpus_per_node=8):
                 network = next(name for name in source if item.label.startswith(name))
                 known = without(network if "without" in title else None)
-                left_out = published.jobs(network if "without" in title else None)
-                with (
-                    patch.multiple(priors, TIME=known),
-                    patch.object(published, "jobs", lambda found=left_out: found),
-                ):
+                with patch.multiple(priors, TIME=known):
                     found = judged(item, pools.board_of(pool).clocks, args.draws)
                 names += [f"{item.label} on {n} GPUs" for n in item.counts[1:]]
                 off += [one for one, _ in found]

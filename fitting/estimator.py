@@ -102,10 +102,6 @@ class Estimator(ABC):
         """The response from `curve`'s logarithm."""
         return np.exp(log)
 
-    def penalties(self, theta: Floats, facts: Design) -> tuple[Floats, Floats] | None:
-        """Residuals that regularise, with their Jacobian; None for none."""
-        return None
-
     def reference(self) -> tuple[Profile, tuple[int, ...]] | None:
         """A row that was measured, and the parameters that the prediction there goes with.
 
@@ -209,35 +205,6 @@ class Estimator(ABC):
         profile = self.prepare(table, y)
         return metrics.r2(profile.numbers(self.response), self.predict(profile))
 
-    def partial_fit(self, table: object, y: object = None, *, memory: int = 5000) -> Self:
-        """Refit from where the last fit ended, on the rows seen so far and these.
-
-        Fast enough for a scheduler's loop: one warm start, no multi-start. The last `memory`
-        rows are kept. The first call fits from scratch.
-        """
-        profile = self.prepare(table, y)
-        seen: Profile | None = getattr(self, "seen_", None)
-        if seen is not None:
-            names = [name for name in seen.columns if name in profile]
-            joined = {n: np.concatenate([seen[n], profile[n]])[-memory:] for n in names}
-            profile = Profile(joined, seen.source, seen.kind)
-        if not self.fitted:
-            self.fit(profile)
-        else:
-            facts = self.settle(profile)
-            params = tuple(self.parameters(profile, facts))
-            self._enough(profile, params)
-            names_now = [p.name for p in params]
-            same = names_now == [p.name for p in self.parameters_]
-            fresh = at_priors(self.guess(profile, facts), params)
-            start = self.theta_ if same else fresh
-            # leave bounds, so that what was pressed against one may come back
-            lower, upper = np.array([[p.lower, p.upper] for p in params]).T
-            start = np.where((start <= lower) | (start >= upper), 0.9 * start + 0.1 * fresh, start)
-            self._solve(profile, facts, params, start[None, :])
-        self.seen_ = profile
-        return self
-
     # --- the work ------------------------------------------------------------------------
 
     def _solve(
@@ -291,9 +258,10 @@ class Estimator(ABC):
     ) -> Residuals:
         def evaluate(theta: Floats) -> tuple[Floats, Floats]:
             log, jacobian = self.curve(theta, design)
-            more = (self.penalties(theta, facts), towards(theta, params))
-            rows = [(log - target, jacobian), *(part for part in more if part)]
-            return np.concatenate([r for r, _ in rows]), np.concatenate([j for _, j in rows])
+            more = towards(theta, params)
+            if more is None:
+                return log - target, jacobian
+            return np.append(log - target, more[0]), np.append(jacobian, more[1], axis=0)
 
         return evaluate
 

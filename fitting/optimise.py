@@ -15,14 +15,8 @@ Loss = Literal["linear", "soft_l1"]
 Residuals = Callable[[Floats], tuple[Floats, Floats]]
 """``f(theta) -> (residuals (rows,), jacobian (rows, parameters))``."""
 
-PROBE_STEPS = 10
-"""Evaluations that every start is given before the trailing ones are dropped."""
-
-FINISHERS = 3
-"""Starts that are finished."""
-
 MOST_STEPS = 300
-"""Evaluations of a start that is finished."""
+"""Evaluations of one descent."""
 
 HOP_ROUNDS = 4
 """Times that a solution is left for a neighbouring valley."""
@@ -82,8 +76,8 @@ class Robust:
             weights = 1 / root
         return Fit(theta, cost, residuals, jacobian, weights, start)
 
-    def descend(self, start: Floats, steps: int = MOST_STEPS) -> Fit:
-        """Minimise the cost from one start, by at most so many evaluations."""
+    def descend(self, start: Floats) -> Fit:
+        """Minimise the cost from one start."""
         from scipy.optimize import least_squares
 
         theta = np.clip(start, self.lower, self.upper)
@@ -111,7 +105,7 @@ class Robust:
                 ftol=TOLERANCE,
                 xtol=1e-14,
                 gtol=1e-14,
-                max_nfev=steps,
+                max_nfev=MOST_STEPS,
             )
             theta[free] = found.x
         return self.settled(self.at(theta.copy(), start))
@@ -132,7 +126,7 @@ class Robust:
         return there if there.cost <= fit.cost * (1 + TOLERANCE) else fit
 
     def best(self, starts: Floats, hop: Callable[[Floats], Floats] | None = None) -> Fit:
-        """Return the best fit from several starts: all are probed, the leading few are finished.
+        """Return the best fit from several starts.
 
         Parameters
         ----------
@@ -142,16 +136,12 @@ class Robust:
         """
         # Several threads for matrices of a few columns mostly wait for one another.
         with _threads().limit(limits=1, user_api="blas"):
-            if len(starts) == 1:
-                return self.descend(starts[0])
-            probes = sorted((self.descend(s, PROBE_STEPS) for s in starts), key=_cost)
-            ends = (replace(self.descend(p.theta), start=p.start) for p in probes[:FINISHERS])
-            best = min(ends, key=_cost)
-            for _ in range(HOP_ROUNDS if hop else 0):
+            best = min(map(self.descend, starts), key=_cost)
+            for _ in range(HOP_ROUNDS if hop and len(starts) > 1 else 0):
                 found = min(map(self.descend, hop(best.theta)), key=_cost, default=best)
                 if found.cost >= best.cost * (1 - 1e-6):
                     break
-                best = found
+                best = replace(found, start=best.start)
             return best
 
 

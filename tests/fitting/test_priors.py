@@ -7,7 +7,6 @@ import math
 import numpy as np
 import pytest
 
-from optgap.fitting import published
 from optgap.fitting.powerflow_energy import PowerFlowEnergy
 from optgap.fitting.powerflow_power import PowerFlowPower
 from optgap.fitting.saved import drawn
@@ -115,15 +114,6 @@ def test_one_gpu_and_one_batch_predict_eight_within_a_factor_of_two_or_say_so() 
     assert np.mean(held) >= 0.8
 
 
-def test_published_jobs_may_be_asked_without_one_of_them() -> None:
-    logs, weights = published.jobs()
-    fewer, lighter = published.jobs("yolov3")
-    assert len(logs) == 26 == len(fewer) + 3
-    assert weights.sum() == pytest.approx(1) == lighter.sum()
-    # a network weighs as much as any other, at however many batches it was measured
-    assert sorted(set(np.round(10 * weights, 6))) == pytest.approx([1 / 3, 1 / 2])
-
-
 def test_what_came_from_published_jobs_is_said_and_scatters_as_they_do() -> None:
     pool, item = CLASSES[0]
     clocks = pools.board_of(pool).clocks
@@ -139,7 +129,10 @@ def test_what_came_from_published_jobs_is_said_and_scatters_as_they_do() -> None
         [d.params_["theta_local_s"] for d in samples(time, 400, np.random.default_rng(0))]
     )
     assert logs.std() == pytest.approx(1.27, rel=0.15)
-    again = time.clone().partial_fit(sweep(item, clocks, 1)).partial_fit(sweep(item, clocks, 2))
+    two = sweep(item, clocks, 2)
+    again = PowerFlowThroughput().fit(
+        {name: np.append(values, two[name]) for name, values in sweep(item, clocks, 1).items()}
+    )
     assert "theta_local_s" not in next((w for w in again.warnings_ if "published" in w), "")
 
 
